@@ -45,7 +45,7 @@ bench: $(READY)
 
 docs: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 SLOMODEL_GALLERY=1 $(BIN)/mkdocs build --strict
 
 golden: $(READY)
 	$(BIN)/python -m pytest -q --golden

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+import gallery
 
 GRAMMAR = Path(__file__).parent.parent / "grammar"
 _HEADING = re.compile(r"^(#{2,3}) (.+)$", re.MULTILINE)
@@ -46,6 +51,9 @@ def unlisted(nav: str) -> list[str]:
 
 def on_config(config: Any) -> Any:
     """Put the pages into the navigation."""
+    if os.environ.get("SLOMODEL_GALLERY"):
+        listed = [{gallery.title_of(name): f"gallery/{name}.md"} for name in gallery.NAMES]
+        config["nav"].append({"Gallery": listed})
     own = unlisted(Path(config["config_file_path"]).read_text(encoding="utf-8"))
     for entry in config["nav"]:
         if isinstance(entry, dict) and "Mathematics" in entry:
@@ -62,4 +70,6 @@ def on_files(files: Any, config: Any) -> Any:
 
     for path, (_, text) in pages().items():
         files.append(File.generated(config, path, content=text))
+    for name in gallery.NAMES if os.environ.get("SLOMODEL_GALLERY") else ():
+        files.append(File.generated(config, f"gallery/{name}.md", content=gallery.page(name)))
     return files

@@ -69,7 +69,12 @@ def test_every_block_runs(name: str, folder: Path) -> None:
 
 
 def site_pages() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("language_pages", DOCS / "language_pages.py")
+    return loaded("language_pages")
+
+
+def loaded(name: str) -> ModuleType:
+    """The module of this name beside the pages."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -105,3 +110,16 @@ def test_the_pages_of_the_language_hold_the_whole_reference() -> None:
             assert line in every
     for path in re.findall(r"\]\((\w+\.md)\)", index[1]):
         assert f"language/{path}" in pages
+
+
+def test_a_page_of_the_gallery(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLOMODEL_BACKEND", "numpy")
+    gallery = loaded("gallery")
+    text = gallery.page("eight_schools", 5.0)
+    assert text.startswith("# Eight schools: a hierarchical normal model")
+    assert "<polyline" in text
+    assert "<rect" in text
+    assert "theta" in text
+    for name in gallery.NAMES:
+        assert gallery.title_of(name)
+    assert len(set(gallery.NAMES)) == 20

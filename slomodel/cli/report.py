@@ -96,7 +96,7 @@ def report(
         found = _bounds_at(model, result.solution, radii)
         sections = [
             *_model(asked.text, model),
-            *_data(model),
+            *data_sections(model),
             _run(result),
             _bounds(found),
             Section(
@@ -131,7 +131,7 @@ def _model(text: str, model: Model) -> list[Section]:
     ]
 
 
-def _data(model: Model) -> list[Section]:
+def data_sections(model: Model) -> list[Section]:
     """The data, each with its shape, range and a histogram; no section without data."""
     rows = []
     for name, array in model.data.items():
