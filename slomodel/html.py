@@ -121,7 +121,7 @@ def chart(curves: Sequence[Curve], x_label: str, y_label: str, *, log_x: bool = 
             parts.append('<circle cx="{:.1f}" cy="{:.1f}" r="2.5"/>'.format(*place(*points[0])))
         if len(scaled) > 1:
             y = _TOP + 12.0 * (k + 1)
-            at = f'x="{_WIDTH - _RIGHT}" y="{y}" text-anchor="end"'
+            at = f'x="{_LEFT + 8.0}" y="{y}"'
             parts.append(f'<text {at} fill="{colour}">{escape(name)}</text>')
     says = escape(f"{y_label} against {x_label}")
     return (
