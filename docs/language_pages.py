@@ -23,6 +23,7 @@ def pages() -> dict[str, tuple[str, str]]:
     text = text.replace("[slo.lark](slo.lark)", "`slo.lark`")
     for name in _TABLES:
         text = text.replace(f"({name}.md)", f"(table_of_{name}.md)")
+    text = text.replace("(../docs/", "(../")
     found: dict[str, tuple[str, str]] = {}
     parts = _HEADING.split(text)
     found["language/index.md"] = ("Overview", parts[0])
@@ -38,7 +39,7 @@ def pages() -> dict[str, tuple[str, str]]:
     found["language/index.md"] = ("Overview", index + "\n" + "\n".join(listed[1:]) + "\n")
     for name in _TABLES:
         text = (GRAMMAR / f"{name}.md").read_text(encoding="utf-8")
-        own = text.replace("(reference.md)", "(index.md)")
+        own = text.replace("(reference.md)", "(index.md)").replace("(../docs/", "(../")
         found[f"language/table_of_{name}.md"] = (f"Table of {name}", own)
     return found
 

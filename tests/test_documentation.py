@@ -110,6 +110,11 @@ def test_the_pages_of_the_language_hold_the_whole_reference() -> None:
             assert line in every
     for path in re.findall(r"\]\((\w+\.md)\)", index[1]):
         assert f"language/{path}" in pages
+    for _, body in pages.values():
+        for link in _LINK.findall(_BLOCK.sub("", body)):
+            path = link.partition("#")[0]
+            known = f"language/{path}" in pages or (DOCS / "language" / path).resolve().is_file()
+            assert known or "://" in link or not path, link
 
 
 def test_a_page_of_the_gallery(monkeypatch: pytest.MonkeyPatch) -> None:
