@@ -27,7 +27,7 @@ def words(html: str) -> str:
 @pytest.fixture(scope="module")
 def solution() -> slomodel.Solution:
     model = slomodel.compile(TEXT, data={"y": [1.0, 2.0, 4.0]}, backend="numpy")
-    return model.solve("pgd", verify=True, max_iter=300)
+    return model.solve("pgd", verify=True, max_iter=20)
 
 
 def test_a_solution(solution: slomodel.Solution) -> None:
