@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from slomodel.front.source import example
     from slomodel.front.sympy_expressions.recurrences import scan
     from slomodel.model import Model, compile
+    from slomodel.model.blocks import minibatches, over_blocks
+    from slomodel.model.sweep import sweep
     from slomodel.solve import Solution, Status, load_solution
     from slomodel.solve.scipy_method import scipy_method
 
@@ -42,8 +44,11 @@ __all__ = [
     "compile",
     "example",
     "load_solution",
+    "minibatches",
+    "over_blocks",
     "scan",
     "scipy_method",
+    "sweep",
 ]
 
 _HOMES = {
@@ -51,6 +56,8 @@ _HOMES = {
     "slomodel.front.source": ("example",),
     "slomodel.front.sympy_expressions.recurrences": ("scan",),
     "slomodel.model": ("Model", "compile"),
+    "slomodel.model.blocks": ("minibatches", "over_blocks"),
+    "slomodel.model.sweep": ("sweep",),
     "slomodel.solve": ("Solution", "Status", "load_solution", "scipy_method"),
 }
 _MODULES = ("errors", "plots", "solve")

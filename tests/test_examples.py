@@ -107,3 +107,9 @@ def test_the_membrane_rests_on_the_hill(
     # By SciPy's L-BFGS-B with tolerances near rounding.
     assert after("energy", out)[0] == pytest.approx(0.44627765, abs=2e-8)
     assert after("touches the hill at", out)[0] == 532
+
+
+def test_minibatches_come_near_and_solve_finishes(printed: Printed) -> None:
+    out = printed("minibatches")
+    assert "converged" in out
+    assert "not installed" in out or after("objective", out)[0] < 0.5

@@ -14,6 +14,8 @@ from slomodel.cli.errors import handled_errors
 from slomodel.cli.inputs import check_ready, request, start_of_run
 from slomodel.cli.outputs import check_target, print_json, save_arrays, write_text
 from slomodel.cli.result import Result, check_outputs
+from slomodel.model.blocks import over_blocks
+from slomodel.model.cluster import connected
 
 _EXIT_CODES = """\b
 Exit codes:
@@ -129,6 +131,7 @@ def solve(
     progress: bool,
     quantities: tuple[str, ...],
     scale: str | None,
+    dask: str | None,
     **chosen: object,
 ) -> None:
     """Minimise or maximise a model, as it states, and print the result.
@@ -140,6 +143,7 @@ def solve(
     slomodel solve models/linear_autoencoder.slo --max-time 20 --plot run.png
     slomodel solve models/rosenbrock.slo --set n=10 --direction gradient --gtol 1e-8
     slomodel solve models/sym_tensor.slo --starts 20 --workers 2
+    slomodel solve models/linear_autoencoder.slo --data X=blocks/ --dask local:2
 
     \b
     Without --method, the direction depends on kinks, degree, squares and the number of
@@ -150,18 +154,27 @@ def solve(
         check_outputs(plot, out)
         asked = request(file, settings, files)
         model = asked.model(backend, dtype)
-        check_ready(asked, model)
+        if asked.blocks and (quantities or scale is not None):
+            raise click.UsageError("data in folders of blocks have no quantities and errors")
+        if not asked.blocks:
+            check_ready(asked, model)
         for name in quantities:
             model.shape_of(name)
         if x0:
             given["x0"] = start_of_run(x0)
-        began = perf_counter()
-        solution = model.solve(progress=progress, **given)
-        seconds = perf_counter() - began
+        with connected(dask) as client:
+            blocks = over_blocks(model, asked.blocks, client=client) if asked.blocks else None
+            if blocks is None and client is not None:
+                given["client"] = client
+            began = perf_counter()
+            solution = (blocks or model).solve(progress=progress, **given)
+            seconds = perf_counter() - began
+        given.pop("client", None)
+        labels = (blocks or model).axis_labels
         evaluated = {name: model.evaluate(name, solution) for name in quantities}
         uncertainty = None if scale is None else model.uncertainty_of(solution, scale)  # type: ignore[arg-type]
         result = Result(
-            *(model.name, solution, seconds, given.keys(), out, plot, model.axis_labels),
+            *(model.name, solution, seconds, given.keys(), out, plot, labels),
             evaluated,
             uncertainty,
         )

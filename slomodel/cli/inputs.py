@@ -38,6 +38,11 @@ class Request:
     dims: Mapping[str, int]
 
     @property
+    def blocks(self) -> dict[str, Path]:
+        """The data that are given as folders of npy files, in blocks of samples."""
+        return {k: one for k, one in self.data.items() if isinstance(one, Path) and one.is_dir()}
+
+    @property
     def text(self) -> str:
         """The text of the model."""
         return source_of(self.source)[0].text
@@ -45,9 +50,8 @@ class Request:
     def model(self, backend: str = "auto", dtype: str = "float64") -> Model:
         """Compile the model; warnings are printed."""
         with shown_warnings():
-            return compile(
-                self.source, data=self.data, dims=self.dims, backend=backend, dtype=dtype
-            )
+            data = {name: one for name, one in self.data.items() if name not in self.blocks}
+            return compile(self.source, data=data, dims=self.dims, backend=backend, dtype=dtype)
 
     def random_data(self, seed: int) -> tuple[Problem, dict[str, NDArray[np.float64]]]:
         """The problem of the model, and random data for it."""

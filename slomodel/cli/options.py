@@ -99,6 +99,12 @@ RUN = (
         help="Run from this many random starts, with seeds --seed, --seed + 1, …; the best counts.",
     ),
     click.option("--workers", type=int, help="Processes for the runs of --starts [1]."),
+    click.option(
+        "--dask",
+        metavar="ADDRESS",
+        help="Cluster for the runs of --starts, or for data in folders of blocks: tcp://HOST:PORT "
+        "of a scheduler, or local:2 for two local workers.",
+    ),
     click.option("--x0", type=FILE, help="Start: a file of --out, or an npz of named variables."),
     click.option(
         "--delta-bar", type=float, help="Longest step [max(1, norm of x0); auto: 10 times that]."

@@ -180,6 +180,7 @@ class Model(Proving):
         resume: str | os.PathLike[str] | None = None,
         starts: int | None = None,
         workers: int | None = None,
+        client: object = None,
         **options: object,
     ) -> Solution:
         """Minimise or maximise, as the model states, from x0 or from `x0(seed)`.
@@ -195,9 +196,9 @@ class Model(Proving):
         file that the run is written to every few seconds; `resume` continues such a file, bit for
         bit (with the same `threads`). `verify` checks the inequalities of the theorems on the run:
         see `solution.certificate.summary`. With `starts` there are that many runs, from `x0(seed)`,
-        `x0(seed + 1)`, …, in `workers` processes, each with one thread unless `threads` is given;
-        the best is returned, with `runs` and `summary` of all. `options` are those of the method,
-        and `second_order`. The result's `status` says how it ended; only wrong input raises.
+        `x0(seed + 1)`, …, in `workers` processes or on a `client` of dask.distributed, with one
+        thread each unless `threads` is given; the best is returned, with `runs` and `summary`.
+        `options` are those of the method, and `second_order`. Only wrong input raises.
         """
         run_options: dict[str, Any] = {
             "gtol": gtol,
@@ -209,11 +210,11 @@ class Model(Proving):
             "verify": verify,
             **options,
         }
-        if starts is not None or workers is not None:
+        if not starts is workers is client is None:
             run = partial(self._run, method, callback=callback, threads=threads or 1, **run_options)
             alone = {"x0": x0, "checkpoint": checkpoint, "resume": resume, "callback": callback}
             checked, _ = RunOptions.of({**run_options, "sense": self._problem.sense})
-            how = Starts(starts, workers, checked, progress)
+            how = Starts(starts, workers, client, checked, progress)
             return from_starts(run, self.x0, how, alone).with_model(self)
         return self._run(
             *(method, x0, callback, progress, threads, checkpoint, resume), **run_options

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from slomodel.front.data.points import Vector
 from slomodel.solve import Solution
 from slomodel.solve.options import whole
 from slomodel.solve.run.live import display_of
-from slomodel.solve.run.multistart import many
+from slomodel.solve.run.multistart import StartTask, many
 from slomodel.solve.run_options import RunOptions
 
 
@@ -27,10 +28,11 @@ class RunOf(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Starts:
-    """Number of starts and of processes, the options of every run, and the display."""
+    """Number of starts and of processes, a cluster, the options of every run, and the display."""
 
     starts: object
     workers: object
+    client: object
     options: RunOptions
     progress: object
 
@@ -45,9 +47,12 @@ def from_starts(
     if how.starts is None:
         raise _refused("workers are for several starts, and there is one", "give starts as well")
     count = whole("starts", how.starts, 1)
+    if how.client is not None and how.workers is not None:
+        raise _refused("client and workers are two places for the runs", "leave workers out")
     workers = 1 if how.workers is None else whole("workers", how.workers, 1)
     for name, value in alone.items():
-        if value is not None and (name != "callback" or workers > 1):
+        alone_here = name == "callback" and workers == 1 and how.client is None
+        if value is not None and not alone_here:
             others = "workers" if name == "callback" else "starts"
             raise _refused(f"{name} does not go with several {others}", f"leave {name} out")
     if count > 1 and np.array_equal(x0(how.options.seed), x0(how.options.seed + 1), equal_nan=True):
@@ -56,11 +61,31 @@ def from_starts(
             "write an init such as `var x[n] init normal(0, 1)`, or leave starts out",
         )
     display = display_of(how.progress, how.options.max_time, f"of {count} starts")
-    if workers > 1:
+    if workers > 1 or how.client is not None:
         # Errors are raised here, before the first run; and forked processes share the imported
         # modules.
         run(seed=how.options.seed, max_iter=1)
-    return many(run, count, workers, how.options, display)
+    spread = None if how.client is None else partial(_on_cluster, how.client)
+    return many(run, count, workers, how.options, display, spread)
+
+
+def _on_cluster(client: Any, task: StartTask, starts: int) -> Iterator[Solution]:
+    """The runs on the workers of a cluster, in order of completion; those of lost workers again."""
+    from slomodel.model.cluster import completed
+
+    sent = client.scatter(task, broadcast=True, hash=False)
+    tasks = [client.submit(_start, sent, k, pure=False, retries=5) for k in range(starts)]
+    for _, solution in completed(client, tasks):
+        if isinstance(solution, DomainError):
+            raise solution
+        if isinstance(solution, Solution):
+            yield solution
+
+
+def _start(task: StartTask, k: int) -> Solution:
+    solution = task(k)
+    assert solution is not None
+    return replace(solution, model=None)
 
 
 def _refused(message: str, remedy: str) -> DomainError:

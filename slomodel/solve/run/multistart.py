@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from bisect import insort
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.run.monitor import Progress, State
@@ -37,25 +37,45 @@ class StartTask:
         return self.run(seed=self.seed + k, max_time=left) if left or k == 0 else None
 
 
+@dataclass(frozen=True, slots=True)
+class _Within:
+    """A run with a limit of its own on the time."""
+
+    run: RunFrom
+    limit: float | None
+
+    def __call__(self, *, seed: int, max_time: float | None) -> Solution:
+        return self.run(seed=seed, max_time=self.limit)
+
+
+Spread: TypeAlias = Callable[[StartTask, int], Iterator[Solution]]
+"""Makes so many runs of a task elsewhere; they are given in order of completion."""
+
+
 def many(
     run: RunFrom,
     starts: int,
     workers: int,
     options: RunOptions,
     display: Progress | None = None,
+    spread: Spread | None = None,
 ) -> Solution:
     """The best of the runs from seeds seed, seed + 1, …, with all completed ones as its `runs`.
 
     `max_time` of the options limits the total time. Ctrl-C ends the runs in progress and starts no
-    other. Raises DomainError if no run was completed.
+    other. Raises DomainError if no run was completed. `spread` makes the runs elsewhere, where each
+    has the whole time.
     """
     began = perf_counter()
     deadline = None if options.max_time is None else began + options.max_time
     task = StartTask(run, options.seed, deadline)
+    if spread is not None:
+        task = StartTask(_Within(run, options.max_time), options.seed, None)
     sign = -1.0 if options.sense == "maximize" else 1.0
     runs: list[Solution] = []
     try:
-        for solution in made(task, starts, min(workers, starts)):
+        here = made(task, starts, min(workers, starts)) if spread is None else spread(task, starts)
+        for solution in here:
             insort(runs, solution, key=lambda one: rank(one, sign))
             if display:
                 display.update(state_of(runs, starts, perf_counter() - began))

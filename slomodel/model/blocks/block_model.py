@@ -1,0 +1,239 @@
+"""A model over blocks of samples: value, gradient, Hessian products, and runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from slomodel.codegen.runtime import threads as limited
+from slomodel.errors import Diagnostic, DomainError
+from slomodel.front.data.points import Point, Vector
+from slomodel.model.blocks.data import blocks_of, candidates
+from slomodel.model.blocks.evaluate import (
+    BlockKernels,
+    Executor,
+    Quantity,
+    Result,
+    Streamed,
+    added,
+    evaluated,
+)
+from slomodel.model.blocks.samples import SampleSum, is_sum_over
+from slomodel.model.model import Model
+from slomodel.problem import Problem
+from slomodel.solve import Callback, Progress, Solution, solve
+from slomodel.solve.options import whole
+
+MEMORY = 2**28
+"""Bytes of blocks that are kept in memory between evaluations."""
+
+
+class BlockObjective:
+    """The sum of an objective over blocks, for the solvers."""
+
+    def __init__(self, n: int, executor: Executor, rest: Model | None) -> None:
+        self.n = n
+        self._executor = executor
+        self._rest = rest
+
+    def sum(self, quantity: Quantity, x: Vector, v: Vector | None = None) -> Result:
+        """The quantity at x (n,): over all blocks, and of the part that is free of samples."""
+        value, vector = added(self._executor.results(quantity, x, v))
+        if self._rest is not None:
+            other, more = evaluated(self._rest, quantity, x, v)
+            value += other
+            vector = vector if vector is None or more is None else vector + more
+        return value, vector
+
+    @property
+    def eps(self) -> float:
+        return float(np.finfo(np.float64).eps)
+
+    def value(self, x: Vector) -> float:
+        return self.sum("value", x)[0]
+
+    def value_and_gradient(self, x: Vector, out: Vector | None = None) -> tuple[float, Vector]:
+        value, gradient = self.sum("value_and_gradient", x)
+        assert gradient is not None
+        if out is None:
+            return value, gradient
+        np.copyto(out, gradient)
+        return value, out
+
+    def hvp(self, x: Vector, v: Vector) -> Vector:
+        product = self.sum("hvp", x, v)[1]
+        assert product is not None
+        return product
+
+
+class BlockModel:
+    """A model whose data over samples come in blocks; see `over_blocks`.
+
+    The objective is a sum over blocks and a part without samples. Blocks are evaluated one after
+    another, or by the workers of a cluster, and their results are added in an order that depends on
+    the blocks alone.
+    """
+
+    def __init__(
+        self, model: Model, data: Mapping[str, object], dim: str | None, memory: int, client: object
+    ) -> None:
+        problem, recipe = model._problem, model._recipe
+        if model._change is not None:
+            message = "blocks are those of the model, not of its unconstrained form"
+            raise DomainError(
+                Diagnostic("E604", message, help="solve moves unconstrained variables")
+            )
+        blocks = {name: blocks_of(name, given) for name, given in data.items()}
+        known = {**recipe.dims, **model._binding.sizes}
+        own = [one for one in candidates(problem, blocks, known) if dim is None or one.dim == dim]
+        if not own:
+            message = f"no data are in blocks along `{dim}`"
+            raise DomainError(Diagnostic("E604", message, help="leave dim out"))
+        fitting = [one for one in own if is_sum_over(problem, one.dim)]
+        if len(fitting) > 1:
+            names = " and ".join(f"`{one.dim}`" for one in fitting)
+            message = f"the blocks may be along {names}"
+            raise DomainError(Diagnostic("E604", message, help=f"give dim={own[0].dim!r}"))
+        self._partition = (fitting or own)[0]
+        self._recipe = replace(recipe, dims=_without(recipe.dims, self._partition.dim))
+        self._memory = memory
+        self._client = client
+        total = known.get(self._partition.dim, self._partition.total)
+        if total != self._partition.total:
+            message = f"dim `{self._partition.dim}` is {self._partition.total} in the blocks"
+            raise DomainError(Diagnostic("E311", f"{message}, but {total} was given"))
+        # A model of the first block: it knows the variables, their sets and starts.
+        first = {**self._recipe.data, **self._partition.arrays(0)}
+        self._first = Model._planned(replace(self._recipe, data=first), problem)
+        self._users = self._objective(problem)
+
+    def _objective(self, problem: Problem) -> BlockObjective:
+        """The objective of a problem in the user's or in unconstrained variables."""
+        one = self._partition
+        own = (one.dim, one.total, one.blocks.keys(), self._first._binding.sizes)
+        parts = SampleSum(self._recipe, problem, *own)
+        kernels = BlockKernels(parts, self._memory)
+        blocks = [(k, partial(one.arrays, k), one.bytes(k)) for k in range(len(one.sizes))]
+        executor: Executor = Streamed(kernels, blocks)
+        if self._client is not None:
+            from slomodel.model.blocks.distributed_blocks import Distributed
+
+            executor = Distributed(kernels, blocks, self._client)
+        n = sum(int(np.prod(shape, dtype=int)) for shape in self._shapes(problem))
+        return BlockObjective(n, executor, parts.rest)
+
+    def _shapes(self, problem: Problem) -> list[tuple[int, ...]]:
+        inner = self._first.unconstrained if problem is not self._first._problem else self._first
+        return list(inner.variables.values())
+
+    @property
+    def samples(self) -> tuple[str, int]:
+        """The dim of the samples and their number."""
+        return self._partition.dim, self._partition.total
+
+    @property
+    def n(self) -> int:
+        """The number of unknowns."""
+        return self._first.n
+
+    @property
+    def axis_labels(self) -> dict[str, tuple[tuple[str, ...], ...]]:
+        """The labels along each axis of each variable that has labelled axes."""
+        return self._first.axis_labels
+
+    @property
+    def variables(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each variable by name."""
+        return self._first.variables
+
+    def pack(self, values: Mapping[str, Any]) -> Vector:
+        """The vector x (n,) of named arrays."""
+        return self._first.pack(values)
+
+    def unpack(self, x: Point) -> dict[str, Vector]:
+        """Copies of the named arrays in a vector x (n,)."""
+        return self._first.unpack(x)
+
+    def x0(self, seed: int = 0) -> Vector:
+        """A start (n,), drawn from the distributions in the model's `init`s."""
+        return self._first.x0(seed)
+
+    def value(self, x: Point) -> float:
+        """The objective at x (n,)."""
+        return self._users.value(self._first._vectors.vector(x))
+
+    def gradient(self, x: Point) -> Vector:
+        """The gradient at x, both (n,)."""
+        return self.value_and_gradient(x)[1]
+
+    def value_and_gradient(self, x: Point) -> tuple[float, Vector]:
+        """The objective and its gradient at x (n,)."""
+        return self._users.value_and_gradient(self._first._vectors.vector(x))
+
+    def hvp(self, x: Point, v: Point) -> Vector:
+        """The product of the Hessian at x and v, all (n,)."""
+        return self._users.hvp(self._first._vectors.vector(x), self._first._vectors.vector(v))
+
+    def solve(
+        self,
+        method: str = "auto",
+        x0: Point | Solution | None = None,
+        *,
+        seed: int = 0,
+        callback: Callback | None = None,
+        progress: Progress | bool | None = None,
+        threads: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        resume: str | os.PathLike[str] | None = None,
+        **options: Any,
+    ) -> Solution:
+        """Minimise or maximise, as `Model.solve` does; methods that need proved bounds refuse."""
+        first, inner = self._first, self._first.unconstrained
+        objective = self._users if inner is first else self._objective(inner._problem)
+        with limited(threads):
+            return solve(
+                objective,
+                first._first(x0, seed, resume is None),
+                method=method,
+                sense=first._problem.sense,
+                callback=callback,
+                progress=progress,
+                unpack=first.unpack,
+                user=None if inner is first else first.from_unconstrained,
+                within=inner._within,
+                in_sets=inner._in_closed_sets,
+                checkpoint=checkpoint,
+                resume=resume,
+                seed=seed,
+                **options,
+            )
+
+
+def _without(sizes: Mapping[str, int], dim: str) -> dict[str, int]:
+    return {name: size for name, size in sizes.items() if name != dim}
+
+
+def over_blocks(
+    model: Model,
+    data: Mapping[str, object],
+    *,
+    dim: str | None = None,
+    memory: int | None = None,
+    client: object = None,
+) -> BlockModel:
+    """The model with data in blocks of samples, which need not fit in memory.
+
+    `data` has, by name, a folder of npy files, a list of arrays or of paths, or an array of Dask,
+    for data that the model lacks. The objective has to be a sum or mean over the dim along which
+    the blocks follow each other, plus a part without samples; `dim` names it if there are several.
+    Files are read at each evaluation, except for `memory` bytes of blocks and working arrays
+    [2²⁸], which stay in memory. With a `dask.distributed` client its workers evaluate the blocks.
+    Results are the same bits wherever they are computed.
+    """
+    most = MEMORY if memory is None else whole("memory", memory, 0)
+    return BlockModel(model, data, dim, most, client)

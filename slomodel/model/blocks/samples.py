@@ -1,0 +1,90 @@
+"""The two parts of an objective over samples: g, bound to blocks of data, and h without samples."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+from slomodel.errors import Diagnostic, DomainError, Span
+from slomodel.front.source import Recipe
+from slomodel.ir import build
+from slomodel.ir.expr import Input
+from slomodel.model.model import Model
+from slomodel.problem import DataDeclaration, Problem
+from slomodel.rewrite.block_sums import BlockSum, NoBlockSum, block_sum
+
+_AGAIN = ("orthogonal compression",)
+"""Passes that prepare much for each block: they would run at each evaluation of the block."""
+
+
+def number_of_samples(dim: str) -> Input:
+    """The number of all samples, as data of the two parts; its name is not an identifier."""
+    return build.data(f"size[{dim}]", ())
+
+
+class SampleSum:
+    """The parts of an objective that is a sum over the samples along a dim.
+
+    `names` are the data over samples, which `recipe` may lack; `sizes` are those of the other dims.
+    Raises DomainError if the objective is not such a sum.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        problem: Problem,
+        dim: str,
+        total: int,
+        names: Collection[str],
+        sizes: Mapping[str, int],
+    ) -> None:
+        number = number_of_samples(dim)
+        found = block_sum(problem.objective, dim, number)
+        if isinstance(found, NoBlockSum):
+            raise not_a_sum(problem, dim, found)
+        data = {name: one for name, one in recipe.data.items() if name not in names}
+        self.recipe = replace(
+            recipe,
+            rewrites=tuple(one for one in recipe.rewrites if one not in _AGAIN),
+            dims={name: size for name, size in recipe.dims.items() if name != dim},
+            data={**data, number.name: float(total)},
+        )
+        declared = (*problem.data, DataDeclaration(number))
+        self.problem = replace(
+            problem, objective=found.block, data=declared, checks=(), warnings=()
+        )
+        self.rest: Model | None = None
+        if found.rest is not None:
+            others = {dim.name: sizes[dim.name] for dim in problem.dims if dim.name in sizes}
+            few = tuple(one for one in declared if one.name not in names)
+            free = replace(self.problem, objective=found.rest, data=few)
+            self.rest = Model._planned(replace(self.recipe, dims={**others, dim: 1}), free)
+
+    def __getstate__(self) -> tuple[Recipe, Problem]:
+        """What the workers of a cluster need: g alone."""
+        return self.recipe, self.problem
+
+    def __setstate__(self, state: tuple[Recipe, Problem]) -> None:
+        self.recipe, self.problem = state
+        self.rest = None
+
+    def bound(self, arrays: Mapping[str, object]) -> Model:
+        """The model of g on a block."""
+        recipe = replace(self.recipe, data={**self.recipe.data, **arrays})
+        return Model._planned(recipe, self.problem)
+
+
+def is_sum_over(problem: Problem, dim: str) -> bool:
+    """Whether the objective is a sum over the samples along a dim."""
+    return isinstance(block_sum(problem.objective, dim, number_of_samples(dim)), BlockSum)
+
+
+def not_a_sum(problem: Problem, dim: str, found: NoBlockSum) -> DomainError:
+    """The error for an objective that is not a sum over samples, with the reason."""
+    span: Span | None = problem.spans.get(found.node)
+    text = f"`{span.text}`" if span is not None and len(span.text) < 60 else "a part of it"
+    if isinstance(found.node, Input):
+        text = f"`{found.node.name}`"
+    message = f"the objective is not a sum over blocks of `{dim}`: {text} {found.reason}"
+    remedy = "it must be a sum or mean over samples plus a part without samples"
+    return DomainError(Diagnostic("E604", message, span, help=remedy))

@@ -1,0 +1,75 @@
+"""Clients of `dask.distributed`, which is imported only if a cluster is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+from slomodel.errors import Diagnostic, DomainError
+
+Client: TypeAlias = Any
+"""A client of `dask.distributed`."""
+
+
+def client_of(address: str) -> Client:
+    """A client of the scheduler at an address, `tcp://…`, or of local workers, `local:2`.
+
+    Raises DomainError without the package, or for an address that cannot be reached.
+    """
+    distributed = _distributed()
+    kind, _, count = address.partition(":")
+    if kind == "local":
+        if not count.isdigit() or not int(count):
+            message = f"`{address}` does not say how many local workers"
+            raise DomainError(Diagnostic("E602", message, help="write --dask local:2"))
+        cluster = distributed.LocalCluster(
+            n_workers=int(count), threads_per_worker=1, dashboard_address=None
+        )
+        return distributed.Client(cluster)
+    try:
+        return distributed.Client(address, timeout="10s")
+    except (OSError, ValueError, TimeoutError) as error:
+        message = f"there is no scheduler at `{address}`: {error}".partition("\n")[0]
+        raise DomainError(
+            Diagnostic("E602", message, help="start one with `dask scheduler`, or use local:2")
+        ) from None
+
+
+def _distributed() -> Any:
+    try:
+        import distributed
+    except ModuleNotFoundError:
+        message = "a cluster needs the package `distributed`"
+        remedy = "install it with `pip install slomodel[dask]`"
+        raise DomainError(Diagnostic("E801", message, help=remedy)) from None
+    return distributed
+
+
+@contextmanager
+def connected(address: str | None) -> Iterator[Client | None]:
+    """The client of an address while the block runs; local workers end with it."""
+    if address is None:
+        yield None
+        return
+    client = client_of(address)
+    try:
+        yield client
+    finally:
+        cluster = client.cluster
+        client.close()
+        if cluster is not None and address.startswith("local"):
+            cluster.close()
+
+
+def completed(client: Client, tasks: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+    """Each task with its result, or the exception it ended with, in order of completion.
+
+    Leaving the loop cancels the others.
+    """
+    try:
+        for task in _distributed().as_completed(tasks):
+            error = task.exception() if task.status in ("error", "cancelled", "lost") else None
+            yield task, task.result() if error is None else error
+    finally:
+        client.cancel([task for task in tasks if not task.done()])
