@@ -117,6 +117,8 @@ def _word(f: Failure) -> str:
 
 
 def _colon(f: Failure, types: list[str], inner: str) -> str:
+    if f.statement == "SUBJECT" and "_FOR" in types and not inner:
+        return "a constraint with `for` ends its statement: begin the next with `subject to`"
     if "_IN" in types:
         return _RANGE
     if re.match(r":\s*=", f.rest_of_line):
