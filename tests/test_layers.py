@@ -10,7 +10,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "slomodel"
 LAYERS = (
-    {"errors", "html"},
+    {"errors", "html", "user_cache"},
     {"ir"},
     {"functions"},
     {"problem", "reference", "calculus"},

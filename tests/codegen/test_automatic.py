@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import slomodel
+from slomodel import user_cache
 from slomodel.codegen import automatic
 from slomodel.codegen.native import compiler
 
@@ -30,10 +31,10 @@ def chosen_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
     monkeypatch.delenv("SLOMODEL_BACKEND", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     automatic._told.clear()
-    for one in (compiler._directory, compiler.compilers):
+    for one in (user_cache.directory, compiler.compilers):
         one.cache_clear()
     yield
-    for one in (compiler._directory, compiler.compilers):
+    for one in (user_cache.directory, compiler.compilers):
         one.cache_clear()
 
 
@@ -164,9 +165,9 @@ def test_an_estimate_is_near_the_time_of_a_call() -> None:
 
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc/none")
-    compiler._directory.cache_clear()
+    user_cache.directory.cache_clear()
     check(model())
-    assert compiler._directory() != tmp_path
+    assert user_cache.directory("kernels") != tmp_path
 
 
 def test_the_environment_names_a_backend(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from slomodel import user_cache
 from slomodel.codegen.native import compiler
 from slomodel.errors import TargetLimit
 
@@ -16,9 +17,9 @@ from slomodel.errors import TargetLimit
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A cache directory of the test's own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    compiler._directory.cache_clear()
+    user_cache.directory.cache_clear()
     yield tmp_path / "slomodel" / "kernels"
-    compiler._directory.cache_clear()
+    user_cache.directory.cache_clear()
 
 
 def is_running(process: str) -> bool:

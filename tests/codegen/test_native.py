@@ -17,6 +17,7 @@ from strategies import Example, graphs
 
 import slomodel
 from slomodel import functions as fn
+from slomodel import user_cache
 from slomodel.codegen.kernels import TARGETS, Compiled, Derivatives, Kernels
 from slomodel.codegen.native import compiler
 from slomodel.errors import TargetLimit
@@ -33,9 +34,9 @@ TEXT = "dim n\nvar x[n]\nminimize sum(exp(x[i]) * x[i] for i in range(n))"
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A cache directory of the test's own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    compiler._directory.cache_clear()
+    user_cache.directory.cache_clear()
     yield tmp_path / "slomodel" / "kernels"
-    compiler._directory.cache_clear()
+    user_cache.directory.cache_clear()
 
 
 def kernels_of(objective: Expr, variables: list, dtype: str = "float64", **sizes: int) -> Kernels:

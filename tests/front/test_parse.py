@@ -1,12 +1,15 @@
 """The grammar: syntax trees, spans of nodes, and limits."""
 
 import keyword
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from lark import Lark
 
+from slomodel import user_cache
 from slomodel.errors import ModelSyntaxError, SourceText
+from slomodel.front.text import parse as parsing
 from slomodel.front.text import syntax as s
 from slomodel.front.text.parse import DEEPEST, LONGEST_TEXT, grammar_path, parse, read_source
 from slomodel.front.text.syntax import STATEMENTS, children, roots
@@ -132,9 +135,11 @@ def test_declarations() -> None:
         ("h", "16"),
     ]
     sizes = [
-        [(size.name and size.name.text, size.offset) for size in datum.shape] for datum in p.data
+        [([(name.text, k) for name, k in size.terms], size.offset) for size in datum.shape]
+        for datum in p.data
     ]
-    assert sizes == [[("d", 0), ("N", 1)], [(None, 10)], [], [], [("h", -2)]]
+    d, many, h = [("d", 1)], [("N", 1)], [("h", 1)]
+    assert sizes == [[(d, 0), (many, 1)], [([], 10)], [], [], [(h, -2)]]
     assert [a.text for a in p.data[0].attributes] == ["symmetric", "mask"]
     assert [d.file and d.file.text for d in p.data] == ["f.npz:k", "f.npz:k", None] + ["g.npy"] * 2
     assert [d.default and show(d.default) for d in p.data] == [None, None, "(1/10)", None, None]
@@ -270,3 +275,39 @@ def test_every_root_is_reached() -> None:
         *(["0"], ["normal(0, 1)"], ["normal(0, 1)"], ["d", "range(N)", "A[i, j]"]),
         *(["A'"], ["a * b"], ["lam >= 0"], ["sum(r)"]),
     ]
+
+
+@pytest.fixture
+def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of the parser's tables, empty."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    made = (user_cache.directory, parsing._machine)
+    for one in made:
+        one.cache_clear()
+    yield tmp_path / "slomodel" / "parser"
+    for one in made:
+        one.cache_clear()
+
+
+def test_tables_of_an_earlier_process_parse_the_same(tables: Path) -> None:
+    text = "dim n, N\ndata A[N, n], y[N]\nvar x[n] init 1\nminimize sumsq(A @ x - y) + x[0]\n"
+    first = parse(SourceText(text))
+    (file,) = tables.iterdir()
+    made = file.stat().st_mtime_ns
+    parsing._machine.cache_clear()
+    again = parse(SourceText(text))
+    assert file.stat().st_mtime_ns == made
+    assert [type(one) for one in again.order] == [type(one) for one in first.order]
+    with pytest.raises(ModelSyntaxError, match="E108"):
+        parse(SourceText("minimize x x"))
+
+
+@pytest.mark.parametrize("content", [b"", b"no tables", bytes(3000)])
+def test_broken_tables_are_made_again(tables: Path, content: bytes) -> None:
+    parse(SourceText("var x minimize x"))
+    (file,) = tables.iterdir()
+    file.write_bytes(content)
+    parsing._machine.cache_clear()
+    assert parse(SourceText("var x minimize x")).order
+    (file,) = tables.iterdir()
+    assert file.stat().st_size > 3000

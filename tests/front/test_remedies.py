@@ -33,7 +33,7 @@ def test_a_star_that_is_meant_as_a_matrix_product(declared: str, wrong: str, rig
         ),
         (
             "dim n var x[n, n] minimize sum(x[i, j]^2 for i, j in n)",
-            "each index has an `in` of its own: `for i in n, j in m`",
+            "write `for i in n, j in n`",
         ),
         (
             "dim n var x[n] minimize sumsq(x) subject to x[i] <= 1 for i in n, b: x[0] == 0",

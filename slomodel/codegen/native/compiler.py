@@ -7,14 +7,12 @@ Without such a directory the libraries live for this process only.
 
 from __future__ import annotations
 
-import atexit
 import ctypes
 import hashlib
 import os
 import platform
 import shutil
 import signal
-import stat
 import subprocess
 import sys
 import tempfile
@@ -24,6 +22,7 @@ from functools import cache
 from pathlib import Path
 
 from slomodel.errors import Diagnostic, TargetLimit
+from slomodel.user_cache import directory, is_own
 
 FLAGS = (
     "-std=gnu11",
@@ -62,7 +61,7 @@ def library(text: str, single: bool) -> ctypes.CDLL:
 def is_compiled(text: str, single: bool) -> bool:
     """Whether a text has been compiled by the first compiler, so that its library is cached."""
     flags = _flags(text, single)
-    return any(_is_own(_path(command, flags, text)) for command in compilers()[:1])
+    return any(is_own(_path(command, flags, text)) for command in compilers()[:1])
 
 
 def _flags(text: str, single: bool) -> tuple[str, ...]:
@@ -73,12 +72,12 @@ def _flags(text: str, single: bool) -> tuple[str, ...]:
 def _path(command: str, flags: tuple[str, ...], text: str) -> Path:
     """The path in the user's cache of the library compiled from the text."""
     key = hashlib.sha256("\0".join([text, *flags, *_machine(command)]).encode()).hexdigest()[:32]
-    return _directory() / f"{key}.so"
+    return directory("kernels") / f"{key}.so"
 
 
 def _loaded(command: str, flags: tuple[str, ...], text: str) -> ctypes.CDLL:
     path = _path(command, flags, text)
-    if not _is_own(path):
+    if not is_own(path):
         _compile(command, flags, text, path)
     try:
         return ctypes.CDLL(str(path))
@@ -149,7 +148,7 @@ def _run(command: str, flags: tuple[str, ...], text: str, path: Path, level: int
     if code:
         said = errors.strip().splitlines()
         raise _limit(f"the C compiler {command} failed: {said[0] if said else 'no message'}")
-    if not _is_own(path):
+    if not is_own(path):
         raise _limit(f"the C compiler {command} made nothing")
 
 
@@ -182,38 +181,3 @@ def _machine(command: str) -> tuple[str, ...]:
     known = program.stat()
     version = (str(program), str(known.st_size), str(known.st_mtime_ns))
     return (platform.platform(), *version, *facts)
-
-
-@cache
-def _directory() -> Path:
-    """The user's cache, or else a temporary directory of this process."""
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    path = Path(home) / "slomodel" / "kernels"
-    try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if _is_private(path) and os.access(path, os.W_OK):
-            return path
-    except OSError:
-        pass
-    own = Path(tempfile.mkdtemp(prefix="slomodel-"))
-    atexit.register(shutil.rmtree, own, ignore_errors=True)
-    return own
-
-
-def _is_private(path: Path) -> bool:
-    """Whether a path is a directory of this user, not a link, that only the user can access."""
-    found = path.lstat()
-    return (
-        stat.S_ISDIR(found.st_mode)
-        and found.st_uid == os.getuid()
-        and not stat.S_IMODE(found.st_mode) & 0o077
-    )
-
-
-def _is_own(path: Path) -> bool:
-    """Whether a library exists, is a regular file, not a link, and belongs to this user."""
-    try:
-        found = path.lstat()
-    except OSError:
-        return False
-    return stat.S_ISREG(found.st_mode) and found.st_uid == os.getuid() and found.st_size > 0

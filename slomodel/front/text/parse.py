@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 
+import lark
 from lark import Lark, Token
 from lark.exceptions import UnexpectedInput
 
@@ -35,6 +38,7 @@ from slomodel.front.text.syntax_errors.failure import (
     next_statement,
 )
 from slomodel.ir.node import without_gc
+from slomodel.user_cache import directory
 
 _MOST_MESSAGES = 10
 _BOM = "\ufeff"
@@ -111,12 +115,23 @@ def grammar_path() -> Path:
 
 @cache
 def _machine() -> tuple[Lark, TreeBuilder]:
+    """The parser and the builder that it fills, from tables of an earlier process if there are.
+
+    Making the tables takes several times as long as parsing a page. Lark takes a broken file, or
+    one of another grammar or version, as none.
+    """
     builder = TreeBuilder()
     grammar = grammar_path().read_text(encoding="utf-8")
-    lark = Lark(
-        grammar, parser="lalr", lexer="contextual", transformer=builder, maybe_placeholders=True
+    key = sha256(f"{lark.__version__} {sys.version_info[:2]} {grammar}".encode()).hexdigest()[:32]
+    parser = Lark(
+        grammar,
+        parser="lalr",
+        lexer="contextual",
+        transformer=builder,
+        maybe_placeholders=True,
+        cache=str(directory("parser") / f"{key}.tables"),
     )
-    return lark, builder
+    return parser, builder
 
 
 @cache
@@ -127,14 +142,14 @@ def _lexer() -> Lark:
 
 def _run(source: SourceText) -> tuple[ModelTree | None, list[Diagnostic]]:
     """Parse a text; after an error continue with the next statement."""
-    lark, builder = _machine()
+    machine, builder = _machine()
     builder.begin(source)
     problems: list[Diagnostic] = []
     program: ModelTree | None = None
     begin: int | None = int(source.text.startswith(_BOM))
     while begin is not None and len(problems) < _MOST_MESSAGES:
         try:
-            parsed: object = lark.parse(blank_before(source.text, begin))
+            parsed: object = machine.parse(blank_before(source.text, begin))
         except UnexpectedInput as error:
             failure = failure_of(_lexer(), source, begin, error)
             problem = diagnose(failure)
