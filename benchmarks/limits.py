@@ -83,7 +83,7 @@ def work(model: slomodel.Model, entry: EntryName = "value_and_gradient") -> Work
     """The work of an evaluation at a new point; None for a model with recurrences."""
     compiled = model._compiled
     numbers, layout = compiled.numbers, compiled._layout
-    program, _ = planned(compiled.derivatives.entry(entry), layout, numbers)
+    program, _ = planned(compiled.derivatives.entry(entry), layout, numbers, in_order=True)
     fusion = Fusion(program, numbers, in_order=True)
     flops, arithmetic, functions = 0, 0, dict[str, int]()
     for region in fusion.regions:

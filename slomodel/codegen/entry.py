@@ -40,13 +40,16 @@ def program_of(
     numbers: Numbers,
     spells: Callable[[ScalarFunction], bool],
     prints: Callable[[ScalarFunction], bool] | None,
+    arranged: Callable[[tuple[Expr, ...]], tuple[Expr, ...]] | None = None,
 ) -> Program:
     """An entry lowered and scheduled for a target that spells and fuses the given functions.
 
     If there are directions, the variables are the arguments of stage `centre`. The last roots are
-    the arrays.
+    the arrays. `arranged` is applied to the lowered roots.
     """
     roots = lower(entry.roots, numbers, spells)
+    if arranged is not None:
+        roots = arranged(roots)
     return schedule(
         roots,
         (*layout.variables, *entry.directions),

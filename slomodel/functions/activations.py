@@ -9,7 +9,7 @@ import sympy as sp
 
 from slomodel.functions.arithmetic import add, div, mul, neg, square, sub
 from slomodel.functions.comparison import ge, lt, where
-from slomodel.functions.elementary import LOGISTIC_CRITICAL, TANH_CRITICAL, exp, log1p, sinh, tanh
+from slomodel.functions.elementary import LOGISTIC_CRITICAL, TANH_CRITICAL, exp, expm1, log1p, tanh
 from slomodel.functions.piecewise import Reals, abs, relu, step_abs
 from slomodel.ir.expr import Expr
 from slomodel.ir.function import Monotonicity, ScalarFunction
@@ -77,10 +77,11 @@ def _logcosh_numpy(x: Reals) -> Reals:
 
 
 def _logcosh_stable(x: Expr) -> Expr:
-    """cosh x = 1 + 2 sinh(x/2)**2 near 0, where |x| + log1p(exp(-2|x|)) - log 2 cancels."""
+    """cosh x = 1 + e^2/(2(1 + e)) with e = exp(-|x|) - 1; far from 0, |x| - log 2 is split off."""
     size = abs(x)
     small = lt(size, _LOGCOSH_SWITCH)
-    above_one = where(small, mul(2.0, square(sinh(mul(0.5, size)))), exp(mul(-2.0, size)))
+    e = expm1(neg(size))
+    above_one = where(small, div(square(e), add(2.0, mul(2.0, e))), square(add(1.0, e)))
     return add(where(small, 0.0, sub(size, math.log(2.0))), log1p(above_one))
 
 

@@ -2,8 +2,9 @@
 
 With erfcx(x) = exp(x^2) erfc(x) the tail of the distribution function is
 Phi(-u) = exp(-u^2/2) erfcx(u/sqrt 2) / 2, and erfcx is insensitive to errors of its operand. In
-exp(-u^2/2) the error of u^2 is computed and compensated. In C erfcx is by the rational functions
-of W. J. Cody, "Rational Chebyshev approximations for the error function" (1969).
+exp(-u^2/2) the error of u^2 is computed and compensated. In C, (1 + 2x) erfcx(x) is a polynomial
+of t = (x - 4)/(x + 4): its Chebyshev series on [-1, 1] up to t^24, as in M. M. Shepherd and
+J. G. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x" (1981).
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from slomodel.functions.elementary import (
     ERF_CRITICAL,
     erf,
     exp,
-    log,
     log1p,
     root_of_pi,
     two_over_root_pi,
@@ -36,6 +36,8 @@ _SPLIT = 134217729.0
 """Dekker's constant 2^27 + 1, by which a double is split into two halves of its digits."""
 _UNDERFLOW = 40.0
 """From this x on, exp(-x^2/2) underflows to 0."""
+_LEAST_HALF = 2.0**-40
+"""Where erfcx(-x/sqrt 2)/2 is smaller, its logarithm is less than the rounding of x^2/2."""
 _ERFC_UNDERFLOW, _ERFCX_OVERFLOW = 28.0, 27.0
 """erfc(x) is 0 for x from the first on; erfcx(-x) is infinite from the second on."""
 
@@ -84,36 +86,21 @@ def _at_most(x: Expr, limit: float) -> Expr:
 
 _ERFCX_C = """\
 static inline real slo_erfcx_tail(real x) {
-    const real a[] = {3.16112374387056560e00, 1.13864154151050156e02, 3.77485237685302021e02,
-                      3.20937758913846947e03, 1.85777706184603153e-1};
-    const real b[] = {2.36012909523441209e01, 2.44024637934444173e02, 1.28261652607737228e03,
-                      2.84423683343917062e03};
-    const real c[] = {5.64188496988670089e-1, 8.88314979438837594e0, 6.61191906371416295e01,
-                      2.98635138197400131e02, 8.81952221241769090e02, 1.71204761263407058e03,
-                      2.05107837782607147e03, 1.23033935479799725e03, 2.15311535474403846e-8};
-    const real d[] = {1.57449261107098347e01, 1.17693950891312499e02, 5.37181101862009858e02,
-                      1.62138957456669019e03, 3.29079923573345963e03, 4.36261909014324716e03,
-                      3.43936767414372164e03, 1.23033935480374942e03};
-    const real p[] = {3.05326634961232344e-1, 3.60344899949804439e-1, 1.25781726111229246e-1,
-                      1.60837851487422766e-2, 6.58749161529837803e-4, 1.63153871373020978e-2};
-    const real q[] = {2.56852019228982242e00, 1.87295284992346725e00, 5.27905102951428412e-1,
-                      6.05183413124413191e-2, 2.33520497626869185e-3};
-    const real near = x < 0.46875 ? x : 0.46875, y = near * near;
-    const real erf_near = near * ((((a[4] * y + a[0]) * y + a[1]) * y + a[2]) * y + a[3])
-        / ((((y + b[0]) * y + b[1]) * y + b[2]) * y + b[3]);
-    const real m = x < 4 ? x : 4;
-    const real middle
-        = ((((((((c[8] * m + c[0]) * m + c[1]) * m + c[2]) * m + c[3]) * m + c[4]) * m + c[5]) * m
-            + c[6]) * m + c[7])
-        / ((((((((m + d[0]) * m + d[1]) * m + d[2]) * m + d[3]) * m + d[4]) * m + d[5]) * m
-            + d[6]) * m + d[7]);
-    const real r = 1 / (x > 4 ? x : 4), z = r * r;
-    const real far = r * (5.6418958354775628695e-1
-        - z * (((((p[5] * z + p[0]) * z + p[1]) * z + p[2]) * z + p[3]) * z + p[4])
-            / (((((z + q[0]) * z + q[1]) * z + q[2]) * z + q[3]) * z + q[4]));
-    const real below = exp(y) * (1 - erf_near);
-    const real value = x < 0.46875 ? below : x <= 4 ? middle : far;
-    return x >= 0 ? value : NAN;
+    const real m = x < 1e30 ? x : 1e30, t = (m - 4) / (m + 4);
+    real p = -2.659599690242689e-10;
+    p = p * t + 9.311744978232572e-10; p = p * t + 3.1695881915648173e-09;
+    p = p * t - 1.234686604382353e-08; p = p * t - 2.05606492756992e-08;
+    p = p * t + 1.0633855618594884e-07; p = p * t + 7.746992727017941e-08;
+    p = p * t - 8.210939042560568e-07; p = p * t + 2.919733377963012e-07;
+    p = p * t + 5.706604414895734e-06; p = p * t - 1.1221287012353486e-05;
+    p = p * t - 2.4397746422436416e-05; p = p * t + 0.0001506214900124047;
+    p = p * t - 0.00019925714661091188; p = p * t - 0.0007577732613730956;
+    p = p * t + 0.005031970067657489; p = p * t - 0.016197734059799265;
+    p = p * t + 0.03716751552655567; p = p * t - 0.06633036581218697;
+    p = p * t + 0.0937328349990944; p = p * t - 0.10103906603630056;
+    p = p * t + 0.06809705425466908; p = p * t + 0.015379652102619604;
+    p = p * t - 0.1396211168405623; p = p * t + 1.2329951186255526;
+    return x >= 0 ? p / (1 + 2 * x) : NAN;
 }"""
 
 
@@ -151,7 +138,7 @@ erfcx_tail: ScalarFunction = ScalarFunction(
     ulps={"numpy": 8, "numexpr": 8, "c": 6},
     costly=True,
     meaning="exp(x^2) erfc(x) for x >= 0",
-    c=C({"exp": 1}, _ERFCX_C),
+    c=C({}, _ERFCX_C),
 )
 
 
@@ -298,10 +285,9 @@ def _ratio_numpy(x: Reals) -> Reals:
 
 
 def _ratio_stable(x: Expr) -> Expr:
-    half = _half_tail(x)
-    density = mul(_DENSITY_AT_0, gauss(x))
-    below = div(_DENSITY_AT_0, half)
-    return where(lt(x, 0.0), below, div(density, sub(1.0, mul(gauss(x), half))))
+    half, below = _half_tail(x), lt(x, 0.0)
+    density = mul(_DENSITY_AT_0, where(below, 1.0, gauss(x)))
+    return div(density, where(below, half, sub(1.0, mul(gauss(x), half))))
 
 
 # The derivative of lognormcdf, the inverse Mills ratio of -x. Its derivatives at 0 <= k <= 4 have
@@ -340,9 +326,12 @@ def _lognormcdf_numpy(x: Reals) -> Reals:
 
 
 def _lognormcdf_stable(x: Expr) -> Expr:
-    half = _half_tail(x)
-    below = sub(log(half), mul(0.5, square(x)))
-    return where(lt(x, 0.0), below, log1p(neg(mul(gauss(x), half))))
+    half, below = _half_tail(x), lt(x, 0.0)
+    # For x < 0 this is log(half): half - 1 costs an error of u/half, far less than x^2/2 needs,
+    # which hides a logarithm of less than 28 altogether.
+    shifted = sub(where(lt(half, _LEAST_HALF), _LEAST_HALF, half), 1.0)
+    logarithm = log1p(where(below, shifted, neg(mul(gauss(x), half))))
+    return where(below, sub(logarithm, mul(0.5, square(x))), logarithm)
 
 
 lognormcdf = ScalarFunction(

@@ -42,7 +42,7 @@ class LoopKernels:
         self.nest = nest
         self.names = names
         self.shape = nest.shape
-        self.pointers = Pointers(nest, names.base)
+        self.pointers = Pointers(nest, names)
         self.texts: dict[int, str] = {}
         self.loads: dict[str, str] = {}
         self.steps: dict[str, tuple[int, ...]] = {}

@@ -78,7 +78,7 @@ class DeviceUnit:
 
 def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> DeviceUnit:
     """The kernels and calls of an entry for the given sizes."""
-    program, arrays = planned(entry, layout, numbers)
+    program, arrays = planned(entry, layout, numbers, in_order=False)
     roots = program.roots
     fusion = Fusion(program, numbers, in_order=False)
     memory = Memory(fusion, arrays)

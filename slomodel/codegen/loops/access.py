@@ -50,7 +50,8 @@ def number_of(dim: Dim, numbers: Numbers) -> int:
 class Accesses:
     """The access of every node; `is_view` says which nodes are views and not computed.
 
-    `given` are accesses that are known beforehand.
+    `given` are accesses that are known beforehand, `layouts` the strides of arrays that are not
+    stored in C order.
     """
 
     def __init__(
@@ -58,8 +59,10 @@ class Accesses:
         is_view: Callable[[Expr], bool],
         numbers: Numbers,
         given: Mapping[Expr, Access] | None = None,
+        layouts: Mapping[Expr, tuple[int, ...]] | None = None,
     ) -> None:
         self._is_view = is_view
+        self._layouts = layouts or {}
         self.numbers = numbers
         self._kept: dict[Expr, Access] = dict(given or {})
 
@@ -90,7 +93,7 @@ class Accesses:
         )
 
     def _own(self, node: Expr) -> Access:
-        return Access(node, 0, c_order(self.shape(node)))
+        return Access(node, 0, self._layouts.get(node) or c_order(self.shape(node)))
 
     def _viewed(self, node: Expr) -> Access:
         inner = self._kept[node.operands[0]]

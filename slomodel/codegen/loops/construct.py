@@ -13,7 +13,7 @@ from slomodel.codegen.loops.access import (
     along,
     c_order,
 )
-from slomodel.codegen.loops.fusion import Fusion, Read, Region, elements, loop_labels
+from slomodel.codegen.loops.fusion import Fusion, elements, loop_labels
 from slomodel.codegen.loops.nest import (
     AlongAxis,
     Apply,
@@ -43,6 +43,7 @@ from slomodel.codegen.loops.nest import (
     Store,
     located,
 )
+from slomodel.codegen.loops.regions import Read, Region
 from slomodel.codegen.loops.steps import time_loop
 from slomodel.codegen.lower import Blocks
 from slomodel.codegen.program import Form
@@ -108,7 +109,14 @@ def nest(region: Region, fusion: Fusion) -> Nest:
     statements: list[Statement] = []
     computed: dict[Expr, int] = {}
     for node in region.nodes:
-        operands = tuple(_operand(read, rank, computed, fusion) for read in fusion.reads(node))
+        operands: tuple[Operand, ...]
+        if isinstance(node, Gather) and fusion.is_looked_up(node):
+            operands = (_looked_up(node, region.shape, fusion),)
+        elif isinstance(node, Scatter) and fusion.is_looked_up(node):
+            operands = (_operand(next(fusion.reads(node)), rank, computed, fusion),)
+        else:
+            reads = fusion.reads(node)
+            operands = tuple(_operand(read, rank, computed, fusion) for read in reads)
         if not fusion.is_value(node):
             statements.append(Reduce(_reduction(node), operands, _target(node, rank, fusion)))
             continue
@@ -120,9 +128,21 @@ def nest(region: Region, fusion: Fusion) -> Nest:
             continue
         computed[node] = value.statement
         if node in fusion.stored:
-            statements.append(Store(_own(node, region.shape), value))
+            own = _own(node, region.shape)
+            if node.shape and fusion.accesses.shape(node) == region.shape:
+                own = Element(node, Position(0, fusion.accesses.of(node).strides))
+            statements.append(Store(own, value))
     axes = tuple(map(Axis.of, region.shape))
     return Nest(axes, tuple(statements), _fills(region, fusion))
+
+
+def _looked_up(node: Gather, shape: tuple[int, ...], fusion: Fusion) -> Element | Scalar:
+    """The element that a gather by index data reads at the index of a loop over its shape."""
+    source = located(fusion.accesses.of(node.operands[0]))
+    if isinstance(source, Scalar):
+        return source
+    numbers = fusion.accesses.numbers
+    return Element(source.array, _listed(node.index, source.position, shape, numbers))
 
 
 def _operand(read: Read, rank: int, computed: dict[Expr, int], fusion: Fusion) -> Operand:
@@ -146,7 +166,11 @@ def _target(node: Expr, rank: int, fusion: Fusion) -> Element | Scalar:
     """The target of a sum, an extreme, a scatter or an accumulation, over the axes of its loop."""
     if not node.rank:
         return Scalar(node)
-    own, owner = c_order(fusion.accesses.shape(node)), fusion.owners[node]
+    own, owner = fusion.accesses.of(node).strides, fusion.owners[node]
+    if isinstance(node, Scatter) and fusion.is_looked_up(node):
+        shape = fusion.accesses.shape(node.operands[0])
+        inside = Position(0, own)
+        return Element(owner, _listed(node.index, inside, shape, fusion.accesses.numbers))
     if fusion.forms[node] in (Form.PUT, Form.ACCUMULATE):
         offset, strides = along(fusion.index(node), own, rank, fusion.accesses.numbers)
         return Element(owner, Position(offset, strides))
@@ -261,8 +285,7 @@ def _contraction(node: Expr, fusion: Fusion) -> Contraction:
     assert isinstance(node, Einsum)
     parts = Blocks.of_node(node)
     sizes = tuple(dim.size(fusion.accesses.numbers) for dim in node.dims)
-    own = Access(node, 0, c_order(fusion.accesses.shape(node)))
-    accesses = (*(fusion.accesses.of(operand) for operand in node.operands), own)
+    accesses = [fusion.accesses.of(one) for one in (*node.operands, node)]
     every: list[Element | Scalar] = []
     for access, labels in zip(accesses, (*node.inputs, node.output), strict=True):
         steps = dict(zip(labels, access.strides, strict=True))

@@ -7,23 +7,32 @@ elements at other indices, is computed in a later loop.
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from math import prod
 
 from slomodel.codegen.loops.access import Access, Accesses, Numbers, c_order, merged_axes
 from slomodel.codegen.loops.collected import Collected, Term
+from slomodel.codegen.loops.layouts import (
+    ROW,
+    is_batch_of_vectors,
+    is_copy,
+    is_thin,
+    layouts,
+)
+from slomodel.codegen.loops.regions import OpenRegions, Read, Region
 from slomodel.codegen.lower import Blocks
 from slomodel.codegen.program import Form, Program, Stage, Step, together
 from slomodel.functions.cost import is_quick
+from slomodel.ir.dims import Dim
 from slomodel.ir.expr import (
     Affine,
     Axes,
     Einsum,
     Expr,
     Extreme,
+    Gather,
     Input,
+    Lookup,
     Map,
     MatrixOperation,
     Recur,
@@ -37,56 +46,11 @@ VIEWS = (Form.AXES, Form.SLICE, Form.TAKE)
 STAGES: tuple[Stage, ...] = ("data", "centre", "call")
 MOST_NODES = 64
 """The temporary blocks of a loop with more nodes would not fit in the cache."""
+_NARROW = 4
+"""By this factor the operands of a function are smaller than it if it is cheap to compute again."""
+_NOWHERE: Axes = (-1,)
+"""The axes of a loop along which an operand runs that is read at other places."""
 _ALONE = (Form.COUNT, Form.ONES, Form.SCAN, Form.RECUR, Form.MATRIX)
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """An operand and, for each of its axes, the axis of the loop that it runs along."""
-
-    node: Expr
-    axes: Axes
-
-    def is_in_place(self, rank: int) -> bool:
-        return self.axes == tuple(range(rank))
-
-
-@dataclass(slots=True, eq=False)
-class Region:
-    """A loop over `shape` that computes `nodes` in order; `alone`: of a node with its own code.
-
-    `kept` are the axes that its sums do not run along, where that matters; None without sums.
-    """
-
-    stage: Stage
-    shape: tuple[int, ...]
-    alone: bool = False
-    nodes: list[Expr] = field(default_factory=list)
-    kept: Axes | None = None
-
-
-class _Open:
-    """The loops that further nodes may join, in order, by shape and by the axes of their sums."""
-
-    def __init__(self) -> None:
-        self._places: dict[tuple[int, ...], dict[Axes | None, list[int]]] = {}
-
-    def first(self, shape: tuple[int, ...], kept: Axes | None, earliest: int) -> int | None:
-        """The first loop from `earliest` on with sums, if any, along all axes but `kept`."""
-        found = None
-        for own, places in self._places.get(shape, {}).items():
-            if kept is None or own is None or own == kept:
-                k = bisect_left(places, earliest)
-                if k < len(places) and (found is None or places[k] < found):
-                    found = places[k]
-        return found
-
-    def add(self, shape: tuple[int, ...], kept: Axes | None, place: int) -> None:
-        insort(self._places.setdefault(shape, {}).setdefault(kept, []), place)
-
-    def remove(self, shape: tuple[int, ...], kept: Axes | None, place: int) -> None:
-        places = self._places[shape][kept]
-        del places[bisect_left(places, place)]
 
 
 class Fusion:
@@ -115,32 +79,43 @@ class Fusion:
         self.order = together(postorder(*program.roots))
         self.steps: Mapping[Expr, Step] = {step.node: step for step in program.steps}
         self._collected = None if in_order else Collected.of(program)
+        self._joins_lookups = in_order and given is None
         self.copied: frozenset[Expr] = frozenset()
         self.accesses = Accesses(self.is_view, numbers, given or {})
         if not in_order:
             self.copied = frozenset(self._copied())
             self.accesses = Accesses(self.is_view, numbers, given or {})
-        self._open = _Open()
-        self._replaceable: dict[int, frozenset[Expr]] = {}
+        elif given is None:
+            own = layouts(
+                program,
+                numbers,
+                lambda node: self.is_matrix_product(node) and not is_thin(node, numbers),
+                self.is_looked_up,
+            )
+            self.accesses = Accesses(self.is_view, numbers, {}, own)
+        self._open = OpenRegions()
+        self._replaceable: dict[int, dict[Expr, set[tuple[int, ...]]]] = {}
         self._moving = dependents(self.order, set(program.arguments).__contains__)
         often = set(program.arguments) - set(program.centre)
         self._calling = dependents(self.order, often.__contains__)
         self._absorbed = {step.added for step in program.steps if step.added is not None}
         self._repeated = self._quick()
+        self._recomputed = self._outer() - self._repeated
         self._place_all()
-        while self._repeated & self.stored:
+        while (self._repeated | self._recomputed) & self.stored:
             self._repeated -= self.stored
+            self._recomputed -= self.stored
             self._place_all()
 
     def _place_all(self) -> None:
         self.region_of: dict[Expr, int] = {}
         self.regions: list[Region] = []
-        self._open = _Open()
+        self._open = OpenRegions()
         self._replaceable = {}
         for stage in STAGES:
             self._start = len(self.regions)
             for node in self.order:
-                later = node in self._repeated
+                later = node in self._repeated or node in self._recomputed
                 if self._is_computed(node) and self._stage(node) == stage and not later:
                     self._place(node, stage)
         self.stored = self._stored()
@@ -175,7 +150,7 @@ class Fusion:
     def is_view(self, node: Expr) -> bool:
         """Whether a node is a view: its elements are read from its operand's memory."""
         form = self.forms[node]
-        if node in self.copied:
+        if node in self.copied or is_copy(node):
             return False
         if form is Form.RESHAPE:
             return self.accesses.foldable(node)  # type: ignore[arg-type]
@@ -190,6 +165,12 @@ class Fusion:
             yield Read(term, tuple(range(term.rank)))
         elif isinstance(node, Map):
             yield from map(Read, node.operands, node.axes)
+        elif self.is_looked_up(node):
+            # A gather reads all its operands at other places, a scatter only its tables.
+            first = node.operands[0]
+            axes = _NOWHERE if isinstance(node, Gather) else range(first.rank)
+            yield Read(first, tuple(axes))
+            yield from (Read(table, _NOWHERE) for table in node.operands[1:])
         elif isinstance(node, Einsum) and node.operands and not self.is_matrix_product(node):
             order = loop_labels(node)
             for operand, own in zip(node.operands, node.inputs, strict=True):
@@ -226,23 +207,42 @@ class Fusion:
         assert isinstance(scatter, Scatter)
         return affine(scatter.index)
 
+    def is_looked_up(self, node: Expr) -> bool:
+        """Whether a gather or scatter by index data is a statement of a loop with others."""
+        if not self.in_order or not self._joins_lookups or not isinstance(node, (Gather, Scatter)):
+            return False
+        if not node.rank or not node.operands[0].rank or node not in self.forms:
+            return False
+        return is_listed(node) and all(
+            isinstance(one, Affine) or (isinstance(one, Lookup) and isinstance(one.table, Input))
+            for one in node.index
+        )
+
     def is_matrix_product(self, node: Expr) -> bool:
-        """Whether a node is a product of two arrays that do not have the same labels."""
+        """Whether a node is a product of two arrays that do not have the same labels.
+
+        Products of one matrix and one vector for each index of a batch are sums in a loop: BLAS
+        would take a call for each.
+        """
         if self.forms[node] is not Form.PRODUCT:
             return False
         assert isinstance(node, Einsum)
+        if self.in_order and is_batch_of_vectors(node):
+            return False
         left, right = (set(own) for own in node.inputs)
         return left != right
 
     def is_value(self, node: Expr) -> bool:
         """Whether a node has a value at each index of its loop; the others reduce over indices."""
+        if self.forms[node] is Form.TAKE:
+            return self.is_looked_up(node)
         return self.forms[node] in (Form.ELEMENTWISE, Form.RESHAPE)
 
     def loop_shape(self, node: Expr) -> tuple[int, ...]:
         """The shape that the loop of a node runs over."""
         if self.forms[node] is Form.ACCUMULATE:
             return self.accesses.shape(self.steps[node].reads[1])
-        if isinstance(node, Map) or self._is_alone(node):
+        if isinstance(node, (Map, Gather)) or self._is_alone(node):
             return self.accesses.shape(node)
         return self.accesses.shape(max(node.operands, key=lambda operand: operand.rank))
 
@@ -261,26 +261,39 @@ class Fusion:
         if not self.in_order or place == self.region_of[base] or not self.is_value(node):
             return False
         if place not in self._replaceable:
-            self._replaceable[place] = frozenset(self._read_in_place(self.regions[place]))
-        return base in self._replaceable[place]
+            self._replaceable[place] = self._read_in_place(self.regions[place])
+        return self._replaceable[place].get(base) == {self._strides_in(self.regions[place], node)}
 
-    def _read_in_place(self, region: Region) -> set[Expr]:
-        """The arrays that each iteration of a loop reads only at the iteration's own index."""
+    def _strides_in(self, region: Region, node: Expr) -> tuple[int, ...]:
+        """The strides with which a loop stores the values of a node."""
+        own = self.accesses.of(node).strides
+        return own if self.accesses.shape(node) == region.shape else c_order(region.shape)
+
+    def _read_in_place(self, region: Region) -> dict[Expr, set[tuple[int, ...]]]:
+        """The arrays that each iteration of a loop reads only at the iteration's own index.
+
+        Their strides along the loop come with them.
+        """
         if region.alone or not region.shape:
-            return set()
+            return {}
         rank, size = len(region.shape), elements(region.shape)
-        found: set[Expr] = set()
+        found: dict[Expr, set[tuple[int, ...]]] = {}
         others: set[Expr] = set()
         for user in region.nodes:
             for start in (self.start_of(user), self.in_place(user)):
                 if start is not None:
                     others.add(self._owner(start))
             for read in self.reads(user):
-                access = self.accesses.of(read.node)
-                here = Access(access.base, 0, c_order(region.shape))
-                in_place = access == here and read.is_in_place(rank)
-                (found if in_place else others).add(self._owner(read.node))
-        return {one for one in found - others if elements(self.accesses.shape(one)) == size}
+                access, owner = self.accesses.of(read.node), self._owner(read.node)
+                if access.offset == 0 and read.is_in_place(rank):
+                    found.setdefault(owner, set()).add(access.strides)
+                else:
+                    others.add(owner)
+        return {
+            one: strides
+            for one, strides in found.items()
+            if one not in others and elements(self.accesses.shape(one)) == size
+        }
 
     def _owner(self, node: Expr) -> Expr:
         base = self.accesses.of(node).base
@@ -319,6 +332,8 @@ class Fusion:
     def _is_alone(self, node: Expr) -> bool:
         if not self.in_order and (node in self.copied or self.forms[node] in _ADDING):
             return True
+        if self.is_looked_up(node):
+            return False
         return self.forms[node] in _ALONE or self.is_matrix_product(node) or is_listed(node)
 
     def _is_computed(self, node: Expr) -> bool:
@@ -344,12 +359,60 @@ class Fusion:
             self._open.remove(shape, self.regions[place].kept, place)
         region = self.regions[place]
         region.kept = kept if region.kept is None else region.kept
-        for one in (*dict.fromkeys(node.operands), node):
-            if one is node or (one in self._repeated and one not in self.region_of):
+        for one in (*self._recomputed_for(node), *dict.fromkeys(node.operands), node):
+            again = one in self._recomputed and one not in region.nodes
+            if again or one is node or (one in self._repeated and one not in self.region_of):
                 region.nodes.append(one)
-                self.region_of[one] = place
+                self.region_of.setdefault(one, place)
         if not alone and len(region.nodes) < MOST_NODES:
             self._open.add(shape, region.kept, place)
+
+    def _recomputed_for(self, node: Expr) -> list[Expr]:
+        """The nodes that the loop of a node computes again, operands first."""
+        found: list[Expr] = []
+        waiting = [one for one in node.operands if one in self._recomputed]
+        while waiting:
+            one = waiting.pop()
+            found.append(one)
+            waiting += [operand for operand in one.operands if operand in self._recomputed]
+        return list(dict.fromkeys(reversed(found)))
+
+    def _outer(self) -> set[Expr]:
+        """Nodes of narrower arrays, as x_i - y_j and looked up rows, that each loop computes."""
+        if not self.in_order:
+            return set()
+        using = users(self.order)
+        found: set[Expr] = set()
+        for node in self.order:
+            looked_up = self._is_row_lookup(node)
+            quick = isinstance(node, Map) and is_quick(node.function)
+            if not (looked_up or quick) or node.rank < 2 or node not in self._moving:
+                continue
+            size = elements(self.accesses.shape(node))
+            narrow = all(
+                _NARROW * elements(self.accesses.shape(one)) <= size for one in node.operands
+            )
+            if narrow and all(self._joins(user, node) for user in using[node]):
+                found.add(node)
+        return found - set(self.program.roots)
+
+    def _is_row_lookup(self, node: Expr) -> bool:
+        """Whether a gather by index data reads whole rows that fill a vector register."""
+        if not isinstance(node, Gather) or not self.is_looked_up(node):
+            return False
+        *others, last = node.index
+        along = Affine(Dim(), (*(0,) * (node.rank - 1), 1))
+        rows = all(isinstance(one, Lookup) and node.rank - 1 not in one.axes for one in others)
+        return last == along and rows and self.accesses.shape(node)[-1] >= ROW
+
+    def _joins(self, node: Expr, operand: Expr) -> bool:
+        """Whether a node is computed in a loop at the indices of an operand."""
+        if self.forms[node] is Form.ELEMENTWISE:
+            return True
+        if isinstance(node, Scatter) and self.is_looked_up(node):
+            return node.operands[0] is operand
+        summed = self.forms[node] in (Form.SUM, Form.PRODUCT)
+        return summed and not self.is_matrix_product(node)
 
     def _kept(self, node: Expr) -> Axes | None:
         """The axes not summed by a node, where all sums of a loop must agree; else None."""
@@ -365,7 +428,12 @@ class Fusion:
     def _joined(self, node: Expr, shape: tuple[int, ...], kept: Axes | None) -> int | None:
         """The first region of this shape that a node may join after its operands are computed."""
         earliest = self._start
-        for read in self.reads(node):
+        own = self._recomputed_for(node)
+        for read in (read for one in (*own, node) for read in self.reads(one)):
+            if read.node in self._recomputed:
+                if not self._may_share(read, shape):
+                    earliest = max(earliest, self.region_of.get(read.node, -1) + 1)
+                continue
             made = self.region_of.get(self.accesses.of(read.node).base)
             if made is not None:
                 here = self.regions[made].shape == shape and self._may_share(read, shape)
@@ -385,11 +453,10 @@ class Fusion:
 
     def is_value_here(self, read: Read, rank: int) -> bool:
         """Whether an elementwise value is read at the index at which it is computed."""
-        return (
-            read.node in self.region_of
-            and self.forms[read.node] is Form.ELEMENTWISE
-            and read.is_in_place(rank)
+        value = self.forms[read.node] is Form.ELEMENTWISE or (
+            self.forms[read.node] is Form.TAKE and self.is_looked_up(read.node)
         )
+        return read.node in self.region_of and value and read.is_in_place(rank)
 
     def _stored(self) -> set[Expr]:
         stored: set[Expr] = set()
@@ -411,7 +478,8 @@ class Fusion:
                 yield self.accesses.of(start).base
         for read in self.reads(node):
             base = self.accesses.of(read.node).base
-            made_here = self.region_of.get(base) == place and self.is_value_here(read, rank)
+            here = base in self.regions[place].nodes
+            made_here = here and self.is_value_here(read, rank)
             if not made_here:
                 yield base
 

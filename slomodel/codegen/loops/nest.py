@@ -199,10 +199,16 @@ class Nest:
 
     @property
     def is_blocked(self) -> bool:
-        """Whether the axes are fixed and the positions affine, so that blocks can be used."""
-        return all(axis.is_fixed for axis in self.axes) and all(
-            _is_plain(one) for statement in self.statements for one in operands(statement)
-        )
+        """Whether the axes are fixed and the positions simple, so that blocks can be used.
+
+        Simple positions are affine, or look up index data at affine positions.
+        """
+        every = [one for statement in self.statements for one in operands(statement)]
+        if not self.axes and any(
+            isinstance(one, Element) and one.position.lookups for one in every
+        ):
+            return False
+        return all(axis.is_fixed for axis in self.axes) and all(map(_is_plain, every))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -226,7 +232,10 @@ def places(statement: Statement) -> list[Element]:
 def _is_plain(operand: Operand) -> bool:
     if isinstance(operand, Count):
         return False
-    return not isinstance(operand, Element) or operand.position.is_affine
+    return not isinstance(operand, Element) or all(
+        isinstance(one.integers, Expr) and one.position.is_affine
+        for one in operand.position.lookups
+    )
 
 
 @dataclass(frozen=True, slots=True)

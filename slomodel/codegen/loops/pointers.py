@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from slomodel.codegen.loops.nest import Apply, Element, Nest, Output, Position, places
-from slomodel.ir.expr import Expr
+from slomodel.codegen.loops.names import Names
+from slomodel.codegen.loops.nest import Apply, Element, IndexRead, Nest, Position, places
 
 
 @dataclass(slots=True)
 class Pointer:
-    """A named place in memory; `steps` are its strides along the axes of the loop as printed."""
+    """A named place in memory; `steps` are its strides along the axes of the loop as printed.
+
+    It points to numbers or, if `integers`, to index data. `lookups` are the pointers to index data
+    whose elements, times a stride, are added to the position.
+    """
 
     name: str
     base: str
@@ -19,15 +23,17 @@ class Pointer:
     reads: bool = False
     writes: bool = False
     steps: tuple[int, ...] = ()
+    integers: bool = False
+    lookups: tuple[tuple[Pointer, int], ...] = ()
 
 
 class Pointers:
     """The pointers of a nest: one for all elements with the same base and position."""
 
-    def __init__(self, nest: Nest, base: Callable[[Expr | Output], str]) -> None:
-        self._base = base
+    def __init__(self, nest: Nest, names: Names) -> None:
+        self._names = names
         self._rank = len(nest.axes)
-        self._found: dict[tuple[str, int, tuple[int, ...]], Pointer] = {}
+        self._found: dict[tuple[object, ...], Pointer] = {}
         for one in nest.statements:
             every = places(one)
             writes = not isinstance(one, Apply) and isinstance(one.target, Element)
@@ -41,10 +47,22 @@ class Pointers:
 
     def of(self, element: Element) -> Pointer:
         """The pointer to an element."""
-        base, offset = self._base(element.array), element.position.offset
-        strides = (*element.position.strides, *(0,) * self._rank)[: self._rank]
-        key = (base, offset, strides)
+        base, position = self._names.base(element.array), element.position
+        lookups = tuple((self._table(one), one.stride) for one in position.lookups)
+        return self._pointer(base, position, lookups)
+
+    def _table(self, one: IndexRead) -> Pointer:
+        found = self._pointer(self._names.integers(one.integers), one.position, ())
+        found.reads = found.integers = True
+        return found
+
+    def _pointer(
+        self, base: str, position: Position, lookups: tuple[tuple[Pointer, int], ...]
+    ) -> Pointer:
+        strides = (*position.strides, *(0,) * self._rank)[: self._rank]
+        tables = tuple((table.name, stride) for table, stride in lookups)
+        key = (base, position.offset, strides, tables)
         if key not in self._found:
-            position = Position(offset, strides)
-            self._found[key] = Pointer(f"p{len(self._found)}", base, position)
+            place, name = Position(position.offset, strides), f"p{len(self._found)}"
+            self._found[key] = Pointer(name, base, place, lookups=lookups)
         return self._found[key]

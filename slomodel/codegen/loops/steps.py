@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from slomodel.codegen.loops.access import Access, Accesses, c_order, number_of
-from slomodel.codegen.loops.fusion import Fusion, Region, elements
+from slomodel.codegen.loops.fusion import Fusion, elements
 from slomodel.codegen.loops.nest import (
     Begin,
     Block,
@@ -19,6 +19,7 @@ from slomodel.codegen.loops.nest import (
     TimeLoop,
     located,
 )
+from slomodel.codegen.loops.regions import Region
 from slomodel.codegen.loops.scalars import by_element, scalars
 from slomodel.codegen.loops.workspace import Memory
 from slomodel.codegen.program import Program, UpdateGroup

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 from slomodel.codegen.loops.access import merged_axes
 from slomodel.codegen.loops.names import Names
@@ -22,7 +23,6 @@ from slomodel.codegen.loops.nest import (
     Operand,
     Reduce,
     Scalar,
-    Statement,
     Store,
 )
 from slomodel.codegen.loops.plain import start_of
@@ -31,10 +31,14 @@ from slomodel.codegen.loops.text import indented
 from slomodel.codegen.native.passes import BLOCK, Pass, append, share_temporaries, write_over
 from slomodel.codegen.native.plain import fill_line, fill_lines
 
-_SHORT = (2, 3, 5, 6, 7)
-"""Lengths of rows that do not fill vector registers."""
-_ROWS = 64
-"""Number of short rows from which on blocks across them are quicker."""
+_OTHERS = 64
+"""Up to this many indices of the other axes, one block of the last axis takes all of them."""
+_LEAST = 128
+"""The least elements of a block that is divided among the indices of other axes."""
+_STRIDED, _LOOKED_UP, _COSTLY = 4.0, 6.0, 8.0
+"""Vector operations that an access with a stride or by an index, or a costly function, is worth."""
+_START, _TOTAL = 16, 24
+"""Elements that could be computed while a pass starts and ends, or while a total is formed."""
 _LONGEST = 300
 """Upper limit on the characters of an expression that is printed inside another one."""
 
@@ -96,7 +100,7 @@ def rolling(nest: Nest, names: Names) -> Rolling:
     for one in nest.statements:
         if isinstance(one, Reduce) and isinstance(one.target, Element):
             position, base = one.target.position, names.base(one.target.array)
-            if position.strides != (1,) or position.offset < 0:
+            if position.strides != (1,) or position.offset < 0 or position.lookups:
                 spoilt.add(base)
             if one.target.array in zeros:
                 found.setdefault(base, []).append((position.offset, one))
@@ -113,7 +117,7 @@ class BlockedLoop:
     def __init__(self, nest: Nest, names: Names) -> None:
         self.nest = nest
         self.names = names
-        self.pointers = Pointers(nest, names.base)
+        self.pointers = Pointers(nest, names)
         self.totals: list[Total] = []
         self.rolling = rolling(nest, names)
         self.axes: list[tuple[int, tuple[int, ...]]] = []
@@ -128,46 +132,66 @@ class BlockedLoop:
         self._summed: set[int] = set()
         self._uses = self._counted()
         self._texts: dict[int, str] = {}
+        self._rows: list[Total] = []
+        # Whether the totals of a few rows are formed together, element by element.
+        self.gathers_rows = False
         self._temporaries: list[str] = []
         self._late: list[tuple[str, Pointer]] = []
         self.is_loop = bool(nest.axes) and 0 not in nest.shape
         if self.is_loop:
-            self.axes = merged_axes(nest.shape, [one.position.strides for one in self.pointers])
+            self.axes = self._arranged()
             for k, pointer in enumerate(self.pointers):
                 pointer.steps = tuple(own[k] for _, own in self.axes)
-            self.turned = self._turns()
-            if self.turned:
-                self.axes.reverse()
-                for pointer in self.pointers:
-                    pointer.steps = pointer.steps[::-1]
+            others = prod(size for size, _ in self.axes[:-1])
+            self.turned = 1 < others <= _OTHERS and self.axes[-1][0] > BLOCK // others
+            few = len(self.axes) > 1 and prod(size for size, _ in self.axes[:-1][-1:]) <= _OTHERS
+            self.gathers_rows = self.turned or (few and self.axes[-1][0] <= BLOCK)
             self._summed = self._summed_alone()
             self.body = self._printed()
 
     @property
     def block(self) -> int:
         """The most elements that a pass runs over."""
-        return BLOCK // self.axes[0][0] & -8 if self.turned else BLOCK
+        others = prod(size for size, _ in self.axes[:-1])
+        return max(_LEAST, BLOCK // others & -8) if self.turned else BLOCK
 
     @property
     def divided(self) -> int:
         """The axis that is cut into parts for several threads: that of the outermost loop."""
         return -1 if self.turned else 0
 
-    def _turns(self) -> bool:
-        """Whether passes run across the short rows of an array rather than along them.
+    def _arranged(self) -> list[tuple[int, tuple[int, ...]]]:
+        """The axes of the loop, merged where possible, with the one that passes run along last."""
+        shape, rank = self.nest.shape, len(self.nest.axes)
+        strides = [one.position.strides for one in self.pointers]
+        every: list[tuple[float, int, list[tuple[int, tuple[int, ...]]]]] = []
+        for last in reversed(range(rank)):
+            order = [axis for axis in range(rank) if axis != last] + [last]
+            moved = [tuple(own[axis] for axis in order) for own in strides]
+            axes = merged_axes([shape[axis] for axis in order], moved)
+            every.append((self._cost(axes), len(every), axes))
+        return min(every)[2]
 
-        Vector functions and extremes of blocks are not worth their overhead on a few elements.
-        """
-        if len(self.axes) != 2 or self.axes[1][0] not in _SHORT or self.axes[0][0] < _ROWS:
-            return False
-        return any(self._is_slow_along_rows(one) for one in self.nest.statements)
-
-    def _is_slow_along_rows(self, one: Statement) -> bool:
-        if isinstance(one, Apply):
-            return one.function is not None and one.function.costly
-        if isinstance(one, Store) or one.op == "sum":
-            return False
-        return isinstance(one.target, Scalar) or not self.pointers.of(one.target).steps[-1]
+    def _cost(self, axes: list[tuple[int, tuple[int, ...]]]) -> float:
+        """Estimated time per element of passes along the last of the axes, in vector operations."""
+        if not axes:
+            return 0.0
+        size, steps = axes[-1]
+        step_of = {pointer.name: step for pointer, step in zip(self.pointers, steps, strict=True)}
+        cost = sum(1.0 if step in (0, 1) else _STRIDED for step in steps)
+        moving = {table.name for table in self.pointers if table.integers and step_of[table.name]}
+        for pointer in self.pointers:
+            if any(table.name in moving for table, _ in pointer.lookups):
+                cost += _LOOKED_UP
+        once = 0.0
+        for one in self.nest.statements:
+            if isinstance(one, Apply):
+                cost += _COSTLY if one.function is not None and one.function.costly else 0.5
+            elif isinstance(one, Reduce):
+                target = one.target
+                step = step_of[self.pointers.of(target).name] if isinstance(target, Element) else 0
+                cost, once = cost + 1, once + (0 if step else _TOTAL)
+        return cost * (1 + _START / size) + once / size
 
     def lines(self) -> list[str]:
         """The whole loop, with the statements before and after it."""
@@ -266,7 +290,10 @@ class BlockedLoop:
             if isinstance(one, Reduce) and len(one.operands) == 1:
                 (operand,) = one.operands
                 steps = () if isinstance(one.target, Scalar) else self.pointers.of(one.target).steps
-                if isinstance(operand, Computed) and not (steps and steps[-1]):
+                if isinstance(one.target, Element):
+                    tables = [table for table, _ in self.pointers.of(one.target).lookups]
+                    steps = (*steps[-1:], *(table.steps[-1] for table in tables if table.steps))
+                if isinstance(operand, Computed) and not any(steps[-1:]):
                     found.add(operand.statement)
         return found
 
@@ -279,6 +306,10 @@ class BlockedLoop:
         text = " * ".join(texts)
         largest = "" if one.op == "sum" else f"slo_{one.op}"
         target = self.pointers.of(one.target) if isinstance(one.target, Element) else None
+        if target is not None and any(any(table.steps[-1:]) for table, _ in target.lookups):
+            # Different iterations may add to the same element, so they run one after another.
+            passes.append(Pass([f"{_element(target)} += {text};"], alone=True, ordered=True))
+            return
         if target is not None and target.steps and target.steps[-1]:
             place = _element(target)
             added = f"{largest}({place}, {text})" if largest else f"{place} + {text}"
@@ -291,16 +322,23 @@ class BlockedLoop:
             append(passes, f"{arrays[0]}[i] = {text};", alone=False)
         name = f"{largest}_of" if largest else ("slo_total", "slo_dot")[len(arrays) - 1]
         total = f"{name}({', '.join(arrays)}, m)"
+        if isinstance(one.target, Scalar) and not largest and self.gathers_rows:
+            own = Total(len(self.totals), self.names.number(one.target.node), largest)
+            self.totals.append(own)
+            self._rows.append(own)
+            append(passes, f"q{own.k}[i] = q{own.k}[i] + {text};", alone=False)
+            return
         if isinstance(one.target, Scalar):
             own = Total(len(self.totals), self.names.number(one.target.node), largest)
             self.totals.append(own)
             statement = own.adding(total)
         elif largest:
             assert target is not None
-            statement = f"{target.name}[0] = {largest}({target.name}[0], {total});"
+            place = _element(target)
+            statement = f"{place} = {largest}({place}, {total});"
         else:
             assert target is not None
-            statement = f"{target.name}[0] += {total};"
+            statement = f"{_element(target)} += {total};"
         passes.append(Pass([statement], alone=True, once=True))
 
     def loops(self, part: tuple[str, str] | None = None) -> list[str]:
@@ -336,9 +374,18 @@ class BlockedLoop:
             head = f"for (long s = {first}; s < {last}; s += {width}) {{"
             heads.insert(0 if self.turned else inside, head)
         lines = [*inner, *self.body]
-        for head in reversed(heads):
+        for place, head in reversed(list(enumerate(heads))):
             lines = [head, *indented(lines), "}"]
+            if place == (1 if self.turned else inside - 1):
+                lines = [*self._rows_before(width), *lines, *self._rows_after(width)]
         return lines
+
+    def _rows_before(self, width: int) -> list[str]:
+        """The arrays in which the totals of rows are summed element by element."""
+        return [f"double q{one.k}[{width}] ALIGNED = {{0}};" for one in self._rows]
+
+    def _rows_after(self, width: int) -> list[str]:
+        return [one.adding(f"slo_total_of_rows(q{one.k}, {width})") for one in self._rows]
 
     def ends(self) -> tuple[list[str], list[str]]:
         """Statements that zero the elements before and after those that the loop initialises."""
@@ -389,7 +436,10 @@ class BlockedLoop:
 
 def _element(pointer: Pointer) -> str:
     step = pointer.steps[-1] if pointer.steps else 0
-    return f"{pointer.name}[{'i' if step == 1 else f'i * {step}' if step else '0'}]"
+    terms = ["i" if step == 1 else f"i * {step}"] if step else []
+    for table, stride in pointer.lookups:
+        terms.append(_element(table) + (f" * {stride}" if stride != 1 else ""))
+    return f"{pointer.name}[{' + '.join(terms) or '0'}]"
 
 
 def _declared(pointer: Pointer, blocked: bool) -> str:
@@ -401,5 +451,5 @@ def _declared(pointer: Pointer, blocked: bool) -> str:
             parts.append(f"i{k} * {step}")
     if blocked and pointer.steps[-1]:
         parts.append(f"s * {pointer.steps[-1]}")
-    kind = "real" if pointer.writes else "const real"
+    kind = "const long" if pointer.integers else "real" if pointer.writes else "const real"
     return f"{kind} *const {pointer.name} = {' + '.join(parts)};"

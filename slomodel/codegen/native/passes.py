@@ -15,17 +15,21 @@ _TEMPORARY = re.compile(r"\bt\d+\b")
 
 @dataclass(slots=True)
 class Pass:
-    """Statements that share a loop over the block or, if `once`, run once per block."""
+    """Statements that share a loop over the block or, if `once`, run once per block.
+
+    The iterations of an `ordered` pass depend on earlier ones.
+    """
 
     statements: list[str] = field(default_factory=list)
     alone: bool = False
     once: bool = False
+    ordered: bool = False
 
     def lines(self) -> list[str]:
         if self.once:
             return self.statements
         loop = ["for (long i = 0; i < m; i++) {", *indented(self.statements), "}"]
-        return ["#pragma GCC ivdep", *loop]
+        return loop if self.ordered else ["#pragma GCC ivdep", *loop]
 
 
 def share_temporaries(passes: Sequence[Pass]) -> list[str]:

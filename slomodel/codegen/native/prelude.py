@@ -93,6 +93,13 @@ static inline double slo_total(const real *a, long m) {
     return (part[0] + part[2]) + (part[1] + part[3]);
 }
 
+static inline double slo_total_of_rows(const double *a, long m) {
+    double part[8] = {0.0};
+    for (long i = 0; i < m; i++) part[i & 7] += a[i];
+    for (int k = 0; k < 4; k++) part[k] += part[k + 4];
+    return (part[0] + part[2]) + (part[1] + part[3]);
+}
+
 static inline double slo_dot(const real *a, const real *b, long m) {
     double part[8] = {0.0};
     const long whole = m & ~7L;
@@ -125,6 +132,13 @@ static inline void slo_add(double *sum, double *lost, double x) {
 static inline double slo_settled(double sum, double lost) {
     double all = sum + lost;
     return all == all ? all : sum;
+}
+
+/* Neighbouring elements of an array, from any element on. */
+typedef real slo_vec
+    __attribute__((vector_size(8 * sizeof(real)), aligned(sizeof(real)), may_alias));
+static inline real slo_across(slo_vec a) {
+    return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
 }
 
 typedef void gemm_call(char *, char *, int *, int *, int *, real *, const real *, int *,

@@ -10,6 +10,7 @@ from slomodel.codegen.loops.fusion import elements
 from slomodel.codegen.loops.names import Names
 from slomodel.codegen.loops.nest import Contraction, Element, Scalar
 from slomodel.codegen.loops.text import indented
+from slomodel.codegen.native.direct import Product, direct_lines
 from slomodel.ir.expr import Axes
 
 SMALL = 4096
@@ -54,7 +55,7 @@ class _Product:
         call = None
         if work // batch > SMALL and self.is_plain:
             call = self._blas()
-        body = call if call is not None else self._loops()
+        body = call if call is not None else self._direct() or self._loops()
         lines = [
             f"const real *const a0 = {self.texts[0]};",
             f"const real *const b0 = {self.texts[1]};",
@@ -102,14 +103,23 @@ class _Product:
             return self._gemv(rows, columns, summed)
         left = _leading(rows.size, rows.left, summed.size, summed.left)
         right = _leading(summed.size, summed.right, columns.size, columns.right)
-        if left is None or right is None or columns.result != 1:
+        if left is None or right is None:
             return None
-        # Column-major BLAS: the transposed result is the product of the transposed factors.
-        arguments = f"{columns.size}, {rows.size}, {summed.size}"
-        return [
-            f"slo_gemm(blas, '{right[0]}', '{left[0]}', {arguments}, b, {right[1]}, "
-            f"a, {left[1]}, c, {max(1, rows.result)});"
-        ]
+        if columns.result == 1:
+            # Column-major BLAS: the transposed result is the product of the transposed factors.
+            arguments = f"{columns.size}, {rows.size}, {summed.size}"
+            return [
+                f"slo_gemm(blas, '{right[0]}', '{left[0]}', {arguments}, b, {right[1]}, "
+                f"a, {left[1]}, c, {max(1, rows.result)});"
+            ]
+        if rows.result == 1:
+            turned = [{"N": "T", "T": "N"}[one[0]] for one in (left, right)]
+            arguments = f"{rows.size}, {columns.size}, {summed.size}"
+            return [
+                f"slo_gemm(blas, '{turned[0]}', '{turned[1]}', {arguments}, a, {left[1]}, "
+                f"b, {right[1]}, c, {max(1, columns.result)});"
+            ]
+        return None
 
     def _gemv(self, rows: _Side, columns: _Side, summed: _Side) -> list[str] | None:
         if columns.size == 1:
@@ -130,6 +140,16 @@ class _Product:
             f"slo_gemv(blas, '{kind}', {m}, {n}, {matrix}, {leading}, {vector}, {other or 1}, "
             f"c, {out or 1});"
         ]
+
+    def _direct(self) -> list[str] | None:
+        """The product in registers; None for short sums of few elements."""
+        if not self.is_plain:
+            return None
+        node = self.node
+        left, right, result = self.steps
+        steps = (left, right, result)
+        product = Product(node.sizes, node.rows, node.columns, node.summed, steps)
+        return direct_lines(product)
 
     def _loops(self) -> list[str]:
         """Loops of fixed length, the innermost along columns if the right operand is contiguous."""

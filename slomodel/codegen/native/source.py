@@ -61,7 +61,7 @@ class Unit:
 
 def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
     """The C functions of an entry for the given sizes."""
-    program, arrays = planned(entry, layout, numbers)
+    program, arrays = planned(entry, layout, numbers, in_order=True)
     roots = program.roots
     fusion = Fusion(program, numbers, in_order=True)
     memory = Memory(fusion, arrays)

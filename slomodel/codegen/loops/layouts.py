@@ -1,0 +1,176 @@
+"""Layouts of intermediate arrays: a long axis lies last in memory, so that loops can run along it.
+
+Loops along axes of a few elements leave most of a vector register empty, and start and end too
+often. An array (n, 3) that only loops and products read is stored as (3, n).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+from slomodel.codegen.loops.access import Numbers, c_order, number_of
+from slomodel.codegen.lower import Blocks
+from slomodel.codegen.program import Form, Program
+from slomodel.ir.expr import Einsum, Expr, Gather, Input, Map, Reshape, Scatter, is_listed, remake
+from slomodel.ir.walk import postorder, users
+
+Strides = tuple[int, ...]
+
+_SHORT = 48
+"""Elements along the last axis below which another one is placed last: about six registers."""
+_LONG = 64
+_RATIO = 4
+_THIN = 4
+"""Up to this size of a side, loops multiply arrays of more than two axes as quickly as BLAS."""
+ROW = 8
+_READS = (Form.ELEMENTWISE, Form.SUM, Form.EXTREME, Form.PRODUCT)
+_WRITES = (*_READS, Form.TAKE)
+_VIEWS = (Form.AXES, Form.SLICE)
+
+
+def layouts(
+    program: Program,
+    numbers: Numbers,
+    is_product: Callable[[Expr], bool],
+    is_looked_up: Callable[[Expr], bool],
+) -> dict[Expr, Strides]:
+    """The strides of the arrays that are not stored in C order.
+
+    `is_product` says which nodes are products of matrices, which read and write matrices only, and
+    `is_looked_up` which are gathers in loops.
+    """
+    order = postorder(*program.roots)
+    using = users(order)
+    held = set(program.roots)
+    found: dict[Expr, Strides] = {}
+    # Users come later in a postorder, so they are settled first.
+    plain: dict[Expr, bool] = {}
+    for node in reversed(order):
+        form = program.forms[node]
+        form = Form.ELEMENTWISE if is_copy(node) else form
+        readable = all(_reads(user, node, program, plain, is_product) for user in using[node])
+        plain[node] = readable and node not in held and (form in _VIEWS or form in _WRITES)
+        if not plain[node] or form in _VIEWS or (is_product(node) and node.rank != 2):
+            continue
+        if is_listed(node) and not is_looked_up(node):
+            continue
+        # Whole rows are looked up more quickly than elements, if they fill a register.
+        if node.rank and _sizes(node, numbers)[-1] >= ROW and _is_near_lookup(node, using[node]):
+            continue
+        strides = _long_last(_sizes(node, numbers))
+        if strides is not None:
+            found[node] = strides
+    return found
+
+
+def _is_near_lookup(node: Expr, using: list[Expr]) -> bool:
+    """Whether a node is looked up by index data, or is computed with or for such nodes."""
+    return any(map(is_listed, (node, *node.operands, *using)))
+
+
+def is_copy(node: Expr) -> bool:
+    """Whether a node is a copy of an array in another layout."""
+    return isinstance(node, Reshape) and node.shape == node.operands[0].shape
+
+
+def is_thin(node: Expr, numbers: Numbers) -> bool:
+    """Whether a node is a product of arrays of more than two axes with a side of a few elements."""
+    if not isinstance(node, Einsum) or len(node.operands) != 2:
+        return False
+    if max(node.rank, *(operand.rank for operand in node.operands)) < 3:
+        return False
+    parts = Blocks.of_node(node)
+    sizes = [number_of(dim, numbers) for dim in node.dims]
+    sides = (parts.left, parts.right, parts.summed)
+    return min(prod(sizes[label] for label in side) for side in sides) <= _THIN
+
+
+def is_batch_of_vectors(node: Einsum) -> bool:
+    """Whether a node is a product of a matrix and a vector for each index of a batch."""
+    left, right = (set(own) for own in node.inputs) if len(node.operands) == 2 else ((), ())
+    narrow, wide = sorted((set(left), set(right)), key=len)
+    return narrow < wide and not narrow.isdisjoint(node.output)
+
+
+def with_copies(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[Expr, ...]:
+    """The roots, where loops read a copy of an input whose last axis is short.
+
+    The copies of data are made once. Others pay if several loops, or a longer one, read them.
+    """
+    order = postorder(*roots)
+    using = users(order)
+    held = set(roots)
+    copies: dict[Expr, Expr] = {}
+    for node in order:
+        if not isinstance(node, Input) or node.dtype != "real" or node.rank < 2:
+            continue
+        shape = _sizes(node, numbers)
+        if _long_last(shape) is None:
+            continue
+        loops = [user for user in using[node] if _is_loop(user, numbers) and user not in held]
+        longer = any(prod(_sizes(user, numbers)) > prod(shape) for user in loops)
+        if loops and (node.role == "data" or longer or len(loops) > 1):
+            copies[node] = Reshape(node, node.shape)
+    if not copies:
+        return roots
+    done: dict[Expr, Expr] = {}
+    for node in order:
+        reads_copies = _is_loop(node, numbers) and node not in held
+        operands = tuple(
+            copies[one] if reads_copies and one in copies else done[one] for one in node.operands
+        )
+        done[node] = remake(node, operands) if operands else node
+    return tuple(done[root] for root in roots)
+
+
+def _is_loop(node: Expr, numbers: Numbers) -> bool:
+    """Whether a node is computed in a loop over the elements of its operands."""
+    if isinstance(node, Einsum):
+        same = len({frozenset(own) for own in node.inputs}) == 1
+        in_loop = same or is_batch_of_vectors(node) or is_thin(node, numbers)
+        narrow = len(node.operands) == 2 and any(
+            one.rank == 2 and one.shape[-1].size(numbers) <= ROW for one in node.operands
+        )
+        return bool(node.operands) and (in_loop or narrow)
+    return isinstance(node, Map) or _is_windows(node)
+
+
+def _is_windows(node: Expr) -> bool:
+    """Whether a node reads windows of an array: BLAS cannot multiply them whatever their layout."""
+    wider = isinstance(node, Gather) and node.rank > node.operands[0].rank
+    return wider and not is_listed(node)
+
+
+def _sizes(node: Expr, numbers: Numbers) -> tuple[int, ...]:
+    return tuple(max(0, number_of(dim, numbers)) for dim in node.shape)
+
+
+def _reads(
+    user: Expr,
+    node: Expr,
+    program: Program,
+    plain: dict[Expr, bool],
+    is_product: Callable[[Expr], bool],
+) -> bool:
+    """Whether a user reads an array with any strides."""
+    form = program.forms[user]
+    if isinstance(user, Scatter) and user.operands[0] is node:
+        return True
+    if _is_windows(user):
+        return True
+    if form in _VIEWS:
+        return plain[user]
+    return form in _READS and (node.rank == 2 or not is_product(user))
+
+
+def _long_last(shape: tuple[int, ...]) -> Strides | None:
+    """The strides with the longest axis last; None if the last one of a shape is long enough."""
+    if len(shape) < 2 or 0 in shape:
+        return None
+    longest = max(range(len(shape)), key=lambda axis: (shape[axis], axis))
+    if shape[-1] >= _SHORT or shape[longest] < max(_LONG, _RATIO * shape[-1]):
+        return None
+    axes = [axis for axis in range(len(shape)) if axis != longest] + [longest]
+    stored = c_order([shape[axis] for axis in axes])
+    return tuple(stored[axes.index(axis)] for axis in range(len(shape)))

@@ -1,0 +1,58 @@
+"""The loops of a program while nodes are placed in them, and what nodes read."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from dataclasses import dataclass, field
+
+from slomodel.codegen.program import Stage
+from slomodel.ir.expr import Axes, Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """An operand and, for each of its axes, the axis of the loop that it runs along."""
+
+    node: Expr
+    axes: Axes
+
+    def is_in_place(self, rank: int) -> bool:
+        return self.axes == tuple(range(rank))
+
+
+@dataclass(slots=True, eq=False)
+class Region:
+    """A loop over `shape` that computes `nodes` in order; `alone`: of a node with its own code.
+
+    `kept` are the axes that its sums do not run along, where that matters; None without sums.
+    """
+
+    stage: Stage
+    shape: tuple[int, ...]
+    alone: bool = False
+    nodes: list[Expr] = field(default_factory=list)
+    kept: Axes | None = None
+
+
+class OpenRegions:
+    """The loops that further nodes may join, in order, by shape and by the axes of their sums."""
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[int, ...], dict[Axes | None, list[int]]] = {}
+
+    def first(self, shape: tuple[int, ...], kept: Axes | None, earliest: int) -> int | None:
+        """The first loop from `earliest` on with sums, if any, along all axes but `kept`."""
+        found = None
+        for own, places in self._places.get(shape, {}).items():
+            if kept is None or own is None or own == kept:
+                k = bisect_left(places, earliest)
+                if k < len(places) and (found is None or places[k] < found):
+                    found = places[k]
+        return found
+
+    def add(self, shape: tuple[int, ...], kept: Axes | None, place: int) -> None:
+        insort(self._places.setdefault(shape, {}).setdefault(kept, []), place)
+
+    def remove(self, shape: tuple[int, ...], kept: Axes | None, place: int) -> None:
+        places = self._places[shape][kept]
+        del places[bisect_left(places, place)]

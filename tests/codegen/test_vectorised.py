@@ -1,0 +1,56 @@
+"""The compiler turns the passes of hot loops into vector instructions: its own report says so."""
+
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+import slomodel
+from benchmarks.unseen_models import MODELS
+from slomodel.codegen.native.compiler import FLAGS, compilers
+from slomodel.codegen.native.target import NATIVE
+
+_LOOP = re.compile(r"#pragma GCC ivdep\n( *)for \(long i = 0; i < m; i\+\+\) \{")
+_REPORT = re.compile(r"<stdin>:(\d+):\d+: optimized: +loop vectorized")
+
+
+def _is_gcc() -> bool:
+    command = shutil.which("gcc")
+    return command is not None and compilers()[:1] == (shutil.which("cc") or command,)
+
+
+def _text(name: str) -> str:
+    one = next(one for one in MODELS if one.name == name)
+    data = one.data(np.random.default_rng(0))
+    compiled = slomodel.compile(one.source, data=data, backend="c")._compiled
+    entry = compiled.derivatives.entry("value_and_gradient")
+    return NATIVE.printed("own", entry, compiled._layout, compiled.numbers).text
+
+
+def _blocked(text: str) -> set[int]:
+    """The lines of loops over blocks, whose length the compiler does not know."""
+    lines = text.splitlines()
+    found = set()
+    for match in _LOOP.finditer(text):
+        line = text.count("\n", 0, match.start()) + 2
+        declared = next(one for one in reversed(lines[:line]) if "const long m = " in one)
+        if "?" in declared:
+            found.add(line)
+    return found
+
+
+@pytest.mark.skipif(not _is_gcc(), reason="reads the report of gcc")
+@pytest.mark.parametrize("name", ["source_separation", "probit_choices", "pulse_train"])
+def test_passes_over_blocks_are_vectorised(name: str) -> None:
+    text = _text(name)
+    flags = [one for one in FLAGS if one != "-shared"]
+    call = ["gcc", *flags, "-DVECTOR_MATH=2", "-fopt-info-vec-optimized", "-S", "-o", "/dev/null"]
+    ended = subprocess.run(
+        [*call, "-x", "c", "-"], input=text, capture_output=True, text=True, check=True
+    )
+    vectorised = {int(line) for line in _REPORT.findall(ended.stderr)}
+    wanted = _blocked(text)
+    assert wanted
+    assert wanted <= vectorised
