@@ -30,19 +30,22 @@ def _text(name: str) -> str:
 
 
 def _blocked(text: str) -> set[int]:
-    """The lines of loops over blocks, whose length the compiler does not know."""
+    """The lines of loops over blocks whose length the compiler does not know.
+
+    Copies that read every k-th element are left out: nothing is computed in them.
+    """
     lines = text.splitlines()
     found = set()
     for match in _LOOP.finditer(text):
         line = text.count("\n", 0, match.start()) + 2
         declared = next(one for one in reversed(lines[:line]) if "const long m = " in one)
-        if "?" in declared:
+        if "?" in declared and "[i * " not in lines[line]:
             found.add(line)
     return found
 
 
 @pytest.mark.skipif(not _is_gcc(), reason="reads the report of gcc")
-@pytest.mark.parametrize("name", ["source_separation", "probit_choices", "pulse_train"])
+@pytest.mark.parametrize("name", ["machine_failures", "probit_choices", "pulse_train"])
 def test_passes_over_blocks_are_vectorised(name: str) -> None:
     text = _text(name)
     flags = [one for one in FLAGS if one != "-shared"]

@@ -13,7 +13,7 @@ from slomodel.codegen.loops.access import (
     along,
     c_order,
 )
-from slomodel.codegen.loops.fusion import Fusion, elements, loop_labels
+from slomodel.codegen.loops.fusion import Fusion, elements
 from slomodel.codegen.loops.nest import (
     AlongAxis,
     Apply,
@@ -43,7 +43,7 @@ from slomodel.codegen.loops.nest import (
     Store,
     located,
 )
-from slomodel.codegen.loops.regions import Read, Region
+from slomodel.codegen.loops.regions import Read, Region, loop_labels
 from slomodel.codegen.loops.steps import time_loop
 from slomodel.codegen.lower import Blocks
 from slomodel.codegen.program import Form

@@ -19,7 +19,7 @@ from slomodel.codegen.loops.layouts import (
     is_thin,
     layouts,
 )
-from slomodel.codegen.loops.regions import OpenRegions, Read, Region
+from slomodel.codegen.loops.regions import OpenRegions, Read, Region, loop_labels
 from slomodel.codegen.lower import Blocks
 from slomodel.codegen.program import Form, Program, Stage, Step, together
 from slomodel.functions.cost import is_quick
@@ -492,11 +492,6 @@ class Fusion:
 
 
 _ADDING = (Form.PUT, Form.ACCUMULATE)
-
-
-def loop_labels(node: Einsum) -> Axes:
-    """The labels of a sum or a scalar product in the order of the operand with all of them."""
-    return max(node.inputs, key=len)
 
 
 def elements(shape: Sequence[int]) -> int:

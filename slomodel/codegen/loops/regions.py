@@ -6,7 +6,7 @@ from bisect import bisect_left, insort
 from dataclasses import dataclass, field
 
 from slomodel.codegen.program import Stage
-from slomodel.ir.expr import Axes, Expr
+from slomodel.ir.expr import Axes, Einsum, Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +56,8 @@ class OpenRegions:
     def remove(self, shape: tuple[int, ...], kept: Axes | None, place: int) -> None:
         places = self._places[shape][kept]
         del places[bisect_left(places, place)]
+
+
+def loop_labels(node: Einsum) -> Axes:
+    """The labels of a sum or a scalar product in the order of the operand with all of them."""
+    return max(node.inputs, key=len)
