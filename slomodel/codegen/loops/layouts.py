@@ -19,7 +19,7 @@ Strides = tuple[int, ...]
 
 _SHORT = 48
 """Elements along the last axis below which another one is placed last: about six registers."""
-_LONG = 64
+_LONG = 256
 _RATIO = 4
 _THIN = 4
 """Up to this size of a side, loops multiply arrays of more than two axes as quickly as BLAS."""
@@ -96,7 +96,7 @@ def is_batch_of_vectors(node: Einsum) -> bool:
 def with_copies(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[Expr, ...]:
     """The roots, where loops read a copy of an input whose last axis is short.
 
-    The copies of data are made once. Others pay if several loops, or a longer one, read them.
+    The copies of data are made once. Others pay if a longer loop reads them.
     """
     order = postorder(*roots)
     using = users(order)
@@ -110,7 +110,7 @@ def with_copies(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[Expr, ...]:
             continue
         loops = [user for user in using[node] if _is_loop(user, numbers) and user not in held]
         longer = any(prod(_sizes(user, numbers)) > prod(shape) for user in loops)
-        if loops and (node.role == "data" or longer or len(loops) > 1):
+        if loops and (node.role == "data" or longer):
             copies[node] = Reshape(node, node.shape)
     if not copies:
         return roots

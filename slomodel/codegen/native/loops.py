@@ -374,9 +374,10 @@ class BlockedLoop:
             head = f"for (long s = {first}; s < {last}; s += {width}) {{"
             heads.insert(0 if self.turned else inside, head)
         lines = [*inner, *self.body]
+        rows_from = int(blocked) if self.turned else inside - 1
         for place, head in reversed(list(enumerate(heads))):
             lines = [head, *indented(lines), "}"]
-            if place == (1 if self.turned else inside - 1):
+            if place == rows_from:
                 lines = [*self._rows_before(width), *lines, *self._rows_after(width)]
         return lines
 
