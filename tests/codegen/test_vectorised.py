@@ -13,6 +13,7 @@ from slomodel.codegen.native.compiler import FLAGS, compilers
 from slomodel.codegen.native.target import NATIVE
 
 _LOOP = re.compile(r"#pragma GCC ivdep\n( *)for \(long i = 0; i < m; i\+\+\) \{")
+_COPY = re.compile(r"\w+\[i\] = \w+\[i( \* \d+)?\];")
 _REPORT = re.compile(r"<stdin>:(\d+):\d+: optimized: +loop vectorized")
 
 
@@ -32,14 +33,14 @@ def _text(name: str) -> str:
 def _blocked(text: str) -> set[int]:
     """The lines of loops over blocks whose length the compiler does not know.
 
-    Copies that read every k-th element are left out: nothing is computed in them.
+    Copies are left out: they become calls of memcpy, or read every k-th element.
     """
     lines = text.splitlines()
     found = set()
     for match in _LOOP.finditer(text):
         line = text.count("\n", 0, match.start()) + 2
         declared = next(one for one in reversed(lines[:line]) if "const long m = " in one)
-        if "?" in declared and "[i * " not in lines[line]:
+        if "?" in declared and not _COPY.fullmatch(lines[line].strip()):
             found.add(line)
     return found
 

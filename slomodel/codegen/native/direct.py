@@ -27,7 +27,7 @@ Lines = list[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class DirectProduct:
     """The sizes of all labels of one product without its batch, and the strides of a, b and c."""
 
     sizes: tuple[int, ...]
@@ -37,12 +37,12 @@ class Product:
     steps: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
 
 
-def direct_lines(product: Product) -> Lines | None:
+def direct_lines(product: DirectProduct) -> Lines | None:
     """The statements that compute a product of `a` and `b` into `c`; None if nothing fits."""
     return _along_result(product) or _along_sum(product)
 
 
-def _along_result(one: Product) -> Lines | None:
+def _along_result(one: DirectProduct) -> Lines | None:
     """Vectors along a free label: those of one operand times numbers of the other one."""
     free = (*one.columns[::-1], *one.rows[::-1])
     terms = prod(one.sizes[k] for k in one.summed)
@@ -62,7 +62,7 @@ def _along_result(one: Product) -> Lines | None:
     return None
 
 
-def _packed(one: Product, label: int, wide: int) -> tuple[Product, Lines]:
+def _packed(one: DirectProduct, label: int, wide: int) -> tuple[DirectProduct, Lines]:
     """The product with a copy of an operand in which a label is the last one."""
     own = [k for k in ((one.rows, one.columns)[wide], one.summed)[0] if k != label]
     order = [*one.summed, *own, label]
@@ -77,10 +77,10 @@ def _packed(one: Product, label: int, wide: int) -> tuple[Product, Lines]:
     lines.append(f"{name} = packed;")
     left, right, result = one.steps
     every = (left, tuple(stored), result) if wide else (tuple(stored), right, result)
-    return Product(one.sizes, one.rows, one.columns, one.summed, every), lines
+    return DirectProduct(one.sizes, one.rows, one.columns, one.summed, every), lines
 
 
-def _tiles(one: Product, label: int, wide: int) -> Lines:
+def _tiles(one: DirectProduct, label: int, wide: int) -> Lines:
     free = [k for k in (*one.rows, *one.columns) if k != label]
     others = [k for k in (one.columns, one.rows)[wide] if one.sizes[k] > 1]
     # The label of the other operand with the most rows shares the vectors of a tile.
@@ -108,7 +108,9 @@ def _tiles(one: Product, label: int, wide: int) -> Lines:
     return _loops(body, outer, one.sizes)
 
 
-def _tile(one: Product, label: int, wide: int, tile: int | None, rows: int, number: int) -> Lines:
+def _tile(
+    one: DirectProduct, label: int, wide: int, tile: int | None, rows: int, number: int
+) -> Lines:
     """The accumulators of `rows` rows, each `number` vectors, over all terms."""
     vector, number_name = "ab"[wide], "ba"[wide]
     every = (*one.rows, *one.columns, *one.summed)
@@ -137,7 +139,7 @@ def _tile(one: Product, label: int, wide: int, tile: int | None, rows: int, numb
     return indented(lines)
 
 
-def _along_sum(one: Product) -> Lines | None:
+def _along_sum(one: DirectProduct) -> Lines | None:
     """Vectors along a summed label, in which both operands are contiguous."""
     found = [
         k for k in one.summed if one.steps[0][k] == 1 == one.steps[1][k] and one.sizes[k] >= LANES

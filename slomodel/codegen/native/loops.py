@@ -386,7 +386,7 @@ class BlockedLoop:
         return [f"double q{one.k}[{width}] ALIGNED = {{0}};" for one in self._rows]
 
     def _rows_after(self, width: int) -> list[str]:
-        return [one.adding(f"slo_total_of_rows(q{one.k}, {width})") for one in self._rows]
+        return [one.adding(f"slo_rows_total(q{one.k}, {width})") for one in self._rows]
 
     def ends(self) -> tuple[list[str], list[str]]:
         """Statements that zero the elements before and after those that the loop initialises."""

@@ -93,7 +93,7 @@ static inline double slo_total(const real *a, long m) {
     return (part[0] + part[2]) + (part[1] + part[3]);
 }
 
-static inline double slo_total_of_rows(const double *a, long m) {
+static inline double slo_rows_total(const double *a, long m) {
     double part[8] = {0.0};
     for (long i = 0; i < m; i++) part[i & 7] += a[i];
     for (int k = 0; k < 4; k++) part[k] += part[k + 4];

@@ -10,7 +10,7 @@ from slomodel.codegen.loops.fusion import elements
 from slomodel.codegen.loops.names import Names
 from slomodel.codegen.loops.nest import Contraction, Element, Scalar
 from slomodel.codegen.loops.text import indented
-from slomodel.codegen.native.direct import Product, direct_lines
+from slomodel.codegen.native.direct import DirectProduct, direct_lines
 from slomodel.ir.expr import Axes
 
 SMALL = 4096
@@ -148,7 +148,7 @@ class _Product:
         node = self.node
         left, right, result = self.steps
         steps = (left, right, result)
-        product = Product(node.sizes, node.rows, node.columns, node.summed, steps)
+        product = DirectProduct(node.sizes, node.rows, node.columns, node.summed, steps)
         return direct_lines(product)
 
     def _loops(self) -> list[str]:
