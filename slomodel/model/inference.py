@@ -19,6 +19,7 @@ from slomodel.problem import Problem
 from slomodel.solve import Solution
 from slomodel.solve.information import Information, Mask, described, from_factor, from_hessian
 from slomodel.solve.options import choice, number, whole
+from slomodel.solve.run.message import counted
 from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.uncertainty import Linearise, StatisticalScale, Uncertainty
 
@@ -191,7 +192,7 @@ class FittedPoint:
                 2.0 * variance,
                 float(freedom),
                 f"Assumed: least squares of {count:,} residuals{each} of equal, unknown variance; "
-                f"standard deviation {deviation:.6g} with {freedom:,} degrees of freedom; "
+                f"standard deviation {deviation:.6g} with {counted(freedom, 'degree')} of freedom; "
                 f"{matrix}; Student's t.",
             )
         read = "a log-likelihood" if self.problem.sense == "maximize" else "-log-likelihood"
