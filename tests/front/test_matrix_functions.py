@@ -93,6 +93,12 @@ def test_values_are_those_of_numpy() -> None:
         "sum(eye(3, k=1) .* A) + c": np.sum(np.eye(3, k=1) * A),
         "sumsq(kron(B, A) + c)": np.sum(np.kron(B, A) ** 2),
         "kron(B, A)[4, 2] + c": np.kron(B, A)[4, 2],
+        'sumsq(conv(b, B[0, :], "full") + c)': np.sum(np.convolve(b, B[0]) ** 2),
+        'sumsq(conv(b, B[0, :], "valid") + c)': np.sum(np.convolve(b, B[0], "valid") ** 2),
+        'sumsq(conv(b, B[0, :], "same") + c)': np.sum(np.convolve(b, B[0], "same") ** 2),
+        'sum(conv(A[i, :], P[i, :], "full")[j] * j for i in 3, j in 5) + c': sum(
+            np.convolve(A[i], P[i]) @ np.arange(5.0) for i in range(3)
+        ),
         "sumsq(diff(b) + c)": np.sum(np.diff(b) ** 2),
         "sumsq(diff(A, axis=0) + c)": np.sum(np.diff(A, axis=0) ** 2),
         "sum(solve(A, P[i, :])[j] * A[i, j] for i in 3, j in 3) + c": np.sum(
@@ -104,6 +110,31 @@ def test_values_are_those_of_numpy() -> None:
         with pytest.warns(slomodel.ModelWarning, match="does not occur"):
             model = slomodel.compile(data + text, data={"A": A, "B": B, "b": b, "P": P})
         assert model.value([0.0]) == pytest.approx(value, rel=1e-12), text
+
+
+def test_convolutions_have_derivatives_and_messages() -> None:
+    rng = np.random.default_rng(2)
+    for mode in ("full", "valid", "same"):
+        size = "3" if mode == "same" else "m"
+        text = f'dim n, m data y[n] var k[{size}] init 1 minimize sumsq(conv(y, k, "{mode}"))'
+        data, x = {"y": rng.normal(size=7)}, rng.normal(size=3)
+        dims = {} if mode == "same" else {"m": 3}
+        for backend in ("numpy", "c"):
+            own = text.replace(", m data", " data") if mode == "same" else text
+            model = slomodel.compile(own, data=data, dims=dims, backend=backend)
+            assert model.value(x) == pytest.approx(np.sum(np.convolve(data["y"], x, mode) ** 2))
+            slopes = [(model.value(x + h) - model.value(x - h)) / 2e-6 for h in 1e-6 * np.eye(3)]
+            np.testing.assert_allclose(model.gradient(x), slopes, rtol=1e-6, atol=1e-6)
+    for call, words in (
+        ('conv(x, x, "all")', "not a mode"),
+        ("conv(x, x, x)", "last argument"),
+        ('conv(x, x, "same")', "number of elements"),
+    ):
+        with pytest.raises(slomodel.SlomodelError, match=words):
+            slomodel.compile(f"dim n var x[n] minimize sum({call})")
+    text = 'dim n, m data y[n] var k[m] minimize sumsq(conv(y, k, "valid"))'
+    with pytest.raises(slomodel.SlomodelError, match="longer than x"):
+        slomodel.compile(text, data={"y": np.ones(2)}, dims={"m": 3})
 
 
 def test_a_matrix_is_factored_once_for_all_right_sides() -> None:

@@ -234,8 +234,12 @@ class ArrayCall:
     def text(self, parameter: str) -> String:
         argument = self.arguments[parameter][0]
         if not isinstance(argument, String):
-            message = f"the first argument of `{self.name}` is a text in double quotes"
-            raise error("E208", message, argument.span, 'as in `einsum("ij,jk->ik", A, B)`')
+            last = parameter == self.signature.parameters[-1].name
+            place, example = "first", 'einsum("ij,jk->ik", A, B)'
+            if last:
+                place, example = "last", 'conv(x, k, "valid")'
+            message = f"the {place} argument of `{self.name}` is a text in double quotes"
+            raise error("E208", message, argument.span, f"as in `{example}`")
         return argument
 
     def refuse(self, message: str, remedy: str) -> StatementError:

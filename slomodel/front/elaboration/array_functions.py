@@ -16,6 +16,7 @@ from slomodel.front.elaboration.errors import StatementError, dense_needed, erro
 from slomodel.front.elaboration.index_sets import size_product
 from slomodel.front.elaboration.matrix_functions import (
     cholesky,
+    conv,
     det,
     diff,
     inv,
@@ -344,11 +345,12 @@ _MATRICES: tuple[tuple[str, Rule, str], ...] = (
     ("tril(A, k=0)", triangle, "lower triangle of a matrix: zeros above the diagonal k"),
     ("triu(A, k=0)", triangle, "upper triangle of a matrix: zeros below the diagonal k"),
     ("kron(A, B)", kron, "Kronecker product of two matrices: blocks A[i, j] * B"),
+    ("conv(x, k, mode)", conv, "convolution of two vectors: mode is full, same or valid"),
     ("diff(x, axis=-1)", diff, "differences of neighbours along an axis"),
 )
 
 for _text, _rule, _meaning in _MATRICES:
-    _arrays = (name for name in ("A", "B", "b", "x") if re.search(rf"[( ]{name}[,)]", _text))
+    _arrays = (name for name in ("A", "B", "b", "x", "k") if re.search(rf"[( ]{name}[,)]", _text))
     _entry(_text, *_arrays, meaning=_meaning)(_rule)
 
 

@@ -6,6 +6,7 @@ from slomodel.calculus.matrix_structure import MatrixFacts
 from slomodel.front.elaboration.arguments import ArrayCall
 from slomodel.front.elaboration.contraction import contract
 from slomodel.front.elaboration.errors import error
+from slomodel.front.elaboration.index_sets import size_product
 from slomodel.front.elaboration.values import (
     Label,
     Value,
@@ -19,6 +20,7 @@ from slomodel.functions import ge, sub, where
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, literal
 from slomodel.ir.expr import Affine, Expr
+from slomodel.problem import Check
 
 _SQUARE = "of a square matrix the two dims have one name"
 
@@ -171,3 +173,56 @@ def diff(call: ArrayCall) -> Value:
         return Value(build.gather(x.expr, index, shape), x.labels, axes)
 
     return combine(sub, shifted(1), shifted(0))
+
+
+_MODES = ("full", "same", "valid")
+
+
+def conv(call: ArrayCall) -> Value:
+    """The convolution Σ_j k[j] x[i - j] of two vectors, over all i or those within x."""
+    call.need_rank((1,), "`conv` takes two vectors", "sums over shifted indices take any shape")
+    mode = call.text("mode")
+    if mode.text not in _MODES:
+        remedy = 'write "full" for all sums, "same" for as many as x has, "valid" for whole ones'
+        raise error("E208", f"`{mode.text}` is not a mode of `conv`", mode.span, remedy)
+    x, kernel = call.values
+    (n,), (m,) = x.dims, kernel.dims
+    if mode.text == "valid":
+        return _whole_sums(call, x, kernel)
+    products = contract([(x, "i"), (kernel, "j")], "ij")
+    count = len(products.labels)
+    index = [*_units(count, count + 2), Affine(Dim(), (0,) * count + (1, 1))]
+    labels = tuple(label.dim for label in products.labels)
+    full = build.scatter(products.expr, index, (*labels, n + m - 1))
+    if mode.text == "full":
+        return Value(full, products.labels, (n + m - 1,))
+    if not m.is_literal:
+        message = f"mode `same` needs the number of elements of the second vector, not `{m}`"
+        raise error("E208", message, mode.span, 'as in `data k[5]`, or write "full" or "valid"')
+    start = Affine(Dim(const=(m.const - 1) // 2), (0,) * count + (1,))
+    found = build.gather(full, [*_units(count, count + 1), start], (*labels, n))
+    return Value(found, products.labels, (n,))
+
+
+def _whole_sums(call: ArrayCall, x: Value, kernel: Value) -> Value:
+    """The sums in which every element of the second vector meets one of x."""
+    (n,), (m,) = x.dims, kernel.dims
+    enough = combine(ge, size_product([n]), size_product([m])).expr
+    if enough is not build.const(True):
+        message = f"`{call.span.text}` has no whole sums: the second vector is longer than x"
+        check = Check(enough, call.span.text, call.span, message)
+        call.scope.model.checks.append(check)
+    count, size = len(x.labels), n - m + 1
+    shape = (*(label.dim for label in x.labels), size, m)
+    along = Affine(Dim(), (0,) * count + (1, 1))
+    windows = build.gather(x.expr, [*_units(count, count + 2), along], shape)
+    own = len(kernel.labels)
+    turned = Affine(m - 1, (0,) * own + (-1,))
+    reverse = build.gather(kernel.expr, [*_units(own, own + 1), turned], kernel.expr.shape)
+    sides = Value(windows, x.labels, (size, m)), Value(reverse, kernel.labels, (m,))
+    return contract([(sides[0], "ij"), (sides[1], "j")], "i")
+
+
+def _units(count: int, rank: int) -> list[Affine]:
+    """Indices that leave the first axes as they are."""
+    return [Affine(Dim(), tuple(int(j == k) for j in range(rank))) for k in range(count)]
