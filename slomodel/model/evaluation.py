@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from slomodel.codegen.entry import EntryName
 from slomodel.codegen.kernels import Compiled, Evaluate, Kernels
 from slomodel.codegen.runtime import empty_on_device, is_on_device
-from slomodel.errors import Diagnostic, DomainError
+from slomodel.errors import Diagnostic, DomainError, MissingRule
 from slomodel.front.data.bind import Binding
 from slomodel.front.data.points import FLOAT64, Point, Vector, VectorLayout, start, vector_layout
 from slomodel.front.source import Recipe
@@ -19,6 +19,7 @@ from slomodel.ir.expr import Input
 from slomodel.model.closed_sets import closed_set, is_closed, moved_inside
 from slomodel.model.plans import Plans
 from slomodel.model.quantities import Quantities
+from slomodel.model.residuals import Residuals
 from slomodel.model.unconstrained import ChangeOfVariables, UserCoordinates
 from slomodel.model.waiting import waiting
 from slomodel.problem import Problem
@@ -215,6 +216,33 @@ class Evaluating:
     @cached_property
     def _quantities(self) -> Quantities:
         return Quantities(self._problem, self._binding)
+
+    def residuals(self, x: Point) -> Vector:
+        """r (m,) at x (n,) for an objective Σ r², up to a constant, as the compiler reads it.
+
+        Each residual is multiplied by the square root of its weight. Raises MissingRule for an
+        objective that is not a sum of squares with nonnegative weights.
+        """
+        return self._required_squares().residuals(self._vectors.vector(x))
+
+    def jacobian(self, x: Point) -> Vector:
+        """The Jacobian (m, n) of `residuals` at x (n,), from n products with unit vectors."""
+        return self._required_squares().jacobian(self._vectors.vector(x))[1]
+
+    def _required_squares(self) -> Residuals:
+        self._binding.require_data()
+        if self._squares is None:
+            message = "the objective is not seen to be a sum of squares with nonnegative weights"
+            raise MissingRule(Diagnostic("E604", message, help="write it as sum((…)^2 …)"))
+        return self._squares
+
+    @cached_property
+    def _squares(self) -> Residuals | None:
+        """The residuals, if the objective is a sum of squares with nonnegative weights."""
+        if not self._compiled.derivatives.squares or self._compiled.target.on_device:
+            return None
+        found = Residuals(self._compiled, self._binding.arrays, self.n)
+        return found if found.exists else None
 
     @cached_property
     def _coordinates(self) -> UserCoordinates | None:

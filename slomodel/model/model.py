@@ -270,6 +270,7 @@ class Model(Proving):
             *(self.n, self._function, compiled.derivatives, smooth, compiled.precision),
             None if users is None else users.logarithmic(),
             along_rays=self.ray_bounds,
+            squares=lambda: self._squares,
         )
 
     def _constraints(self, users: UserCoordinates | None = None) -> CompiledConstraints:

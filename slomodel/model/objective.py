@@ -15,6 +15,7 @@ from slomodel.codegen.layout import Precision
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.front.data.points import Point, Vector, VectorLayout
 from slomodel.ir.expr import Const
+from slomodel.model.residuals import Residuals
 from slomodel.solve import Solution
 from slomodel.solve.facts import ObjectiveFacts, Product
 
@@ -35,12 +36,14 @@ class CompiledObjective:
         precision: Precision = "float64",
         logarithmic: Vector | None = None,
         along_rays: Callable[[Vector, Vector, float], RayBounds] | None = None,
+        squares: Callable[[], Residuals | None] | None = None,
     ) -> None:
         self.n = n
         self._eps = float(np.finfo(precision).eps)
         self._smooth = smooth
         self._logarithmic = logarithmic
         self._along_rays = along_rays
+        self._squares = squares
         self._function = function
         self._derivatives = derivatives
         function("value")
@@ -75,6 +78,16 @@ class CompiledObjective:
 
     def gauss_newton(self, x: Vector, v: Vector) -> Vector:
         return self._product("gauss_newton", x, v)
+
+    @property
+    def has_residuals(self) -> bool:
+        """Whether the objective is a sum of squares of residuals, up to a constant."""
+        return self._squares is not None and self._squares() is not None
+
+    def jacobian(self, x: Vector) -> tuple[Vector, Vector]:
+        found = self._squares and self._squares()
+        assert found is not None
+        return found.jacobian(x)
 
     def ray_bounds(self, x: Vector, v: Vector, T: float) -> RayBounds:  # noqa: N803
         if self._along_rays is None:

@@ -15,6 +15,7 @@ from slomodel.errors import Diagnostic, DomainError, StartWarning
 from slomodel.solve.constants.proved import Clocked, ProofSource, Prove, SignedErrors, proof_source
 from slomodel.solve.constants.source import LipschitzSource
 from slomodel.solve.facts import compiled_facts, facts_of
+from slomodel.solve.methods.norm_armijo import NormArmijo
 from slomodel.solve.methods.table import method_of
 from slomodel.solve.norms import EPS, Vector, norm
 from slomodel.solve.objective import Evaluator, Objective
@@ -148,7 +149,9 @@ def _set_up(
         subroutine, lipschitz = method_of(
             *(trajectory.method, trajectory.options, start, options.gtol, proofs, facts),
             evaluate.within,
+            own_test(options),
         )
+    run.own_test = isinstance(subroutine, NormArmijo) and subroutine.gtol is not None
     if options.second_order and evaluate.within is not None:
         message = "second_order follows negative curvature, which may leave the set"
         raise DomainError(Diagnostic("E604", message, help="leave second_order out"))
@@ -160,6 +163,12 @@ def _set_up(
     if options.verify:
         run.certifier = Certifier(subroutine.inequalities, errors, evaluate)
     return subroutine, lipschitz, watch
+
+
+def own_test(options: RunOptions) -> bool:
+    """Whether a method may test its points itself: no gradient norm is asked for or checked."""
+    plain = not (options.verify or options.second_order)
+    return plain and options.scaled and options.gtol > 0.0
 
 
 def start_in(within: Set | None, x0: Vector) -> Vector:

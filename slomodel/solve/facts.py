@@ -51,6 +51,18 @@ class RayBounded(Protocol):
 
 
 @runtime_checkable
+class Residual(Protocol):
+    """An objective that may be a sum of squares of residuals, up to a constant."""
+
+    @property
+    def has_residuals(self) -> bool: ...
+
+    def jacobian(self, x: Vector) -> tuple[Vector, Vector]:
+        """The residuals (m,) and their Jacobian (m, n) at x (n,)."""
+        ...
+
+
+@runtime_checkable
 class DescribedObjective(Curved, Protocol):
     """An objective that describes its structure, as compiled models do."""
 

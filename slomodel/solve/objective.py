@@ -12,7 +12,7 @@ import numpy as np
 
 from slomodel.calculus.rays.bounds import RayBounds
 from slomodel.errors import Diagnostic, ShapeError
-from slomodel.solve.facts import Curved, DescribedObjective, Product, RayBounded
+from slomodel.solve.facts import Curved, DescribedObjective, Product, RayBounded, Residual
 from slomodel.solve.norms import EPS, Vector, norm, ratio
 from slomodel.solve.options import bad_value
 from slomodel.solve.run_options import RunOptions
@@ -179,6 +179,22 @@ class Evaluator:
         return self._objective.eps if isinstance(self._objective, Precise) else EPS
 
     @property
+    def has_residuals(self) -> bool:
+        """Whether f is a sum of squares, up to a constant, whose residuals are available."""
+        objective = self._objective
+        return self.sign > 0.0 and isinstance(objective, Residual) and objective.has_residuals
+
+    def jacobian(self, x: Vector) -> tuple[Vector, Vector]:
+        """r (m,) with f = Σ r² up to a constant, and its Jacobian (m, n), at x (n,).
+
+        Two columns count as one Hessian product, of which each is about half the work.
+        """
+        self.check_time()
+        assert isinstance(self._objective, Residual)
+        self.nhev += (len(x) + 1) // 2
+        return self._objective.jacobian(x)
+
+    @property
     def measure(self) -> str:
         """What the tolerance of a run applies to, in words."""
         return GRADIENT if self.within is None else PROJECTED_GRADIENT
@@ -211,6 +227,11 @@ class Evaluator:
     def work(self) -> int:
         """Evaluations of every kind so far."""
         return self.nfev + self.njev + self.nhev
+
+    @property
+    def weighted_work(self) -> int:
+        """Values and gradients so far, and Hessian products, each of which costs about two."""
+        return self.nfev + self.njev + 2 * self.nhev
 
     def value(self, x: Vector) -> float:
         """f at x (n,); raises BudgetSpent before a limit would be exceeded.

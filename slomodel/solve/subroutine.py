@@ -109,13 +109,14 @@ class Violation:
 class Halt:
     """No step: the status with which the run ends, the observation, and a better point if any.
 
-    `remedy` replaces the remedy of the status.
+    `remedy` and `sentence` replace those of the status.
     """
 
     status: Status
     detail: str
     best: Iterate | None = None
     remedy: str = ""
+    sentence: str = ""
 
 
 Since = Literal["step", "epoch", "run"]

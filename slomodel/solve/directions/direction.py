@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -62,6 +63,38 @@ class Direction(Protocol):
 
     def fallback(self, at: Iterate, out: Vector) -> float:
         """Write a positive multiple of −∇f (n,) into `out`; return its norm."""
+        ...
+
+
+Propose = Callable[[Iterate, Vector], float]
+"""(point, out): writes a direction (n,) into `out` and returns its norm."""
+
+
+@runtime_checkable
+class Confirming(Protocol):
+    """A direction from an estimate of the Hessian that can use the Hessian itself."""
+
+    @property
+    def curvatures(self) -> Vector | None:
+        """The diagonal (n,) of the last Hessian that was computed; None without one."""
+        ...
+
+    def confirm(self, at: Iterate, out: Vector) -> float:
+        """Write the direction by the Hessian at a point into `out` (n,); return its norm."""
+        ...
+
+
+@runtime_checkable
+class Bending(Protocol):
+    """A direction that answers a rejected trial by a shorter step in another direction."""
+
+    @property
+    def bends(self) -> bool:
+        """Whether the last proposal can be bent."""
+        ...
+
+    def bend(self, at: Iterate, out: Vector) -> float:
+        """Write the next shorter step from a point into `out` (n,); return its norm."""
         ...
 
 

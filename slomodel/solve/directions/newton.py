@@ -55,6 +55,22 @@ class Newton:
         return along_minus(at, min(self._delta_bar / at.gnorm, LARGEST), out)
 
 
+def inverse_magnitude(H: Vector, eps: float) -> Vector | None:
+    """S V |Λ|⁻¹ Vᵀ S (n, n) of H, in the notation of `Newton`; None if it is 0 or not finite."""
+    if not np.isfinite(H).all():
+        return None
+    scale = balance(H, eps)
+    values, vectors = np.linalg.eigh(scale[:, None] * H * scale)
+    values = np.abs(values)
+    largest = float(values.max(initial=0.0))
+    if largest == 0.0:
+        return None
+    values = np.maximum(values, SMALLEST * eps * largest)
+    vectors *= scale[:, None]
+    inverse: Vector = (vectors / values) @ vectors.T
+    return inverse if np.isfinite(inverse).all() else None
+
+
 def positive(evaluate: Evaluator, x: Vector, shift: Vector | None) -> Vector | None:
     """S⁻¹ V |Λ| Vᵀ S⁻¹ (n, n), in the notation of `Newton`; None if it is 0 or not finite.
 

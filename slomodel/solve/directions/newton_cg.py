@@ -50,14 +50,19 @@ class NewtonCG:
         self._Hd = np.empty_like(start.x)
 
     def propose(self, at: Iterate, out: Vector) -> float:
+        enough = min(LOOSEST, math.sqrt(at.gnorm / self._first_gnorm))
+        most = max(FEWEST_PRODUCTS, min(2 * len(at.x), MOST_PRODUCTS))
+        return self.truncated(at, out, enough, most)
+
+    def truncated(self, at: Iterate, out: Vector, enough: float, most: int) -> float:
+        """Write v (n,) with ‖Hv + g‖ ≤ enough·‖g‖, or of `most` products, into `out`; its norm."""
         r, d, Hd = self._residual, self._d, self._Hd
         # In units of ‖g‖, so that no square overflows.
         np.divide(at.g, at.gnorm, out=r)
         np.negative(r, out=d)
         out[:] = 0.0
         rr = 1.0
-        enough = min(LOOSEST, math.sqrt(at.gnorm / self._first_gnorm)) ** 2
-        for k in range(max(FEWEST_PRODUCTS, min(2 * len(d), MOST_PRODUCTS))):
+        for k in range(most):
             self._evaluate.hvp(at.x, d, Hd)
             curvature = float(d.dot(Hd))
             if not self._evaluate.eps * float(np.abs(d).dot(np.abs(Hd))) < curvature < math.inf:
@@ -68,7 +73,7 @@ class NewtonCG:
             out += np.multiply(d, step, out=d)
             r += np.multiply(Hd, step, out=Hd)
             before, rr = rr, float(r.dot(r))
-            if rr <= enough:
+            if rr <= enough * enough:
                 break
             d *= (rr / before) / step
             d -= r

@@ -10,9 +10,11 @@ from slomodel.solve.directions.conjugate_gradient import ConjugateGradient
 from slomodel.solve.directions.direction import IDLE_STEPS, Direction, Gradient
 from slomodel.solve.directions.gauss_newton import GaussNewton
 from slomodel.solve.directions.lbfgs import LBFGS
+from slomodel.solve.directions.levenberg_marquardt import LevenbergMarquardt
 from slomodel.solve.directions.mixed_newton import MixedNewton
 from slomodel.solve.directions.newton import LARGEST_DENSE, Newton
 from slomodel.solve.directions.newton_cg import NewtonCG
+from slomodel.solve.directions.quasi_newton import QuasiNewton
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
 
@@ -32,7 +34,8 @@ class Rule:
     `initial_step` names the rule for the first trial step; `squares`: f must be a sum of squares;
     `most` is the largest admissible n. `alpha` is the least cosine with −∇f, `idle` the number of
     steps without a gain that ends a run. `any_units`: the direction, apart from its memory, does
-    not depend on the units of the variables.
+    not depend on the units of the variables. `predicts`: its proposals are steps to the minimum of
+    a model of f, and `confirm` makes the model that of the Hessian.
     """
 
     start: Callable[[Evaluator, Iterate, float], Direction]
@@ -42,6 +45,7 @@ class Rule:
     alpha: float = 1e-4
     idle: int = IDLE_STEPS
     any_units: bool = False
+    predicts: bool = False
 
 
 def dense(
@@ -82,6 +86,15 @@ _ALONE: dict[str, Rule] = {
     "lbfgs": Rule(
         lambda evaluate, start, delta_bar: LBFGS(len(start.x), delta_bar, eps=evaluate.eps), "unit"
     ),
+    "levenberg-marquardt": Rule(
+        LevenbergMarquardt,
+        "unit",
+        squares=True,
+        most=LARGEST_DENSE,
+        alpha=LEAST_COSINE,
+        predicts=True,
+    ),
+    "bfgs": Rule(QuasiNewton, "unit", alpha=LEAST_COSINE, predicts=True),
     "cg": Rule(lambda evaluate, start, delta_bar: ConjugateGradient(len(start.x)), "bb"),
     "newton-cg": Rule(NewtonCG, "unit"),
     "newton": dense(Newton),

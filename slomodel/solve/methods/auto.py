@@ -10,6 +10,8 @@ MANY = 1000
 """Largest n for which a quadratic over a set is left to `lbfgs`."""
 REACH = 10.0
 """δ̄ over max(1, ‖x0‖), larger since directions with their own length need less restriction."""
+DESCENT = 1e-4
+"""σ of searches that interpolate: a step with a model behind it needs little descent."""
 LOGARITHMIC_MOVE = 2.0
 """Largest change per step of a variable on a logarithmic scale. Changes of variables are flat far
 out: a longer step, as along negative curvature, may end where no gradient leads back."""
@@ -19,11 +21,9 @@ def chosen(facts: ObjectiveFacts, n: int) -> tuple[str, str]:
     """A direction for n unknowns, and the reason for the choice.
 
     The first case that applies: kinks, or many unknowns without Hessian products: `lbfgs`. Few
-    unknowns without Hessian products: `lbfgs/newton`. A quadratic: `newton-cg`, whose conjugate
-    gradients solve it in one step if the step may be that long. Many unknowns: `newton-cg/lbfgs`.
-    Few unknowns and a sum of squares of nonpolynomial residuals, as in curve fits, whose parameters
-    differ by powers of ten: `gauss-newton/newton`. Otherwise `newton-cg/lbfgs/newton`, preceded by
-    `gauss-newton` for a sum of squares.
+    unknowns without Hessian products: `lbfgs/newton`. A quadratic of very many unknowns:
+    `newton-cg`, whose conjugate gradients solve it in few steps. Few unknowns and a sum of squares:
+    `levenberg-marquardt`. Otherwise `bfgs`.
     """
     few = n <= FEW
     size = f"{n} unknown{'' if n == 1 else 's'}"
@@ -31,15 +31,11 @@ def chosen(facts: ObjectiveFacts, n: int) -> tuple[str, str]:
         return "lbfgs", "an objective with kinks"
     if not facts.curvature:
         return ("lbfgs/newton" if few else "lbfgs"), f"plain functions of {size}"
-    if facts.degree is not None and facts.degree <= 2:
-        return "newton-cg", "a quadratic objective"
-    if not few:
-        return "newton-cg/lbfgs", f"a smooth objective of {size}"
-    if not facts.squares:
-        return "newton-cg/lbfgs/newton", f"a smooth objective of {size}"
-    if facts.degree is None:
-        return "gauss-newton/newton", f"a sum of squares in {size}"
-    return "gauss-newton/newton-cg/lbfgs/newton", f"a sum of squares of polynomials in {size}"
+    if facts.degree is not None and facts.degree <= 2 and n > MANY:
+        return "newton-cg", f"a quadratic objective of {size}"
+    if facts.squares and n <= FEW:
+        return "levenberg-marquardt", f"a sum of squares in {size}"
+    return "bfgs", f"a smooth objective of {size}"
 
 
 def chosen_in_set(facts: ObjectiveFacts, n: int) -> tuple[str, str]:

@@ -17,7 +17,8 @@ class MethodContext:
 
     x0 is in the set `within`; None stands for the whole space. `constants` is the source that the
     options name, None for a method that takes no constants; `proofs` is the source of proved
-    bounds, None for plain functions.
+    bounds, None for plain functions. `own_test`: a method may test its points itself, since no
+    theorem about the gradient norm is checked.
     """
 
     x0: Vector
@@ -26,6 +27,7 @@ class MethodContext:
     proofs: ProofSource | None = None
     facts: ObjectiveFacts = NO_FACTS
     within: Set | None = None
+    own_test: bool = False
 
     @property
     def estimated(self) -> bool:

@@ -10,18 +10,21 @@ import numpy as np
 
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.constants.proved import ProofSource
-from slomodel.solve.directions.direction import SecantPair
+from slomodel.solve.directions.direction import Bending, Confirming, Propose, SecantPair
 from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.line_search.armijo import Found, LineSearch
 from slomodel.solve.line_search.certified import CertifiedSearch
 from slomodel.solve.line_search.exact import Ray
 from slomodel.solve.line_search.initial_step import INITIAL_STEPS, WANTS_PAIRS, StepMemory
+from slomodel.solve.line_search.interpolating import InterpolatingSearch
 from slomodel.solve.methods.auto import LOGARITHMIC_MOVE
-from slomodel.solve.methods.ball import ball_of_a_step
+from slomodel.solve.methods.ball import ball_of_a_step, part_of_ball
+from slomodel.solve.methods.predicted_decrease import PredictedDecrease
 from slomodel.solve.norms import EPS, LARGEST, Vector, norm, slope_along
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.stagnation.stagnation import Stagnation
 from slomodel.solve.stagnation.unbounded import FarProbe
+from slomodel.solve.status import Status
 from slomodel.solve.subroutine import (
     AcceptedStep,
     CheckedStep,
@@ -35,6 +38,10 @@ from slomodel.solve.verify.inequalities import by_curvature, by_ray_curvature, o
 
 # Limit on the restarts of a stalled run from descent steps in other units.
 RESTARTS = 10
+# Factor by which δ̄ grows after a step of full length, if it may grow.
+GROWTH = 4.0
+# Rejected trials that a direction may answer by bending.
+BENDS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +51,9 @@ class NormArmijo:
     D = d = δ̄, so that every step ends its epoch. With the `degree` of a polynomial the line search
     is exact; with `certified` the descent of every step is proved. `chosen_for` is the reason for a
     direction that was not requested. Variables marked as `logarithmic`, (n,), move by at most
-    LOGARITHMIC_MOVE in a step.
+    LOGARITHMIC_MOVE in a step. With `interpolates` rejected steps are shortened by interpolation
+    and steep ones lengthened; with `grows` δ̄ grows after steps of full length.
+    With `gtol` the run ends by the test of `PredictedDecrease`.
     """
 
     delta_bar: float
@@ -58,6 +67,9 @@ class NormArmijo:
     prove: ProofSource | None = None
     logarithmic: Vector | None = None
     certified: bool = False
+    interpolates: bool = False
+    grows: bool = False
+    gtol: float | None = None
 
     name = "norm-armijo"
 
@@ -66,6 +78,8 @@ class NormArmijo:
         more: dict[str, float | str] = {} if self.degree is None else {"line_search": "exact"}
         if self.certified:
             more["line_search"] = "certified"
+        if self.interpolates:
+            more["line_search"] = "interpolating"
         if self.chosen_for:
             more["chosen_for"] = self.chosen_for
         return {
@@ -133,6 +147,8 @@ class NormArmijoRun:
         self._begin(start)
         self._wants_pairs = self._direction.wants_pairs or method.initial_step in WANTS_PAIRS
         self._restarts = 0
+        self._reach = method.delta_bar
+        self._test = None if method.gtol is None else PredictedDecrease(start, method.gtol)
         self._ray = None
         if method.degree is not None:
             self._ray = Ray(evaluate, method.degree, method.sigma, start)
@@ -151,10 +167,17 @@ class NormArmijoRun:
         self._stagnation = Stagnation.of_searches(self._evaluate, start, rule.idle, probe)
         resolution = self._stagnation.resolution
         self._search = LineSearch(self._evaluate, resolution, start, method.theta, method.sigma)
+        self._interpolating = (
+            InterpolatingSearch(self._evaluate, resolution, start, method.sigma)
+            if method.interpolates
+            else None
+        )
         self._certified = CertifiedSearch(self._evaluate, start) if method.certified else None
 
     def enter(self, region: EpochRegion) -> EpochRegion:
-        return region
+        if self._reach <= region.D:
+            return region
+        return replace(region, set=part_of_ball(region.centre, self._reach, None), d=self._reach)
 
     def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt:
         """Step to x + δv with δ from the line search. Paper: alg:lsearch."""
@@ -164,14 +187,30 @@ class NormArmijoRun:
             if halt:
                 return halt
         vnorm, slope, own = self._related_direction(current, v)
+        if own and self._test is not None:
+            predicted = -0.5 * vnorm * slope
+            if self._test.met(current, v, predicted, self._curvatures):
+                vnorm, slope, own, halt = self._confirmed(current, v, self._test)
+                if halt is not None:
+                    return halt
+            noise = self._stagnation.resolution.noise(current)
+            self._stagnation.at_floor = -0.5 * vnorm * slope <= noise
         in_units = own and slope > -self._method.alpha * current.gnorm
         if self._certified is not None:
             return self._proved(self._certified, current, vnorm, D, own, in_units)
         longest = self._longest(v, vnorm, D)
         first = self._ray and self._ray.minimiser(current, v, vnorm, slope, longest)
         first = first or self._initial_step(longest, self._memory)
-        found = self._search.search(current, v, vnorm, slope, first)
-        self.trials = self._search.trials
+        self.trials = 0
+        found: Found | None = None
+        if own and isinstance(self._direction, Bending) and self._direction.bends:
+            found = self._bent(current, self._direction, D)
+            vnorm = norm(v)
+            slope = slope_along(current.g, current.gnorm, v, vnorm)
+            longest = self._longest(v, vnorm, D)
+            first = min(first, longest)
+        if found is None:
+            found = self._searched(current, vnorm, slope, first, longest)
         if found is None:
             again = own or first < longest
             vnorm = self._direction.fallback(current, v)
@@ -184,6 +223,40 @@ class NormArmijoRun:
         full_length = found.delta >= longest * (1.0 - 4.0 * EPS)
         taken = self._accept(current, found, vnorm, full_length, own)
         return replace(taken, in_units=True) if in_units else taken
+
+    def _searched(
+        self, current: Iterate, vnorm: float, slope: float, first: float, longest: float
+    ) -> Found | None:
+        """A search along the direction of this step from the first trial δ."""
+        if self._interpolating is None:
+            found = self._search.search(current, self._v, vnorm, slope, first)
+            self.trials += self._search.trials
+            return found
+        search = self._interpolating
+        found = search.search(current, self._v, vnorm, slope, first, longest)
+        self.trials += search.trials
+        return found
+
+    def _bent(self, current: Iterate, direction: Bending, D: float) -> Found | None:
+        """A step along a direction that bends after rejected trials; None if none is accepted.
+
+        Each trial is of the whole proposal, or of its part within δ̄.
+        """
+        search, v = self._interpolating, self._v
+        if search is None:
+            return None
+        for _ in range(BENDS):
+            vnorm = norm(v)
+            if not 0.0 < vnorm <= LARGEST:
+                return None
+            slope = slope_along(current.g, current.gnorm, v, vnorm)
+            delta = min(1.0, self._longest(v, vnorm, D))
+            found = search.search(current, v, vnorm, slope, delta, delta, once=True)
+            self.trials += search.trials
+            if found is not None:
+                return found
+            direction.bend(current, v)
+        return None
 
     def _longest(self, v: Vector, vnorm: float, D: float) -> float:
         """The largest δ of a step δv, v (n,), to the boundary or to the limit of a variable."""
@@ -242,7 +315,9 @@ class NormArmijoRun:
         self._begin(new, self._stagnation.probe)
         return AcceptedStep(new, norm(way.step), at_boundary=False, in_units=True)
 
-    def _related_direction(self, at: Iterate, v: Vector) -> tuple[float, float, bool]:
+    def _related_direction(
+        self, at: Iterate, v: Vector, propose: Propose | None = None
+    ) -> tuple[float, float, bool]:
         """Write a direction with ⟨g,v⟩ ≤ −α‖g‖‖v‖ into v (n,).
 
         For a rule that scales the variables, the norms may also be those of the scaled variables:
@@ -250,7 +325,7 @@ class NormArmijoRun:
         ‖v‖, ⟨g,v⟩/‖v‖ and whether v is the rule's own direction and not along −g.
         """
         g, gnorm = at.g, at.gnorm
-        vnorm = self._direction.propose(at, v)
+        vnorm = (propose or self._direction.propose)(at, v)
         if self._method.direction == "gradient":
             return vnorm, -gnorm, False
         if 0.0 < vnorm <= LARGEST:
@@ -263,6 +338,32 @@ class NormArmijoRun:
                 if slope * vnorm <= -least < 0.0:
                     return vnorm, slope, True
         return self._direction.fallback(at, v), -gnorm, False
+
+    @property
+    def _curvatures(self) -> Vector | None:
+        direction = self._direction
+        return direction.curvatures if isinstance(direction, Confirming) else None
+
+    def _confirmed(
+        self, at: Iterate, v: Vector, test: PredictedDecrease
+    ) -> tuple[float, float, bool, Halt | None]:
+        """The direction by the Hessian at a point that meets the test, and the end if it does then.
+
+        An estimate of the Hessian may not yet know a direction in which f is flat.
+        """
+        confirming = self._direction
+        if not isinstance(confirming, Confirming):
+            return *self._related_direction(at, v), None
+        vnorm, slope, own = self._related_direction(at, v, confirming.confirm)
+        decrease = -0.5 * vnorm * slope
+        if not test.met(at, v, decrease, self._curvatures):
+            return vnorm, slope, own, None
+        detail = (
+            f"Gradient norm {at.gnorm:.3g}; by its second derivatives the objective changes by "
+            f"{decrease:.2g} from here to its minimum."
+        )
+        sentence = "The point is stationary to the tolerance."
+        return vnorm, slope, own, Halt(Status.converged, detail, sentence=sentence)
 
     def _last_resort(self, at: Iterate, vnorm: float, longest: float, again: bool) -> Found | None:
         """Search along −g from the full length, and once more if f is noisier than assumed.
@@ -287,6 +388,8 @@ class NormArmijoRun:
         new = found.point
         self._memory.delta = found.delta
         self._stagnation.probe.count(full_length)
+        if self._method.grows and full_length:
+            self._reach = min(max(self._reach, found.delta * vnorm) * GROWTH, LARGEST)
         if self._wants_pairs:
             s = np.subtract(new.x, old.x, out=self._s)
             y = np.subtract(new.g, old.g, out=self._y)

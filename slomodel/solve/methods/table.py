@@ -18,7 +18,7 @@ from slomodel.solve.line_search.exact import LARGEST_DEGREE
 from slomodel.solve.line_search.initial_step import INITIAL_STEPS
 from slomodel.solve.methods.adgd import adgd
 from slomodel.solve.methods.agp import agp, agp_source
-from slomodel.solve.methods.auto import REACH, chosen, chosen_in_set
+from slomodel.solve.methods.auto import DESCENT, REACH, chosen, chosen_in_set
 from slomodel.solve.methods.ball import is_auto
 from slomodel.solve.methods.bpg import bpg, bpg_source
 from slomodel.solve.methods.certified_steps import certified
@@ -68,7 +68,25 @@ def auto(given: Options, context: MethodContext) -> NormArmijo | ProjectedSearch
     found = line_search(given, context, direction, REACH)
     if isinstance(found, NormArmijo):
         found = replace(found, logarithmic=context.facts.logarithmic)
+        if DIRECTIONS[found.direction].predicts and not {"line_search", "theta"} & set(given):
+            found = interpolating(found, given, context)
     return found if "direction" in given else replace(found, chosen_for=reason)
+
+
+def interpolating(found: NormArmijo, given: Options, context: MethodContext) -> NormArmijo:
+    """The line search of `auto` for directions with a model of f, in no units of f or x.
+
+    δ̄ grows, and starts from ‖x0‖ alone unless that is 0.
+    """
+    size = norm(context.x0) or 1.0
+    return replace(
+        found,
+        delta_bar=found.delta_bar if "delta_bar" in given else min(REACH * size, LARGEST),
+        sigma=found.sigma if "sigma" in given else DESCENT,
+        interpolates=True,
+        grows="delta_bar" not in given,
+        gtol=context.gtol if context.own_test else None,
+    )
 
 
 def line_search(
@@ -251,10 +269,12 @@ def method_of(
     proofs: ProofSource | None = None,
     facts: ObjectiveFacts = NO_FACTS,
     within: Set | None = None,
+    own_test: bool = False,
 ) -> tuple[Subroutine, LipschitzSource | None]:
     """The method called `name` for a run from x0 (n,) in a set, and the source of its constants.
 
-    Options that are None count as not given. Errors list the available names.
+    Options that are None count as not given. `own_test`: the method may test its points itself.
+    Errors list the available names.
     """
     method = METHODS[choice("method", name, METHODS, hint=method_hint(name))]
     check_names(name, options, method.options)
@@ -262,7 +282,7 @@ def method_of(
     if within is not None:
         check_set(name, method, within, given)
     source = None if method.source is None else method.source(given, proofs, facts)
-    context = MethodContext(x0, gtol, source, proofs, facts, within)
+    context = MethodContext(x0, gtol, source, proofs, facts, within, own_test)
     if source is not None and "d" in method.options and is_auto(given):
         return certified(name, context, "d" in given), source.without_estimates
     return method.build(given, context), source

@@ -33,7 +33,7 @@ def message(run: RunState, evaluate: Evaluator, nit: int, parameters: Mapping[st
         remedy = f"{remedy} The method auto often needs far fewer steps."
     elif run.status in _LIMITS and nit >= _MANY:
         remedy = f"{remedy} Another start may lead elsewhere: starts=20 tries several."
-    sentence = run.status.sentence_of(sense).replace(GRADIENT, evaluate.measure)
+    sentence = run.sentence or run.status.sentence_of(sense).replace(GRADIENT, evaluate.measure)
     return " ".join(filter(None, (sentence, run.detail, counts, constants_note(run), remedy)))
 
 

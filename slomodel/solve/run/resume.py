@@ -44,7 +44,26 @@ def agreed(saved: Saved, asked: Trajectory) -> Trajectory:
         if name not in given:
             message = f"the checkpoint was written with a {name} that it cannot hold"
             raise DomainError(Diagnostic("E604", message, help=f"give {name} again"))
+    options |= chosen_before(saved) if there.method == UNASKED_METHOD else {}
     return replace(there, options=options, run=replace(asked.run, **before))
+
+
+def chosen_before(saved: Saved) -> dict[str, object]:
+    """The options that `auto` of an earlier version chose for a run that is saved.
+
+    Since then it makes other choices; the state of a run fits its own direction only.
+    """
+    stack: list[object] = [saved.code]
+    while stack:
+        code = stack.pop()
+        if isinstance(code, dict):
+            stack += code.values()
+        if not isinstance(code, list):
+            continue
+        if code[:1] == ["object"] and code[2] == "NormArmijo" and "interpolates" not in code[3]:
+            return {"direction": code[3]["direction"], "line_search": "armijo"}
+        stack += code
+    return {}
 
 
 def start_of(saved: Saved, x0: ArrayLike | None) -> Vector:

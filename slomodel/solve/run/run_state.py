@@ -22,7 +22,8 @@ class RunState:
     `best` is the lowest point from which a step rose by more than rounding. `region` is that of the
     current epoch, if any, which began after step `first` with `violations_before` violations in
     total. `proofs` is the source of proved constants, if any. The run began with the value
-    `first_f` and ‖x‖ = `first_size`.
+    `first_f` and ‖x‖ = `first_size`. `sentence` replaces that of the status; with `own_test` the
+    method tests its points itself, and the tolerance is 0.
     """
 
     current: Iterate
@@ -31,6 +32,7 @@ class RunState:
     status: Status | None = None
     detail: str = ""
     remedy: str = ""
+    sentence: str = ""
     epoch: int = 1
     step: float = 0.0
     rounding_steps: int = 0
@@ -40,6 +42,7 @@ class RunState:
     first_f: float = math.nan
     first_size: float = 0.0
     stop_asked: bool = False
+    own_test: bool = False
     depth: float = -math.inf
     region: EpochRegion | None = None
     first: int = 0
@@ -53,14 +56,14 @@ class RunState:
     def so_far(self) -> SoFar:
         return SoFar(max(self.first_f - self.current.f, 0.0), self.first_size)
 
-    def end(self, status: Status, detail: str = "", remedy: str = "") -> None:
-        self.status, self.detail, self.remedy = status, detail, remedy
+    def end(self, status: Status, detail: str = "", remedy: str = "", sentence: str = "") -> None:
+        self.status, self.detail, self.remedy, self.sentence = status, detail, remedy, sentence
 
     def halt(self, seen: Halt | None) -> None:
         """End the run as `seen` states; None leaves it running."""
         if seen is not None:
             self.current = seen.best or self.current
-            self.end(seen.status, seen.detail, seen.remedy)
+            self.end(seen.status, seen.detail, seen.remedy, seen.sentence)
 
     def accept(self, taken: AcceptedStep) -> None:
         old, new = self.current, taken.point

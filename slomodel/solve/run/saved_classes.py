@@ -16,20 +16,24 @@ from slomodel.solve.directions.conjugate_gradient import ConjugateGradient
 from slomodel.solve.directions.direction import Gradient, SecantPair
 from slomodel.solve.directions.gauss_newton import GaussNewton
 from slomodel.solve.directions.lbfgs import LBFGS
+from slomodel.solve.directions.levenberg_marquardt import LevenbergMarquardt
 from slomodel.solve.directions.mixed_newton import MixedNewton
 from slomodel.solve.directions.newton import Newton
 from slomodel.solve.directions.newton_cg import NewtonCG
+from slomodel.solve.directions.quasi_newton import QuasiNewton
 from slomodel.solve.facts import ObjectiveFacts
 from slomodel.solve.line_search.arc import ArcSearch
 from slomodel.solve.line_search.armijo import LineSearch
 from slomodel.solve.line_search.certified import CertifiedSearch, ProvedStep
 from slomodel.solve.line_search.exact import Ray
 from slomodel.solve.line_search.initial_step import StepMemory
+from slomodel.solve.line_search.interpolating import InterpolatingSearch
 from slomodel.solve.methods.adgd import SecantLength
 from slomodel.solve.methods.agp import AGPRun
 from slomodel.solve.methods.gradient_steps import DescentRun
 from slomodel.solve.methods.ngd import FixedLength
 from slomodel.solve.methods.norm_armijo import NormArmijo, NormArmijoRun, ProvedCurvature
+from slomodel.solve.methods.predicted_decrease import PredictedDecrease
 from slomodel.solve.methods.projected_search import ProjectedSearch, ProjectedSearchRun
 from slomodel.solve.methods.std_armijo import StdArmijoRun
 from slomodel.solve.methods.step_rules import FreeRun
@@ -167,6 +171,10 @@ _TABLE = (
     SavedClass(GaussNewton, "GaussNewton"),
     SavedClass(Gradient, "Gradient"),
     SavedClass(LBFGS, "LBFGS"),
+    SavedClass(InterpolatingSearch, "InterpolatingSearch"),
+    SavedClass(LevenbergMarquardt, "LevenbergMarquardt"),
+    SavedClass(PredictedDecrease, "PredictedDecrease"),
+    SavedClass(QuasiNewton, "QuasiNewton"),
     SavedClass(MixedNewton, "MixedNewton"),
     SavedClass(Newton, "Newton"),
     SavedClass(NewtonCG, "NewtonCG"),

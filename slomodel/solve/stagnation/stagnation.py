@@ -26,6 +26,8 @@ STEEP = 1e-3
 # ‖g‖ has a new extreme if it is beyond the last one by this relative amount. IDLE_STEPS gradient
 # steps lower it by more if the condition number is below 1e11.
 DRIFT = 1e-9
+# Number of steps without a gain that ends a run where a model of f predicts no resolved decrease.
+FLOOR_STEPS = 5
 
 
 class Gain(Protocol):
@@ -97,6 +99,7 @@ class Stagnation:
 
     A run stagnates after `idle_steps` consecutive steps without a gain. Consecutive steps of full
     length suggest that f is unbounded below, which a probe far out confirms or refutes.
+    `at_floor` is set where a model of f predicts no decrease beyond the resolution of f.
     """
 
     def __init__(
@@ -112,6 +115,7 @@ class Stagnation:
         self.probe = probe or FarProbe(evaluate, start.f)
         self._evaluate = evaluate
         self._gain = gain
+        self.at_floor = False
         self._idle = 0
         self._idle_steps = idle_steps
 
@@ -144,7 +148,7 @@ class Stagnation:
         """
         gained = self._gain.gained(point, self.resolution.noise(point), fraction)
         self._idle = 0 if gained else self._idle + 1
-        return self._idle >= self._idle_steps
+        return self._idle >= (FLOOR_STEPS if self.at_floor else self._idle_steps)
 
     def look_far(self, at: Iterate, step: Vector) -> Halt | None:
         """After many steps of full length, follow `step` (n,) far out; a Halt if f is unbounded."""

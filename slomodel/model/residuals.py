@@ -1,0 +1,92 @@
+"""Residuals of a sum of squares and their Jacobian, by one kernel of (x, v)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.calculus import Known, jvp
+from slomodel.codegen.kernels import Compiled, Derivatives, Kernels
+from slomodel.ir import build
+from slomodel.ir.dims import concrete
+from slomodel.ir.expr import Expr, Input
+from slomodel.rewrite.work import prepared
+
+Vector = NDArray[np.float64]
+
+
+class Residuals:
+    """r (m,) with f = Σ r² up to a constant, and its Jacobian (m, n), of a compiled model.
+
+    The kernel is that of value and gradient of a function of one vector (x, v, …), with residuals,
+    their derivatives along v and the weights in place of the derivatives by the rest.
+    """
+
+    def __init__(self, compiled: Compiled, data: Mapping[str, Vector], n: int) -> None:
+        own = compiled.derivatives
+        x, squares = own.variables, own.squares
+        v = tuple(build.variable(f"v[{one.name}]", one.shape) for one in x)
+        residuals = [square.residual for square in squares]
+        tangents = jvp(residuals, dict(zip(x, v, strict=True)))
+        weights = [square.weight for square in squares]
+        results = [
+            _results("r", residuals),
+            _results("Jv", residuals),
+            _results("w", weights),
+        ]
+        flat = [one for group in results for one in group]
+        taken = {one.name for one in (*x, *v, *flat, *compiled.given)}
+        roots, tables = prepared((build.const(0.0), *residuals, *tangents, *weights), taken)
+        zeros = tuple(build.zeros(one.shape) for one in (*x, *v))
+        known = Known(frozenset({*compiled.given, *tables}))
+        written = Derivatives(roots[0], (*x, *v, *flat), known, (*zeros, *roots[1:]))
+        self._kernels = Kernels(compiled.over(written, {**compiled.prepared, **tables}), data)
+        self._n = n
+        sizes = compiled.numbers
+        self._sizes = [sum(_size(one, sizes) for one in group) for group in results]
+        self._root = self._roots_of_weights(np.zeros(n))
+
+    @property
+    def exists(self) -> bool:
+        """Whether all weights are nonnegative, so that their square roots exist."""
+        return bool(np.isfinite(self._root).all())
+
+    def along(self, x: Vector, v: Vector) -> tuple[Vector, Vector]:
+        """r and Jv (m,) at x for a direction v, both (n,)."""
+        r, product, _ = self._numbers(x, v)
+        return self._root * r, self._root * product
+
+    def residuals(self, x: Vector) -> Vector:
+        """r (m,) at x (n,)."""
+        return self.along(x, np.zeros(self._n))[0]
+
+    def jacobian(self, x: Vector) -> tuple[Vector, Vector]:
+        """r (m,) and J (m, n) at x (n,), from n products with unit vectors."""
+        J = np.empty((len(self._root), self._n))  # noqa: N806
+        r = np.empty(len(self._root))
+        for k, unit in enumerate(np.eye(self._n)):
+            r, J[:, k] = self.along(x, unit)
+        return r, J
+
+    def _numbers(self, x: Vector, v: Vector) -> tuple[Vector, Vector, Vector]:
+        n, (m, _, w) = self._n, self._sizes
+        point = np.concatenate([x, v, np.zeros(2 * m + w)])
+        out = np.empty(len(point))
+        self._kernels.function("value_and_gradient")(point, out)
+        return out[2 * n : 2 * n + m], out[2 * n + m : 2 * n + 2 * m], out[2 * n + 2 * m :]
+
+    def _roots_of_weights(self, x: Vector) -> Vector:
+        weights = self._numbers(x, np.zeros(self._n))[2]
+        with np.errstate(invalid="ignore"):
+            return np.sqrt(weights)
+
+
+def _results(name: str, values: Sequence[Expr]) -> list[Input]:
+    return [build.variable(f"{name}[{k}]", one.shape) for k, one in enumerate(values)]
+
+
+def _size(node: Expr, sizes: Mapping[str, int]) -> int:
+    return math.prod(concrete(node.shape, sizes))

@@ -1,0 +1,136 @@
+"""Levenberg–Marquardt directions from the Jacobian of residuals, and quasi-Newton ones beside."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from slomodel.solve.directions.direction import SecantPair
+from slomodel.solve.directions.quasi_newton import QuasiNewton
+from slomodel.solve.norms import Vector, norm
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.subroutine import Iterate
+
+# Damping in units of the scaled matrix, whose diagonal is at most 1.
+FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-14, 1e10
+# The damping is divided by at most RELIEF after a step, and multiplied by BEND after a rejected
+# one, by its square after the next, and so on.
+RELIEF, BEND = 10.0, 4.0
+# A step is slow if f and the part of the residual in the range of J both stay above this fraction.
+# After PATIENCE slow steps in a row quasi-Newton steps take over for as much work as was spent.
+SLOW, PATIENCE = 0.7, 4
+
+
+class LevenbergMarquardt:
+    """v = −(JᵀJ + λD²)⁻¹ Jᵀr for f = Σ r², D the largest lengths of the columns of J so far.
+
+    The system is solved by a QR factorisation of J. λ follows the ratio of the actual to the
+    predicted decrease; after a rejected trial `bend` proposes a step with a larger λ. Where these
+    steps are slow, as with large residuals of large curvature, quasi-Newton steps alternate with
+    them; every step updates the quasi-Newton matrix. Moré, The Levenberg-Marquardt algorithm
+    (1978); Nielsen, Damping parameter in Marquardt's method (1999).
+    """
+
+    wants_pairs = True
+    units: Vector | None = None
+
+    def __init__(self, evaluate: Evaluator, start: Iterate, delta_bar: float) -> None:
+        self._evaluate = evaluate
+        self._other = QuasiNewton(evaluate, start, delta_bar)
+        self._lengths = np.zeros_like(start.x)
+        self._damping = FIRST_DAMPING
+        self._growth = BEND
+        self._active = evaluate.has_residuals
+        self._began = self._until = evaluate.weighted_work
+        self._slow = 0
+        self._f = start.f
+        self._predicted = self._in_range = 0.0
+        self._R = np.empty((0, 0))
+        self._Qr = np.empty(0)
+
+    def propose(self, at: Iterate, out: Vector) -> float:
+        if not self._active and self._evaluate.weighted_work >= self._until:
+            self._active = self._evaluate.has_residuals
+            self._predicted = self._in_range = 0.0
+            self._began, self._slow = self._evaluate.weighted_work, 0
+        if not (self._active and self._factorise(at)):
+            return self._propose_other(at, out)
+        return self._solve(at, out)
+
+    @property
+    def curvatures(self) -> Vector | None:
+        return self._other.curvatures
+
+    @property
+    def bends(self) -> bool:
+        """Whether the last proposal can be followed by one with a larger λ."""
+        return self._active
+
+    def bend(self, at: Iterate, out: Vector) -> float:
+        """Write the step with the next larger λ into `out` (n,); return its norm."""
+        self._damping = min(self._damping * self._growth, MOST_DAMPING)
+        self._growth *= BEND
+        return self._solve(at, out)
+
+    def confirm(self, at: Iterate, out: Vector) -> float:
+        """Write the step by the whole Hessian at a point into `out` (n,); return its norm."""
+        self._predicted = 0.0
+        return self._other.confirm(at, out)
+
+    def fallback(self, at: Iterate, out: Vector) -> float:
+        self._predicted = 0.0
+        return self._other.fallback(at, out)
+
+    def learn(self, pair: SecantPair) -> None:
+        self._other.learn(replace(pair, own=pair.own and not self._active))
+
+    def _propose_other(self, at: Iterate, out: Vector) -> float:
+        self._predicted = 0.0
+        self.units = None
+        return self._other.propose(at, out)
+
+    def _factorise(self, at: Iterate) -> bool:
+        """J = QR at a point, and the damping that the last step implies; False to leave."""
+        r, J = self._evaluate.jacobian(at.x)
+        if not (np.isfinite(J).all() and np.isfinite(r).all()):
+            self._leave()
+            return False
+        np.maximum(self._lengths, np.sqrt((J * J).sum(axis=0)), out=self._lengths)
+        self.units = 1.0 / np.where(self._lengths > 0.0, self._lengths, 1.0)
+        Q, self._R = np.linalg.qr(J * self.units)
+        self._Qr = r @ Q
+        in_range = norm(self._Qr) / (norm(r) or 1.0)
+        if self._predicted > 0.0:
+            self._judge((self._f - at.f) / self._predicted)
+            slow = at.f > SLOW * self._f and in_range > SLOW * self._in_range
+            self._slow = self._slow + 1 if slow else 0
+        self._f, self._in_range = at.f, in_range
+        if self._slow < PATIENCE:
+            return True
+        self._leave()
+        return False
+
+    def _leave(self) -> None:
+        self._active = False
+        now = self._evaluate.weighted_work
+        self._until = now + 2 * max(now - self._began, 10 * len(self._lengths))
+
+    def _judge(self, ratio: float) -> None:
+        """Adapt the damping to the ratio of the actual to the predicted decrease."""
+        factor = max(1.0 / RELIEF, 1.0 - (2.0 * ratio - 1.0) ** 3)
+        self._damping = max(self._damping * min(factor, BEND), LEAST_DAMPING)
+        self._growth = BEND
+
+    def _solve(self, at: Iterate, out: Vector) -> float:
+        """Write the step with the present λ into `out` (n,); return its norm."""
+        assert self.units is not None
+        n = len(at.x)
+        damped = np.vstack([self._R, math.sqrt(self._damping) * np.eye(n)])
+        Q, R = np.linalg.qr(damped)
+        p = np.linalg.solve(R, -(self._Qr @ Q[: len(self._Qr)]))
+        Rp = self._R @ p
+        self._predicted = float(Rp.dot(Rp)) + 2.0 * self._damping * float(p.dot(p))
+        np.multiply(p, self.units, out=out)
+        return norm(out)

@@ -1,0 +1,114 @@
+"""BFGS directions that begin with Hessian products, for any number of unknowns."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from slomodel.solve.directions.direction import SecantPair, along_minus, curved
+from slomodel.solve.directions.lbfgs import LBFGS
+from slomodel.solve.directions.newton import dense, inverse_magnitude
+from slomodel.solve.directions.newton_cg import NewtonCG
+from slomodel.solve.norms import LARGEST, Vector, norm, ratio
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.subroutine import Iterate
+
+LARGEST_MATRIX = 100
+"""Largest n for which the Hessian is computed, in n products."""
+# Work before that, as a multiple of the work of the Hessian: a matrix that stems from a point far
+# from the solution is of little use, and few unknowns may need none. For n > FEW pairs suffice for
+# longer.
+WAIT, WAIT_OF_MANY, FEW = 1.0, 2.0, 20
+# Most pairs, and the number of elements in their vectors, before there is a matrix.
+MOST_PAIRS, LEAST_PAIRS, ELEMENTS = 100, 10, 50_000
+# Products, and relative residual, of the conjugate gradients that confirm a step.
+CONFIRMING, RESIDUAL = 25, 0.1
+
+
+class QuasiNewton:
+    """v = −H g, with H an estimate of the inverse Hessian by BFGS updates.
+
+    The first step has the length that the curvature along −g implies. At first H is defined by
+    pairs, many if n is small. For n ≤ LARGEST_MATRIX it is replaced once by the inverse of the
+    Hessian with positive eigenvalues, after about as much work as that costs, and updated as a
+    matrix from then on. Without Hessian products H is that of the pairs.
+    """
+
+    wants_pairs = True
+    units = None
+
+    def __init__(self, evaluate: Evaluator, start: Iterate, delta_bar: float) -> None:
+        n = len(start.x)
+        memory = min(MOST_PAIRS, max(LEAST_PAIRS, ELEMENTS // max(n, 1)))
+        self._evaluate = evaluate
+        self._delta_bar = delta_bar
+        self._pairs = LBFGS(n, delta_bar, memory, evaluate.eps)
+        self._H: Vector | None = None
+        self.curvatures: Vector | None = None
+        self._gamma = 0.0
+        wait = (WAIT if n <= FEW else WAIT_OF_MANY) * 2.0 * n
+        has_matrix = evaluate.has_products and n <= LARGEST_MATRIX
+        self._due = evaluate.weighted_work + wait if has_matrix else math.inf
+
+    def propose(self, at: Iterate, out: Vector) -> float:
+        if self._evaluate.weighted_work >= self._due:
+            self._due = math.inf
+            self._compute(at)
+        if self._H is not None:
+            np.matmul(self._H, at.g, out=out)
+            np.negative(out, out=out)
+            return norm(out)
+        if self._pairs.count:
+            return self._pairs.propose(at, out)
+        if not self._gamma and self._evaluate.has_products:
+            self._gamma = self._first_length(at)
+        return self.fallback(at, out)
+
+    def confirm(self, at: Iterate, out: Vector) -> float:
+        """Write a step by the Hessian at a point into `out` (n,); return its norm.
+
+        For n > LARGEST_MATRIX it is that of at most CONFIRMING conjugate gradients.
+        """
+        if len(at.x) > LARGEST_MATRIX:
+            cg = NewtonCG(self._evaluate, at, self._delta_bar)
+            return cg.truncated(at, out, RESIDUAL, CONFIRMING)
+        self._due = math.inf
+        return self.propose(at, out) if self._compute(at) else self.fallback(at, out)
+
+    def fallback(self, at: Iterate, out: Vector) -> float:
+        """Write −γg into `out`, γ from the last pair or the first curvature."""
+        gamma = self._gamma or min(self._delta_bar / at.gnorm, LARGEST)
+        return along_minus(at, gamma, out)
+
+    def learn(self, pair: SecantPair) -> None:
+        s, y, sy = pair.s, pair.y, pair.sy
+        gamma = ratio(sy, pair.ynorm, pair.ynorm)
+        if not (curved(pair, self._evaluate.eps) and gamma > 0.0 and ratio(1.0, sy) > 0.0):
+            return
+        self._gamma = gamma
+        if self._H is None:
+            self._pairs.learn(pair)
+            return
+        H, u = self._H, s / sy
+        Hy = H @ y
+        H -= np.multiply.outer(u, Hy)
+        H -= np.multiply.outer(Hy, u)
+        H += np.multiply.outer((1.0 + float(y.dot(Hy)) / sy) * u, s)
+
+    def _first_length(self, at: Iterate) -> float:
+        """1/|c|, with c the curvature of f along g; 0 if c is 0 or not finite."""
+        along = at.g / at.gnorm
+        product = np.empty_like(along)
+        self._evaluate.hvp(at.x, along, product)
+        return ratio(1.0, abs(float(along.dot(product))))
+
+    def _compute(self, at: Iterate) -> bool:
+        """Replace H by the inverse of the Hessian, made positive; False if that is impossible."""
+        hessian = dense(self._evaluate.hvp, at.x)
+        found = inverse_magnitude(hessian, self._evaluate.eps)
+        if found is None:
+            return False
+        self._H, self.curvatures = found, np.diag(hessian).copy()
+        self._gamma = ratio(float(at.g.dot(found @ at.g)), at.gnorm, at.gnorm)
+        return True
