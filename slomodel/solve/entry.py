@@ -64,7 +64,8 @@ def solve(
 ) -> Solution:
     """Find a point with ‖∇f‖ < gtol·s from x0 (n,); s = min(1, max(|f(x0)|, ‖∇f(x0)‖)).
 
-    If that scale is 0, or without `scaled`, s = 1. `callback(state)` gets a State at k = 0 and
+    If that scale is 0, or without `scaled`, s = 1. `auto` has a test of its own
+    (`PredictedDecrease`). `callback(state)` gets a State at k = 0 and
     after every step; it returns None or False to continue, True to stop. `progress` is a display,
     or True for a live line if standard error is a terminal.
 

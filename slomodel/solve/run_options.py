@@ -54,7 +54,7 @@ class RunOptions:
         float,
         RunOption(
             "Stop when the gradient norm is below this times min(1, max(|f|, gradient norm at the "
-            "start)) [1e-6].",
+            "start)); with auto, by the predicted change of f and x too [1e-6].",
             _nonnegative,
             trajectory=True,
         ),

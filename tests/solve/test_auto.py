@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,31 +24,37 @@ T = np.linspace(0.1, 2.0, 8)
 
 # text, data, the direction, what it is chosen for
 CHOICES = [
-    ("var x[3] minimize sumsq(x) + sum(x)", {}, "newton-cg", "a quadratic objective"),
-    ("var x[30] minimize sumsq(x - 1)", {}, "newton-cg", "a quadratic objective"),
+    ("var x[3] minimize sumsq(x) + sum(x)", {}, "bfgs", "a smooth objective of 3 unknowns"),
+    ("var x[30] minimize sumsq(x - 1)", {}, "bfgs", "a smooth objective of 30 unknowns"),
+    (
+        "var x[2000] minimize sumsq(x - 1)",
+        {},
+        "newton-cg",
+        "a quadratic objective of 2000 unknowns",
+    ),
     (
         "data t[m], y[m] var a, b minimize sum((a * exp(-b * t[i]) - y[i])^2 for i in m)",
         {"t": T, "y": np.exp(-T)},
-        "gauss-newton/newton",
+        "levenberg-marquardt",
         "a sum of squares in 2 unknowns",
     ),
     (
         "var x[2] init -1 minimize (1 - x[0])^2 + 9 * (x[1] - x[0]^2)^2",
         {},
-        "gauss-newton/newton-cg/lbfgs/newton",
-        "a sum of squares of polynomials in 2 unknowns",
+        "levenberg-marquardt",
+        "a sum of squares in 2 unknowns",
     ),
     (
         "var x[25] init 2 minimize sum(x^4) + sum(exp(x))",
         {},
-        "newton-cg/lbfgs",
+        "bfgs",
         "a smooth objective of 25 unknowns",
     ),
     ("var x[2] init 2 minimize sum(abs(x)) + sumsq(x)", {}, "lbfgs", "an objective with kinks"),
     (
         "var x init 2 minimize exp(x) + exp(-x)",
         {},
-        "newton-cg/lbfgs/newton",
+        "bfgs",
         "a smooth objective of 1 unknown",
     ),
 ]
@@ -167,9 +174,10 @@ def test_chained_products_do_not_stall(n: int, k: int, gtol: float) -> None:
     generator = np.random.default_rng(n)
     x0 = [size * generator.normal(size=n) for size in (1.0, 10.0) for _ in range(4)][k]
     model = slomodel.compile(f"dim n = {n}\nvar x[n]\nminimize {CHAINED}")
-    found = model.solve(x0=x0, gtol=gtol, max_iter=5000)
-    assert found.parameters["direction"] == "gauss-newton/newton-cg/lbfgs/newton"
-    assert found.status == "converged", found.message
+    found = model.solve(x0=x0, gtol=gtol, max_iter=1000)
+    assert found.parameters["direction"] == "levenberg-marquardt"
+    # Each pair of equal neighbours costs 1; in between the values are approached at infinity only.
+    assert found.success or abs(found.fun - round(found.fun)) < 1e-4, found.message
 
 
 @pytest.mark.parametrize("n", [5, 12, 20])
@@ -188,7 +196,7 @@ def test_chained_quartics_of_the_books(objective: str, n: int) -> None:
     model = slomodel.compile(f"dim n = {n}\nvar x[n]\nminimize {objective}")
     for x0 in (np.resize([3.0, -1.0, 0.0, 1.0], n), np.full(n, -1.2)):
         found = model.solve(x0=x0, gtol=1e-8)
-        assert found.status == "converged", found.message
+        assert found.success, found.message
 
 
 class Square:
@@ -266,3 +274,78 @@ def test_loading_of_products_is_no_time_of_the_run(
     bent = Loaded(-0.2)
     found = solve(bent, [0.5], direction=matrix, max_time=1.0)
     assert (found.status, bent.loads) == ("converged", 1)
+
+
+class InUnits:
+    """The objective of a model with f and x in other units: c·f(x/s)."""
+
+    def __init__(self, model: slomodel.Model, c: float, s: float) -> None:
+        self._inner = model._objective()
+        self._c, self._s = c, s
+        self.n = model.n
+        self.facts = self._inner.facts
+        self.has_residuals = self._inner.has_residuals
+        self.load = self._inner.load
+
+    def value(self, x: Vector) -> float:
+        return self._c * self._inner.value(x / self._s)
+
+    def value_and_gradient(self, x: Vector, out: Vector | None = None) -> tuple[float, Vector]:
+        f, g = self._inner.value_and_gradient(x / self._s)
+        return self._c * f, self._c / self._s * g
+
+    def hvp(self, x: Vector, v: Vector) -> Vector:
+        return self._c / self._s**2 * self._inner.hvp(x / self._s, v)
+
+    def gauss_newton(self, x: Vector, v: Vector) -> Vector:
+        return self._c / self._s**2 * self._inner.gauss_newton(x / self._s, v)
+
+    def jacobian(self, x: Vector) -> tuple[Vector, Vector]:
+        r, J = self._inner.jacobian(x / self._s)  # noqa: N806
+        return np.sqrt(self._c) * r, np.sqrt(self._c) / self._s * J
+
+
+UNITS = [(2.0**20, 1.0), (2.0**-20, 1.0), (1.0, 2.0**10), (1.0, 2.0**-10), (2.0**30, 2.0**-7)]
+IN_UNITS = [
+    ("var x[2] init -1.2\nminimize 100*(x[1] - x[0]^2)^2 + (1 - x[0])^2", 1e-6),
+    ("var x[4] init 3\nminimize sum(exp(x) + exp(-2*x)) + (x[0] - x[1]*x[2])^4", 1e-6),
+    ("var x[30] init 2\nminimize sum(log(1 + x^2)) + sum(x)^2 + 1", 1e-9),
+    ("dim n = 150\nvar x[n] init 1\nminimize sum((x[i] - i)^2*(i + 1) for i in n) + 1", 1e-6),
+]
+
+
+@pytest.mark.parametrize(("text", "gtol"), IN_UNITS)
+def test_units_of_f_and_x_change_no_step(text: str, gtol: float) -> None:
+    """Powers of 2 are exact: c·f and s·x lead to the same bits, times c and s, and the same end."""
+    model = slomodel.compile(text, backend="numpy")
+    x0 = model.x0(0)
+    plain = solve(InUnits(model, 1.0, 1.0), x0, method="auto", gtol=gtol)
+    for c, s in UNITS:
+        found = solve(InUnits(model, c, s), s * x0, method="auto", gtol=gtol)
+        assert found.status == plain.status
+        assert (found.x / s).tolist() == plain.x.tolist()
+        assert (found.history.fun / c).tolist() == plain.history.fun.tolist()
+
+
+def test_an_interrupted_run_of_an_earlier_version_keeps_its_direction() -> None:
+    """`auto` has made other choices since; a checkpoint continues with its own."""
+    text = """
+        var x[4] init -1.2
+        minimize sum(100*(x[i+1] - x[i]^2)^2 + (1 - x[i])^2 for i in range(3))
+    """
+    path = Path(__file__).parent.parent / "data" / "checkpoints" / "chosen" / "auto.npz"
+    found = slomodel.compile(text, backend="numpy").solve(resume=path)
+    assert found.parameters["direction"] == "gauss-newton/newton-cg/lbfgs/newton"
+    assert found.success
+    assert found.nit > 6
+    np.testing.assert_allclose(found.x, 1.0, rtol=1e-5)
+
+
+def test_a_start_where_f_is_huge_is_no_measure_of_its_end() -> None:
+    """f falls from 1e86 to 0; no fraction of it at the start may end the run."""
+    t = np.arange(1.0, 101.0)
+    text = "dim m\ndata t[m], y[m]\nvar a, k\nminimize sum((a*exp(k*t[i]) - y[i])^2 for i in m)"
+    model = slomodel.compile(text, data={"t": t, "y": 3.0 * np.exp(-0.01 * t)})
+    for gtol in (1e-3, 1e-6):
+        found = model.solve(x0=[1.0, 1.0], gtol=gtol, max_iter=300)
+        assert not found.success or found.fun < 1e-6

@@ -98,6 +98,15 @@ class Bending(Protocol):
         ...
 
 
+@runtime_checkable
+class Recovering(Protocol):
+    """A direction with another one for runs that stalled."""
+
+    def recover(self) -> None:
+        """Continue with the other direction."""
+        ...
+
+
 class Gradient:
     """v = −∇f."""
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from slomodel.solve.directions.direction import SecantPair
+from slomodel.solve.directions.mixed_newton import MixedNewton
 from slomodel.solve.directions.quasi_newton import QuasiNewton
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
@@ -18,19 +19,23 @@ FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-14, 1e10
 # The damping is divided by at most RELIEF after a step, and multiplied by BEND after a rejected
 # one, by its square after the next, and so on.
 RELIEF, BEND = 10.0, 4.0
+# Lengths of columns are forgotten by this factor per step: from a start far away they may have been
+# larger by 1e40 than they are near the solution.
+FORGET = 0.1
 # A step is slow if f and the part of the residual in the range of J both stay above this fraction.
 # After PATIENCE slow steps in a row quasi-Newton steps take over for as much work as was spent.
 SLOW, PATIENCE = 0.7, 4
 
 
 class LevenbergMarquardt:
-    """v = −(JᵀJ + λD²)⁻¹ Jᵀr for f = Σ r², D the largest lengths of the columns of J so far.
+    """v = −(JᵀJ + λD²)⁻¹ Jᵀr for f = Σ r², D the recent largest lengths of the columns of J.
 
     The system is solved by a QR factorisation of J. λ follows the ratio of the actual to the
     predicted decrease; after a rejected trial `bend` proposes a step with a larger λ. Where these
     steps are slow, as with large residuals of large curvature, quasi-Newton steps alternate with
-    them; every step updates the quasi-Newton matrix. Moré, The Levenberg-Marquardt algorithm
-    (1978); Nielsen, Damping parameter in Marquardt's method (1999).
+    them; every step updates the quasi-Newton matrix. A run that stalls continues with
+    `MixedNewton`. Moré, The Levenberg-Marquardt algorithm (1978); Nielsen, Damping parameter in
+    Marquardt's method (1999).
     """
 
     wants_pairs = True
@@ -39,6 +44,8 @@ class LevenbergMarquardt:
     def __init__(self, evaluate: Evaluator, start: Iterate, delta_bar: float) -> None:
         self._evaluate = evaluate
         self._other = QuasiNewton(evaluate, start, delta_bar)
+        self._mixed = MixedNewton(evaluate, start, delta_bar)
+        self._stalled = False
         self._lengths = np.zeros_like(start.x)
         self._damping = FIRST_DAMPING
         self._growth = BEND
@@ -50,7 +57,15 @@ class LevenbergMarquardt:
         self._R = np.empty((0, 0))
         self._Qr = np.empty(0)
 
+    def recover(self) -> None:
+        """Continue with `MixedNewton`, which depends least on the units of the variables."""
+        self._stalled, self._active = True, False
+
     def propose(self, at: Iterate, out: Vector) -> float:
+        if self._stalled:
+            vnorm = self._mixed.propose(at, out)
+            self.units = self._mixed.units
+            return vnorm
         if not self._active and self._evaluate.weighted_work >= self._until:
             self._active = self._evaluate.has_residuals
             self._predicted = self._in_range = 0.0
@@ -84,6 +99,8 @@ class LevenbergMarquardt:
         return self._other.fallback(at, out)
 
     def learn(self, pair: SecantPair) -> None:
+        if self._stalled:
+            self._mixed.learn(pair)
         self._other.learn(replace(pair, own=pair.own and not self._active))
 
     def _propose_other(self, at: Iterate, out: Vector) -> float:
@@ -97,7 +114,8 @@ class LevenbergMarquardt:
         if not (np.isfinite(J).all() and np.isfinite(r).all()):
             self._leave()
             return False
-        np.maximum(self._lengths, np.sqrt((J * J).sum(axis=0)), out=self._lengths)
+        lengths = np.sqrt((J * J).sum(axis=0))
+        np.maximum(FORGET * self._lengths, lengths, out=self._lengths)
         self.units = 1.0 / np.where(self._lengths > 0.0, self._lengths, 1.0)
         Q, self._R = np.linalg.qr(J * self.units)
         self._Qr = r @ Q

@@ -20,6 +20,8 @@ LARGEST_MATRIX = 100
 # from the solution is of little use, and few unknowns may need none. For n > FEW pairs suffice for
 # longer.
 WAIT, WAIT_OF_MANY, FEW = 1.0, 2.0, 20
+# The same for the next time, doubled after each.
+REPEAT = 5.0
 # Most pairs, and the number of elements in their vectors, before there is a matrix.
 MOST_PAIRS, LEAST_PAIRS, ELEMENTS = 100, 10, 50_000
 # Products, and relative residual, of the conjugate gradients that confirm a step.
@@ -30,9 +32,10 @@ class QuasiNewton:
     """v = −H g, with H an estimate of the inverse Hessian by BFGS updates.
 
     The first step has the length that the curvature along −g implies. At first H is defined by
-    pairs, many if n is small. For n ≤ LARGEST_MATRIX it is replaced once by the inverse of the
-    Hessian with positive eigenvalues, after about as much work as that costs, and updated as a
-    matrix from then on. Without Hessian products H is that of the pairs.
+    pairs, many if n is small. For n ≤ LARGEST_MATRIX it is replaced by the inverse of the Hessian
+    with positive eigenvalues, after about as much work as that costs, and updated as a matrix from
+    then on; should the run be long, this is repeated at growing intervals. Without Hessian products
+    H is that of the pairs.
     """
 
     wants_pairs = True
@@ -48,12 +51,12 @@ class QuasiNewton:
         self.curvatures: Vector | None = None
         self._gamma = 0.0
         wait = (WAIT if n <= FEW else WAIT_OF_MANY) * 2.0 * n
+        self._interval = REPEAT * 2.0 * n
         has_matrix = evaluate.has_products and n <= LARGEST_MATRIX
         self._due = evaluate.weighted_work + wait if has_matrix else math.inf
 
     def propose(self, at: Iterate, out: Vector) -> float:
         if self._evaluate.weighted_work >= self._due:
-            self._due = math.inf
             self._compute(at)
         if self._H is not None:
             np.matmul(self._H, at.g, out=out)
@@ -73,7 +76,6 @@ class QuasiNewton:
         if len(at.x) > LARGEST_MATRIX:
             cg = NewtonCG(self._evaluate, at, self._delta_bar)
             return cg.truncated(at, out, RESIDUAL, CONFIRMING)
-        self._due = math.inf
         return self.propose(at, out) if self._compute(at) else self.fallback(at, out)
 
     def fallback(self, at: Iterate, out: Vector) -> float:
@@ -105,7 +107,9 @@ class QuasiNewton:
 
     def _compute(self, at: Iterate) -> bool:
         """Replace H by the inverse of the Hessian, made positive; False if that is impossible."""
+        self._interval *= 2.0
         hessian = dense(self._evaluate.hvp, at.x)
+        self._due = self._evaluate.weighted_work + self._interval
         found = inverse_magnitude(hessian, self._evaluate.eps)
         if found is None:
             return False

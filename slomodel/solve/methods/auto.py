@@ -1,8 +1,12 @@
-"""`method="auto"`: a direction chosen by the structure of the objective."""
+"""`method="auto"`: a direction chosen by the structure of the objective, and its stop test."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from slomodel.solve.facts import ObjectiveFacts
+from slomodel.solve.norms import Vector
+from slomodel.solve.subroutine import Iterate
 
 FEW = 20
 """Largest n for which a matrix per step costs no more than the rest of the step."""
@@ -15,6 +19,41 @@ DESCENT = 1e-4
 LOGARITHMIC_MOVE = 2.0
 """Largest change per step of a variable on a logarithmic scale. Changes of variables are flat far
 out: a longer step, as along negative curvature, may end where no gradient leads back."""
+
+# Fractions of |f|'s place in the test: of the change of f that its curvatures cause over |x|, and
+# in absolute terms.
+CURVED, ABSOLUTE = 1e-10, 1e-18
+# Fraction of gtol by which no variable may change.
+MOVED = 0.1
+
+
+class PredictedDecrease:
+    """Whether a point is stationary to the relative tolerance `gtol`, in any units of f and x.
+
+    It is if ‖∇f‖ ≤ gtol·max(|f(x0)|, ‖∇f(x0)‖), and a step v to the minimum of a quadratic model
+    lowers f by at most gtol²·|f|, or changes no variable by more than MOVED·gtol times its
+    magnitude. The second is for least values of 0, of which no decrease is a small part. Where
+    variables vanish as well, |f| may be replaced by CURVED·Σ|h_i|x_i²/2, with the diagonal elements
+    h_i of the Hessian, and where all do, by ABSOLUTE: nothing else then has a unit.
+    Dennis & Schnabel, Numerical Methods for Unconstrained Optimization (1983), Section 7.2.
+    """
+
+    def __init__(self, start: Iterate, gtol: float) -> None:
+        self._gtol = gtol
+        self._steep = max(abs(start.f), start.gnorm)
+
+    def met(self, at: Iterate, v: Vector, decrease: float, curvatures: Vector | None) -> bool:
+        """Whether the test is met at a point by a step v (n,) with its predicted decrease.
+
+        `curvatures` (n,) are the diagonal elements of the Hessian, if they are known.
+        """
+        gtol, x = self._gtol, at.x
+        if not at.gnorm <= gtol * self._steep:
+            return False
+        size = max(abs(at.f), ABSOLUTE)
+        if curvatures is not None:
+            size = max(size, 0.5 * CURVED * float(np.abs(curvatures).dot(x * x)))
+        return decrease <= gtol * gtol * size or bool((np.abs(v) <= MOVED * gtol * np.abs(x)).all())
 
 
 def chosen(facts: ObjectiveFacts, n: int) -> tuple[str, str]:

@@ -10,16 +10,15 @@ import numpy as np
 
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.constants.proved import ProofSource
-from slomodel.solve.directions.direction import Bending, Confirming, Propose, SecantPair
+from slomodel.solve.directions.direction import Bending, Confirming, Propose, Recovering, SecantPair
 from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.line_search.armijo import Found, LineSearch
 from slomodel.solve.line_search.certified import CertifiedSearch
 from slomodel.solve.line_search.exact import Ray
 from slomodel.solve.line_search.initial_step import INITIAL_STEPS, WANTS_PAIRS, StepMemory
 from slomodel.solve.line_search.interpolating import InterpolatingSearch
-from slomodel.solve.methods.auto import LOGARITHMIC_MOVE
+from slomodel.solve.methods.auto import LOGARITHMIC_MOVE, PredictedDecrease
 from slomodel.solve.methods.ball import ball_of_a_step, part_of_ball
-from slomodel.solve.methods.predicted_decrease import PredictedDecrease
 from slomodel.solve.norms import EPS, LARGEST, Vector, norm, slope_along
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.stagnation.stagnation import Stagnation
@@ -313,6 +312,8 @@ class NormArmijoRun:
             return halt
         self._restarts += 1
         self._begin(new, self._stagnation.probe)
+        if isinstance(self._direction, Recovering):
+            self._direction.recover()
         return AcceptedStep(new, norm(way.step), at_boundary=False, in_units=True)
 
     def _related_direction(

@@ -30,10 +30,10 @@ from slomodel.solve.line_search.initial_step import StepMemory
 from slomodel.solve.line_search.interpolating import InterpolatingSearch
 from slomodel.solve.methods.adgd import SecantLength
 from slomodel.solve.methods.agp import AGPRun
+from slomodel.solve.methods.auto import PredictedDecrease
 from slomodel.solve.methods.gradient_steps import DescentRun
 from slomodel.solve.methods.ngd import FixedLength
 from slomodel.solve.methods.norm_armijo import NormArmijo, NormArmijoRun, ProvedCurvature
-from slomodel.solve.methods.predicted_decrease import PredictedDecrease
 from slomodel.solve.methods.projected_search import ProjectedSearch, ProjectedSearchRun
 from slomodel.solve.methods.std_armijo import StdArmijoRun
 from slomodel.solve.methods.step_rules import FreeRun
