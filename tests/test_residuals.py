@@ -36,7 +36,7 @@ CASES = [
 def test_residuals_and_jacobian(text, data, by_hand, backend) -> None:  # type: ignore[no-untyped-def]
     model = slomodel.compile(text, data=data, backend=backend)
     x = np.random.default_rng(3).normal(size=model.n)
-    r, J = model.residuals(x), model.jacobian(x)  # noqa: N806
+    r, J = model.residuals(x), model.jacobian(x)
     wanted = by_hand(x, data)
     np.testing.assert_allclose(np.sort(np.abs(r)), np.sort(np.abs(wanted)), rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(2.0 * J.T @ r, model.gradient(x), rtol=1e-11, atol=1e-12)

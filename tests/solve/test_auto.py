@@ -301,7 +301,7 @@ class InUnits:
         return self._c / self._s**2 * self._inner.gauss_newton(x / self._s, v)
 
     def jacobian(self, x: Vector) -> tuple[Vector, Vector]:
-        r, J = self._inner.jacobian(x / self._s)  # noqa: N806
+        r, J = self._inner.jacobian(x / self._s)
         return np.sqrt(self._c) * r, np.sqrt(self._c) / self._s * J
 
 
