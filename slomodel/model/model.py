@@ -193,7 +193,8 @@ class Model(Proving):
         `verify` or `second_order` as the others. `x0` is a vector (n,), named arrays or a Solution.
         `callback(state)` is called at the start and after every step with
         `state.k .x .fun .gradient_norm .step .epoch .time .nfev .njev .nhev`, and stops
-        the run by returning True. `progress=True` shows a live line on a terminal; an object with `update(state)` and `close()` replaces that display. `threads` is the number
+        the run by returning True. `progress=True` shows a live line on a terminal; an object with
+        `update(state)` and `close()` replaces that display. `threads` is the number
         that kernels and the BLAS use, in the whole process while the run lasts. `checkpoint` is a
         file that the run is written to every few seconds; `resume` continues such a file, bit for
         bit (with the same `threads`). `verify` checks the inequalities of the theorems on the run:
