@@ -1,12 +1,14 @@
 """Compares a method with L-BFGS-B of SciPy on twenty published problems.
 
     python benchmarks/solvers.py [--solver NAME ...] [--seconds S] [--markdown] [--json]
+    python benchmarks/solvers.py --profile [FILE] [--quick] [--copies] [--seconds S]
 
 NAME is a direction of norm-armijo (default lbfgs), a method, or `all`. Both stop where the gradient
 is below 1e-9 times the scale of the problem. An evaluation of L-BFGS-B is a value with its
 gradient; ours are values and, fewer, gradients. `to f*` counts the evaluations until f is within
 1e-8 of the recorded value, relative, absolute where that is 0; a ratio is ours / theirs. Times are
-those of the processor.
+those of the processor. `--profile` compares `auto` with methods of SciPy on more problems, by
+performance and data profiles (solvers_profile.py), and draws them into FILE.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from threadpoolctl import threadpool_limits
 if __package__ in (None, ""):  # run as a script
     sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from benchmarks import solvers_profile
 from benchmarks.evaluate import in_columns
 from benchmarks.machine import description
 from benchmarks.problems import Problem, published
@@ -102,6 +105,9 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
         "--solver", nargs="+", choices=[*SOLVERS, "all"], default=["lbfgs"], metavar="NAME"
     )
     parser.add_argument("--seconds", type=float, default=10.0, help="most for a run (default 10)")
+    parser.add_argument("--profile", nargs="?", const="", metavar="FILE", help="profiles of auto")
+    parser.add_argument("--quick", action="store_true", help="without the slow models")
+    parser.add_argument("--copies", action="store_true", help="in other units of f and x too")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="everything as json")
     form.add_argument("--markdown", action="store_true", help="a table for a document")
@@ -111,6 +117,15 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
 def main(arguments: list[str] | None = None) -> int:
     """Print a table for each solver."""
     options = parsed(arguments)
+    if options.profile is not None:
+        with threadpool_limits(1):
+            table, report = solvers_profile.profile(
+                quick=options.quick, copies=options.copies, kept=None, seconds=options.seconds
+            )
+        print(f"{solvers_profile.details(table)}\n\n{report}")
+        if options.profile:
+            solvers_profile.picture(table, Path(options.profile))
+        return 0
     names = list(SOLVERS) if "all" in options.solver else options.solver
     tables: dict[str, list[Row]] = {}
     with threadpool_limits(1):

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import least_squares, minimize
 
 if __package__ in (None, ""):  # run as a script
     sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -129,6 +129,14 @@ class Counted:
         r, J = self._inner.jacobian(x / self._of_x)
         return np.sqrt(self._of_f) * r, np.sqrt(self._of_f) / self._of_x * J
 
+    def residuals(self, x: Array) -> Array:
+        """The residuals, and the value of the objective in the trace."""
+        self.value(x)
+        return np.sqrt(self._of_f) * self._inner.residuals(x / self._of_x)
+
+    def jacobian_alone(self, x: Array) -> Array:
+        return self.jacobian(x)[1]
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -173,6 +181,26 @@ def scipys(method: str, **options: object) -> Solver:
     return run
 
 
+def least_squares_of_scipy(objective: Counted, x0: Array, gtol: float) -> tuple[Array, str]:
+    """SciPy's trust-region method for sums of squares; OutOfBudget for other objectives.
+
+    Residuals count as a value, a Jacobian as one for each column.
+    """
+    if not objective.has_residuals:
+        raise OutOfBudget
+    found = least_squares(
+        objective.residuals,
+        x0,
+        jac=objective.jacobian_alone,
+        x_scale="jac",
+        ftol=1e-15,
+        xtol=1e-15,
+        gtol=gtol,
+        max_nfev=10_000,
+    )
+    return found.x, "success" if found.success else ""
+
+
 PEERS: Mapping[str, Solver] = {
     "L-BFGS-B": scipys("L-BFGS-B", ftol=0.0, maxfun=10**6),
     "BFGS": scipys("BFGS"),
@@ -180,6 +208,7 @@ PEERS: Mapping[str, Solver] = {
     "Newton-CG": scipys("Newton-CG"),
     "trust-ncg": scipys("trust-ncg"),
     "trust-krylov": scipys("trust-krylov"),
+    "least_squares": least_squares_of_scipy,
 }
 
 
@@ -204,6 +233,7 @@ def run_of(solver: Solver, case: Case, gtol: float, seconds: float) -> Run:
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
+            objective.load("hvp")
             end, claim = solver(objective, case.of_x * case.x0, gtol)
         x = np.asarray(end) / case.of_x
     except (OutOfBudget, ValueError, np.linalg.LinAlgError):

@@ -268,6 +268,8 @@ class Model(Proving):
 
     def _objective(self, users: UserCoordinates | None = None) -> CompiledObjective:
         """The objective of the solvers, of variables u if there are coordinates of the user."""
+        if users is None and self._change is not None:
+            users = UserCoordinates(self._change, self._binding)
         compiled, smooth = self._compiled, self._plans.smooth(self._binding)
         return CompiledObjective(
             *(self.n, self._function, compiled.derivatives, smooth, compiled.precision),

@@ -84,6 +84,11 @@ class CompiledObjective:
         """Whether the objective is a sum of squares of residuals, up to a constant."""
         return self._squares is not None and self._squares() is not None
 
+    def residuals(self, x: Vector) -> Vector:
+        found = self._squares and self._squares()
+        assert found is not None
+        return found.residuals(x)
+
     def jacobian(self, x: Vector) -> tuple[Vector, Vector]:
         found = self._squares and self._squares()
         assert found is not None

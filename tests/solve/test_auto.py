@@ -349,3 +349,12 @@ def test_a_start_where_f_is_huge_is_no_measure_of_its_end() -> None:
     for gtol in (1e-3, 1e-6):
         found = model.solve(x0=[1.0, 1.0], gtol=gtol, max_iter=300)
         assert not found.success or found.fun < 1e-6
+
+
+def test_the_unconstrained_model_takes_the_steps_of_its_own() -> None:
+    """Its variables on a logarithmic scale move as little in a step as those of the model."""
+    text = "dim m\ndata y[m]\nvar s > 0, a\nminimize sum(0.5*((y[i] - a)/s)^2 + log(s) for i in m)"
+    model = slomodel.compile(text, data={"y": np.array([100.0, 200.0, 400.0])}, backend="numpy")
+    x0 = np.array([1e-3, 0.0])
+    one, other = model.solve(x0=x0), model.unconstrained.solve(x0=model.to_unconstrained(x0))
+    assert one.history.fun.tolist() == other.history.fun.tolist()
