@@ -1,11 +1,11 @@
-"""Plots of a run, drawn with matplotlib, which is imported on demand."""
+"""Plots of a run and of bounds, drawn with matplotlib, which is imported on demand."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from slomodel.bounds import Bounds
+
 Vector = NDArray[np.float64]
 
+_RADII = (1e-3, 1e-2, 1e-1, 0.3, 1.0)
 _MOST_POINTS = 4_000
 _WORTH_A_LOG_AXIS = 10.0
 _SHORT_SECONDS = 0.5
@@ -33,6 +36,17 @@ _NORMS = {
     "projected gradient": "projected gradient ‖x − P(x − ∇f)‖",
     "gradient of the Lagrangian": "gradient norm of the Lagrangian",
 }
+
+
+class BoundedModel(Protocol):
+    """What a picture of bounds needs of a model."""
+
+    @property
+    def name(self) -> str: ...
+
+    def bounds(self, center: Vector, radius: float) -> Bounds: ...
+
+    def sample_bounds(self, center: Vector, radius: float, samples: int) -> Bounds: ...
 
 
 def convergence(
@@ -144,6 +158,60 @@ def _compare(left: Axes, right: Axes, solutions: Sequence[Solution]) -> None:
     left.set_ylabel("gradient norm ‖∇f‖")
     right.set_ylabel("objective f")
     left.legend(loc="best", fontsize="small")
+
+
+def bounds(
+    model: BoundedModel,
+    x: Vector,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    radii: Sequence[float] = _RADII,
+) -> Figure:
+    """Proved L1 and both ends of the Hessian's spectrum against the radius of the ball round x.
+
+    Under them is the estimate of L1 from samples, which no bound lies below, and a line at the
+    radius up to which L1 at most doubles. Saved if `path` is given, as by `convergence`.
+    """
+    if path is not None:
+        check_format(path)
+    figure = _new_figure()
+    left, right = figure.subplots(1, 2)
+    first = model.bounds(x, radii[0])
+    found = [first, *(first.at(radius) for radius in radii[1:])]
+    seen = [model.sample_bounds(x, radius, 20).L1 for radius in radii]
+    _curves_of(left, radii, {"L1, proved": [one.L1 for one in found], "L1, sampled": seen})
+    if any(0.0 < one < _HUGEST for one in seen):
+        left.set_yscale("log")
+    ends = {"upper": [one.upper for one in found], "lower": [one.lower for one in found]}
+    _curves_of(right, radii, ends)
+    right.axhline(0.0, color=_DOT, linewidth=0.8)
+    doubling = first.doubling_radius()
+    if radii[0] <= doubling <= radii[-1]:
+        left.axvline(doubling, color=_END, linewidth=0.8, linestyle="--")
+        left.set_title(f"L1 doubles within {doubling:.3g}", fontsize="medium", color=_END)
+    convex = [radius for radius, one in zip(radii, found, strict=True) if one.convex]
+    right.set_title(
+        f"convex within {max(convex):.3g}" if convex else "eigenvalues of the Hessian",
+        fontsize="medium",
+    )
+    figure.suptitle(f"{model.name}: bounds over balls" if model.name else "bounds over balls")
+    if path is not None:
+        _save(figure, Path(path))
+    return figure
+
+
+def _curves_of(axes: Axes, radii: Sequence[float], curves: Mapping[str, Sequence[float]]) -> None:
+    """Curves over the radii on a logarithmic axis; numbers that are not drawable are left out."""
+    at = np.asarray(radii)
+    for label, numbers in curves.items():
+        values = np.asarray(numbers)
+        kept = np.isfinite(values) & (np.abs(values) < _HUGEST)
+        style = "--" if label.endswith("sampled") else "-"
+        axes.plot(at[kept], values[kept], style, marker=".", linewidth=1.4, label=label)
+    axes.set_xscale("log")
+    axes.set_xlabel("radius")
+    axes.grid(visible=True, which="major", alpha=0.3)
+    axes.legend(fontsize="small")
 
 
 def check_format(path: str | os.PathLike[str]) -> None:

@@ -85,6 +85,7 @@ COMMAND_LINES = {
     ),
     "report": ("line.slo", *DATA, "-o", "line.html"),
     "bounds": ("line.slo", *DATA, "--radius", "1"),
+    "certify": ("line.slo", *DATA),
     "codegen": ("line.slo", "--set", "n=3", "--set", "G=2", "--target", "numpy"),
     "random-data": ("line.slo", "-o", "data.npz"),
     "fmt": ("line.slo",),

@@ -70,7 +70,7 @@ def test_the_page_has_the_model_the_run_and_its_bounds(folder: Path) -> None:
         assert told in text
     for radius in (0.5, 2.0):
         assert slomodel.compile(MODEL).bounds(solution.x, radius).explain() in text
-    assert [one.partition(";")[0] for one in reader.sources] == ["data:image/png"]
+    assert [one.partition(";")[0] for one in reader.sources] == 2 * ["data:image/png"]
     assert not re.search(r"<script|https?:", (folder / "page.html").read_text(encoding="utf-8"))
 
 

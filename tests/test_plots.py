@@ -9,6 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+import slomodel
 from slomodel import plots
 from slomodel.errors import DomainError, TargetLimit
 from slomodel.solve import Functions, History, Solution, solve
@@ -158,3 +159,18 @@ def test_a_fit_shows_observations_and_residuals(tmp_path: Path) -> None:
     assert (tmp_path / "fit.png").stat().st_size > 0
     with pytest.raises(DomainError, match="equal length"):
         plots.fit(y, t[:2])
+
+
+def test_bounds_against_the_radius(tmp_path: Path) -> None:
+    model = slomodel.compile("model bowl\nvar x[2]\nminimize sum(cosh(x)) - x[0]", backend="numpy")
+    figure = plots.bounds(model, np.zeros(2), tmp_path / "bounds.png", radii=(0.1, 1.0, 4.0))
+    assert (tmp_path / "bounds.png").stat().st_size > 1000
+    left, right = figure.axes
+    proved, sampled = (np.asarray(line.get_ydata()) for line in left.lines[:2])
+    assert (sampled <= proved).all()
+    assert proved[1] == model.bounds(np.zeros(2), 1.0).L1
+    upper, lower = (np.asarray(line.get_ydata()) for line in right.lines[:2])
+    assert (lower <= 1.0).all()
+    assert (upper >= np.cosh([0.1, 1.0, 4.0])).all()
+    assert left.get_title().startswith("L1 doubles within 1.3")
+    assert right.get_title() == "convex within 4"

@@ -11,6 +11,7 @@ from slomodel import __version__
 
 COMMANDS = {
     "bounds": ("bounds", "bounds", "Bound both Lipschitz constants over balls about a point."),
+    "certify": ("certify", "certify", "Prove a critical point near a point, with error bars."),
     "check": ("commands", "check", "Report the errors of a model, or its names and sizes."),
     "codegen": ("commands", "codegen", "Write the kernels of a model as standalone source code."),
     "completion": ("new", "completion", "Print a script that completes commands in a shell."),

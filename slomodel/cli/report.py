@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from io import BytesIO
@@ -75,8 +76,8 @@ def report(
     """Write a page about a model and a run: one self-contained HTML file.
 
     FILE is a model, or - for standard input. The page shows the model and its formula, the
-    compiler's report, the run with its curves, and proved Lipschitz constants over balls about the
-    final point. Ctrl-C ends the run, and the page is written.
+    compiler's report, the run with its curves, proved Lipschitz constants over balls about the
+    final point, and what is proved about it. Ctrl-C ends the run, and the page is written.
 
     \b
     slomodel report models/deep_linear.slo --max-time 5 -o deep_linear.html
@@ -99,6 +100,7 @@ def report(
             *data_sections(model),
             _run(result),
             _bounds(found),
+            *_certificate(model, result.solution, found),
             Section(
                 "How this page was made", verbatim(_command(file, settings, files, out, chosen))
             ),
@@ -122,6 +124,21 @@ def _tell(result: Result, found: Sequence[Bounds], out: Path, as_json: bool) -> 
         print_json({**result.document(), "bounds": bounds, "out": str(out)})
         return
     click.echo(f"{result.solution.status}: {result.solution.message}\nwrote {out}")
+
+
+def _certificate(model: Model, solution: Solution, found: Sequence[Bounds]) -> list[Section]:
+    """What is proved about the final point, and the bounds round it as a picture."""
+    parts = [verbatim(model.certify(solution).summary)]
+    radii = sorted(one.radius for one in found if 0.0 < one.radius < math.inf)
+    if len(radii) > 1 and math.isfinite(found[0].L1):
+        try:
+            figure = plots.bounds(model, solution.x, radii=radii)
+        except TargetLimit:
+            return [Section("The final point", parts[0])]
+        file = BytesIO()
+        figure.savefig(file, format="png")
+        parts.append(picture(file.getvalue(), "L1 and the ends of the spectrum against the radius"))
+    return [Section("The final point", "\n".join(parts))]
 
 
 def _model(text: str, model: Model) -> list[Section]:
