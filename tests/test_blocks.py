@@ -14,6 +14,7 @@ import slomodel
 from slomodel.errors import DomainError, SlomodelError
 from slomodel.model import cluster
 from slomodel.model.blocks import distributed_blocks
+from slomodel.model.blocks.data import Partition
 from slomodel.model.blocks.evaluate import added
 
 pytestmark = pytest.mark.filterwarnings("ignore::slomodel.errors.ModelWarning")
@@ -145,6 +146,33 @@ def test_a_square_partition_needs_the_dim() -> None:
         slomodel.over_blocks(slomodel.compile(text), blocks)
     blocked = slomodel.over_blocks(slomodel.compile(text), blocks, dim="m")
     assert blocked.value([2.0]) == 22.0
+
+
+def test_compressed_blocks_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(8)
+    X, y = rng.normal(size=(6, 3000)), rng.normal(size=3000)
+    text = (
+        "dim p, N data X[p, N], y[N] var W[2, p], V[p, 2], w[p], c init normal(0, 0.5) "
+        "minimize sumsq(X - V @ (W @ X)) / N + sumsq(w @ X + c - y) + sumsq(w)"
+    )
+    whole = slomodel.compile(text, data={"X": X, "y": y})
+    cuts = [900, 1800, 2996]  # the last block has fewer samples than the factor has rows
+    blocks = {"X": np.split(X, cuts, axis=1), "y": np.split(y, cuts)}
+    blocked = slomodel.over_blocks(slomodel.compile(text), blocks, compress=True)
+    x, v = whole.x0(1), rng.normal(size=whole.n)
+    monkeypatch.setattr(Partition, "arrays", None)
+    assert blocked.value(x) == pytest.approx(whole.value(x), rel=1e-13)
+    np.testing.assert_allclose(blocked.gradient(x), whole.gradient(x), rtol=1e-10, atol=1e-9)
+    np.testing.assert_allclose(blocked.hvp(x, v), whole.hvp(x, v), rtol=1e-9, atol=1e-8)
+
+
+def test_what_cannot_be_compressed() -> None:
+    waiting = slomodel.compile(TEXT)
+    blocks = {"A": np.split(A, CUTS), "y": np.split(Y, CUTS)}
+    with pytest.raises(DomainError, match="can be compressed"):
+        slomodel.over_blocks(waiting, blocks, compress=True)
+    with pytest.raises(DomainError, match="leave client out"):
+        slomodel.over_blocks(waiting, blocks, compress=True, client=Client(lost=0))
 
 
 def test_the_order_of_addition_depends_on_the_count_alone() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from slomodel.codegen.runtime import threads as limited
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.front.data.points import Point, Vector
+from slomodel.model.blocks.compressed import compressed
 from slomodel.model.blocks.data import blocks_of, candidates
 from slomodel.model.blocks.evaluate import (
     BlockKernels,
@@ -80,7 +81,13 @@ class BlockModel:
     """
 
     def __init__(
-        self, model: Model, data: Mapping[str, object], dim: str | None, memory: int, client: object
+        self,
+        model: Model,
+        data: Mapping[str, object],
+        dim: str | None,
+        memory: int,
+        client: object,
+        compress: bool,
     ) -> None:
         problem, recipe = model._problem, model._recipe
         if model._change is not None:
@@ -103,6 +110,7 @@ class BlockModel:
         self._recipe = replace(recipe, dims=_without(recipe.dims, self._partition.dim))
         self._memory = memory
         self._client = client
+        self._compress = compress
         total = known.get(self._partition.dim, self._partition.total)
         if total != self._partition.total:
             message = f"dim `{self._partition.dim}` is {self._partition.total} in the blocks"
@@ -119,8 +127,14 @@ class BlockModel:
         parts = SampleSum(self._recipe, problem, *own)
         kernels = BlockKernels(parts, self._memory)
         blocks = [(k, partial(one.arrays, k), one.bytes(k)) for k in range(len(one.sizes))]
-        executor: Executor = Streamed(kernels, blocks)
-        if self._client is not None:
+        executor: Executor | None = None
+        if self._compress:
+            executor = compressed(parts, blocks)
+            if executor is None:
+                raise _not_compressed(one.dim)
+        elif self._client is None:
+            executor = Streamed(kernels, blocks)
+        else:
             from slomodel.model.blocks.distributed_blocks import Distributed
 
             executor = Distributed(kernels, blocks, self._client)
@@ -218,6 +232,12 @@ def _without(sizes: Mapping[str, int], dim: str) -> dict[str, int]:
     return {name: size for name, size in sizes.items() if name != dim}
 
 
+def _not_compressed(dim: str) -> DomainError:
+    message = f"not all that depends on `{dim}` is in sums of squares that can be compressed"
+    remedy = "leave compress out; a square has to be linear in the data, as in `sumsq(X - V @ X)`"
+    return DomainError(Diagnostic("E604", message, help=remedy))
+
+
 def over_blocks(
     model: Model,
     data: Mapping[str, object],
@@ -225,6 +245,7 @@ def over_blocks(
     dim: str | None = None,
     memory: int | None = None,
     client: object = None,
+    compress: bool = False,
 ) -> BlockModel:
     """The model with data in blocks of samples, which need not fit in memory.
 
@@ -234,6 +255,13 @@ def over_blocks(
     Files are read at each evaluation, except for `memory` bytes of blocks and working arrays
     [2²⁸], which stay in memory. With a `dask.distributed` client its workers evaluate the blocks.
     Results are the same bits wherever they are computed.
+
+    With `compress` each block is read once, here: least squares over the blocks are replaced by
+    those over the triangular factor of their data, which have a few rows. The result differs from
+    the other by rounding errors relative to the data, not to the residual.
     """
     most = MEMORY if memory is None else whole("memory", memory, 0)
-    return BlockModel(model, data, dim, most, client)
+    if compress and client is not None:
+        message = "compressed blocks are factorised by this process, and not on a cluster"
+        raise DomainError(Diagnostic("E604", message, help="leave client out"))
+    return BlockModel(model, data, dim, most, client, compress)

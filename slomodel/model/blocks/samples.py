@@ -8,6 +8,7 @@ from dataclasses import replace
 from slomodel.errors import Diagnostic, DomainError, Span
 from slomodel.front.source import Recipe
 from slomodel.ir import build
+from slomodel.ir.dims import named
 from slomodel.ir.expr import Input
 from slomodel.model.model import Model
 from slomodel.problem import DataDeclaration, Problem
@@ -49,6 +50,8 @@ class SampleSum:
             dims={name: size for name, size in recipe.dims.items() if name != dim},
             data={**data, number.name: float(total)},
         )
+        self._samples = named(dim)
+        self._rewrites = recipe.rewrites
         declared = (*problem.data, DataDeclaration(number))
         self.problem = replace(
             problem, objective=found.block, data=declared, checks=(), warnings=()
@@ -60,6 +63,10 @@ class SampleSum:
             free = replace(self.problem, objective=found.rest, data=few)
             self.rest = Model._planned(replace(self.recipe, dims={**others, dim: 1}), free)
 
+    def is_over_samples(self, node: Input) -> bool:
+        """Whether data have an axis along the samples."""
+        return self._samples in node.shape
+
     def __getstate__(self) -> tuple[Recipe, Problem]:
         """What the workers of a cluster need: g alone."""
         return self.recipe, self.problem
@@ -68,9 +75,11 @@ class SampleSum:
         self.recipe, self.problem = state
         self.rest = None
 
-    def bound(self, arrays: Mapping[str, object]) -> Model:
-        """The model of g on a block."""
+    def bound(self, arrays: Mapping[str, object], compress: bool = False) -> Model:
+        """The model of g on a block; with `compress`, least squares may be compressed."""
         recipe = replace(self.recipe, data={**self.recipe.data, **arrays})
+        if compress:
+            recipe = replace(recipe, rewrites=self._rewrites)
         return Model._planned(recipe, self.problem)
 
 
