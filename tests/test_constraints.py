@@ -11,40 +11,10 @@ from numpy.testing import assert_allclose
 from scipy.optimize import linprog, minimize
 
 import slomodel
+from benchmarks.constraint_cases import CHAIN, HS71, KNOWN
 from slomodel.cli import main
 from slomodel.errors import DomainError
 from slomodel.solve import State, Status
-
-HS71 = """var x[4] in [1, 5]
-minimize x[0] * x[3] * (x[0] + x[1] + x[2]) + x[2]
-subject to product: x[0] * x[1] * x[2] * x[3] >= 25, square: sumsq(x) == 40"""
-CHAIN = """dim n = 20
-var u[n - 1], v[n - 1]
-let U[i in range(n + 1)] = where(i == 0, 0, where(i == n, 2, u[i-1]))
-let V[i in range(n + 1)] = where(i == 0, 0, where(i == n, 0.5, v[i-1]))
-minimize sum(V[i] + V[i+1] for i in n) / 2
-subject to links: (U[i+1] - U[i])^2 + (V[i+1] - V[i])^2 == 0.0225 for i in n"""
-POLYGON = """dim n = 6
-var r[n - 1] in [0, 1], th[n - 1] in [0, pi]
-maximize sum(r[i+1] * r[i] * sin(th[i+1] - th[i]) for i in range(n - 2)) / 2
-subject to diameter: r[i]^2 + r[j]^2 - 2 * r[i] * r[j] * cos(th[i] - th[j]) <= 1
-     for i in range(n - 1), j in range(i + 1, n - 1)
-subject to order: th[i] <= th[i+1] for i in range(n - 2)"""
-# Hock & Schittkowski 26, 46, 48 and 6: text, start, f*, most evaluations.
-KNOWN = {
-    "hs6": ("var x[2] minimize (1 - x[0])^2 subject to 10 * (x[1] - x[0]^2) == 0",
-            [-1.2, 1.0], 0.0, 44),
-    "hs26": ("var x[3] minimize (x[0] - x[1])^2 + (x[1] - x[2])^4 "
-             "subject to (1 + x[1]^2) * x[0] + x[2]^4 == 3", [-2.6, 2.0, 2.0], 0.0, 104),
-    "hs46": ("var x[5] minimize (x[0] - x[1])^2 + (x[2] - 1)^2 + (x[3] - 1)^4 + (x[4] - 1)^6 "
-             "subject to x[0]^2 * x[3] + sin(x[3] - x[4]) == 1, x[1] + x[2]^4 * x[3]^2 == 2",
-             [0.5 * 2**0.5, 1.75, 0.5, 2.0, 2.0], 0.0, 56),
-    "hs48": ("var x[5] minimize (x[0] - 1)^2 + (x[1] - x[2])^2 + (x[3] - x[4])^2 "
-             "subject to sum(x) == 5, x[2] - 2 * (x[3] + x[4]) == -3",
-             [3.0, 5.0, -3.0, 2.0, -2.0], 0.0, 28),
-    "hs71": (HS71, [1.0, 5.0, 5.0, 1.0], 17.0140172891563, 20),
-    "polygon6": (POLYGON, [0.5, 0.8, 0.9, 0.8, 0.5, 0.5, 1.0, 1.5, 2.0, 2.6], 0.6749814429301, 46),
-}  # fmt: skip
 
 
 def solved(text: str, start: object = None, **options: object) -> slomodel.Solution:
@@ -258,6 +228,14 @@ def test_what_is_refused_and_what_is_shown() -> None:
     assert model.constraints([1.0, 5.0, 5.0, 1.0]) == {"product": 0.0, "square": 12.0}
     with pytest.raises(DomainError, match="standard errors"):
         solved(HS71, [1.0, 5.0, 5.0, 1.0]).uncertainty()
+
+
+def test_of_several_starts_a_feasible_end_is_best() -> None:
+    """x^2 (x^2 - 2) <= -0.9 has feasible points near ±1 only: runs that stop early end outside."""
+    text = "var x init normal(0, 2) minimize x subject to x^4 - 2*x^2 <= -0.9"
+    found = slomodel.compile(text).solve(starts=3, max_nfev=9)
+    violated = [one.violation > 1e-9 for one in found.runs]
+    assert violated == sorted(violated)
 
 
 def test_variables_held_at_values() -> None:

@@ -113,3 +113,23 @@ def test_minibatches_come_near_and_solve_finishes(printed: Printed) -> None:
     out = printed("minibatches")
     assert "converged" in out
     assert "not installed" in out or after("objective", out)[0] < 0.5
+
+
+def test_constraints_hold_and_multipliers_predict(
+    printed: Printed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    out = printed("constraints")
+    change, predicted = after("longer by 0.001:", out)[0], after("by the multiplier:", out)[0]
+    assert change == pytest.approx(predicted, rel=0.1)
+    # The published area is 0.726868.
+    assert after("area", out)[0] == pytest.approx(0.726868, abs=1e-6)
+
+
+def test_nonnegative_unknowns_are_sparse(
+    printed: Printed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    out = printed("nonnegative")
+    assert after("residual", out)[0] < 3.0
+    assert after("error", out)[0] < after("that of the counts", out)[0]

@@ -76,7 +76,7 @@ def many(
     try:
         here = made(task, starts, min(workers, starts)) if spread is None else spread(task, starts)
         for solution in here:
-            insort(runs, solution, key=lambda one: rank(one, sign))
+            insort(runs, solution, key=lambda one: rank(one, sign, options.ctol))
             if display:
                 display.update(state_of(runs, starts, perf_counter() - began))
     except KeyboardInterrupt:
@@ -112,10 +112,14 @@ def made(task: StartTask, starts: int, workers: int) -> Iterator[Solution]:
                 yield solution
 
 
-def rank(solution: Solution, sign: float) -> tuple[bool, float, int]:
-    """Sort key of a run: lowest objective first, NaN last, ties by seed."""
+def rank(solution: Solution, sign: float, ctol: float) -> tuple[bool, bool, float, int]:
+    """Sort key of a run: lowest objective first, ties by seed.
+
+    Runs that end with a violated constraint come after the others, and NaN last.
+    """
     known = not math.isnan(solution.fun)
-    return not known, sign * solution.fun if known else 0.0, solution.seed
+    violated = solution.violation > ctol
+    return not known, violated, sign * solution.fun if known else 0.0, solution.seed
 
 
 def state_of(runs: Sequence[Solution], starts: int, time: float) -> State:
