@@ -123,6 +123,17 @@ def test_statuses_are_true() -> None:
     assert solved(text, max_nfev=2).status is Status.max_nfev
 
 
+def test_constraints_of_large_numbers_hold_up_to_rounding() -> None:
+    """A violation of one unit in the last place is neither infeasible nor a failure."""
+    for scale in (1e8, 1e12):
+        text = f"var x init 1 minimize x subject to {scale} * (x^2 - 2) + {scale / 10} * x == 0"
+        found = solved(text)
+        assert found.success, found.message
+        assert_allclose(found.x, [0.5 * (8.01**0.5 - 0.1)], rtol=1e-14)
+    text = "var x[2] init 0.5 minimize sumsq(x - 1) subject to sumsq(x) <= 1"
+    assert slomodel.compile(text, dtype="float32").solve().success
+
+
 def test_callback_history_and_counts() -> None:
     states: list[State] = []
     text, start, *_ = KNOWN["hs71"]

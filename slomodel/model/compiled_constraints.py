@@ -46,6 +46,10 @@ class CompiledConstraints:
         self.rows = tuple(rows)
         self.m = at
 
+    @property
+    def eps(self) -> float:
+        return float(np.finfo(self._kernels.compiled.precision).eps)
+
     @cached_property
     def equations(self) -> Mask:
         marks = [np.full(one.stop - one.start, one.is_equation) for one in self.rows]

@@ -40,6 +40,10 @@ LARGEST_MULTIPLIER = 1e20
 HOPELESS = 4
 # A minimum of the violation above this is taken for one that is not 0.
 INFEASIBLE = 1e-6
+# Rounding errors in units of eps, and the number of changes of random signs that estimate them.
+UNITS, SIGNS = 32.0, 4
+# A minimum of the violation has to exceed its rounding error by this factor.
+FAR = 1e3
 # So many subproblems in a row that improve nothing end the run.
 IDLE = 5
 _BUDGETS = (
@@ -165,7 +169,34 @@ class AugmentedLagrangian:
 
         steps = NewtonSteps(self.objective, self.within, evaluated)
         self.at = steps.run(self.at, self.penalty, took)
-        return self._end(Status.converged) if self._is_solved() else None
+        return self._ended()
+
+    def _ended(self) -> ConstrainedOutcome | None:
+        """The outcome if the KKT conditions hold, or hold up to rounding errors."""
+        if self._is_solved():
+            return self._end(Status.converged)
+        stationarity, violation = self._resolution()
+        resolved = self.at.is_solution(
+            max(self.tolerance, stationarity), max(self.run.ctol, violation)
+        )
+        return self._end(Status.precision) if resolved else None
+
+    def _resolution(self) -> tuple[float, float]:
+        """Rounding errors of the gradient of the Lagrangian and of the constraints, estimated.
+
+        That of a constraint is its change if the elements of x change by a few units in the last
+        place, for the largest of some changes of random signs.
+        """
+        at, nothing = self.at, np.zeros_like(self.at.y)
+        unit = UNITS * self.objective.eps
+        _, g, _ = self.objective.evaluate(at.x, nothing)
+        rng, largest = np.random.default_rng(0), 0.0
+        for _ in range(SIGNS):
+            signs = rng.choice([-1.0, 1.0], self.objective.n)
+            _, change = self.objective.product(at.x, nothing, at.x * signs)
+            largest = max(largest, float(np.abs(change).max(initial=0.0)))
+        terms = float(np.linalg.norm(g)) + float(np.linalg.norm(at.g - g))
+        return unit * terms, unit * largest
 
     def _subproblem(self) -> ConstrainedOutcome | None:
         """Minimise the augmented Lagrangian, and estimate the multipliers at its minimiser."""
@@ -240,8 +271,9 @@ class AugmentedLagrangian:
 
     def _judged(self) -> ConstrainedOutcome | None:
         """The outcome if the residual has stopped falling or the constraints cannot hold."""
-        if self._is_solved():
-            return self._end(Status.converged)
+        ended = self._ended()
+        if ended is not None:
+            return ended
         self.idle = 0 if self.at.error < 0.9 * self.best else self.idle + 1
         self.best = min(self.best, self.at.error)
         stuck = self.penalised >= HOPELESS or self.penalty >= LARGEST_PENALTY or self.idle >= IDLE
@@ -266,11 +298,12 @@ class AugmentedLagrangian:
         found = PrimalDual.of(run.x, nothing, values, equations, self.within)
         if run.status in _BUDGETS:
             return self._end(run.status)
-        if run.status.success and found.violation > INFEASIBLE:
-            self.at, self.last = found, run
+        before, self.at = self.at, found
+        if run.status.success and found.violation > max(INFEASIBLE, FAR * self._resolution()[1]):
+            self.last = run
             return self._end(Status.infeasible)
-        if found.violation < self.at.violation:
-            self.at = found
+        if found.violation >= before.violation:
+            self.at = before
         self.penalised = self.idle = 0
         self.gap = self.best = np.inf
         return None

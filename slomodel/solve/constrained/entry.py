@@ -162,6 +162,10 @@ def _message(outcome: ConstrainedOutcome, steps: AugmentedLagrangian) -> str:
     sentence = status.sentence_of(sense)
     if status is Status.converged:
         sentence = "The constraints hold, and the Lagrangian is stationary."
+    if status is Status.precision:
+        sentence = (
+            "The constraints hold and the Lagrangian is stationary as far as rounding allows."
+        )
     residuals = (
         f"Norm of the {measure} {at.stationarity:.3g}, tolerance {steps.tolerance:.3g}; "
         f"largest violation of a constraint {at.violation:.3g}."

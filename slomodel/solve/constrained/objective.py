@@ -49,6 +49,11 @@ class ConstrainedObjective(Protocol):
     def n(self) -> int: ...
 
     @property
+    def eps(self) -> float:
+        """The rounding unit of the precision of values and derivatives."""
+        ...
+
+    @property
     def rows(self) -> Sequence[ConstraintRows]: ...
 
     @property
