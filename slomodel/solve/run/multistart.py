@@ -112,7 +112,7 @@ def made(task: StartTask, starts: int, workers: int) -> Iterator[Solution]:
                 yield solution
 
 
-def rank(solution: Solution, sign: float, ctol: float) -> tuple[bool, bool, float, int]:
+def rank(solution: Solution, sign: float, ctol: float = 1e-9) -> tuple[bool, bool, float, int]:
     """Sort key of a run: lowest objective first, ties by seed.
 
     Runs that end with a violated constraint come after the others, and NaN last.
