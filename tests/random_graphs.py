@@ -135,6 +135,25 @@ def start_classes(maker: Maker) -> None:
         maker.add(maker.one_of((fn.tanh, fn.square, fn.cos))(x))
 
 
+def start_averages(maker: Maker) -> None:
+    """Σ w_i log Σ_j exp u_ij or means under softmax, of nonlinear u; often with others."""
+    m, k, n = named("m"), maker.dim(), named("n")
+    A = maker.data((m, k, n), maker.numbers((m, k, n)))
+    x = maker.input(build.variable("x0", (n,)), _centre(maker, (n,)))
+    y = maker.input(build.variable("x1", (k,)), _centre(maker, (k,)))
+    u = build.einsum([A, x], [(0, 1, 2), (2,)], (0, 1), [m, k, n])
+    u = maker.one_of((fn.square, fn.tanh, fn.sin, fn.neg))(u)
+    wide = build.broadcast(y, (1,), (m, k))
+    u = fn.mul(u, wide) if maker.chance() else fn.add(u, wide)
+    sums = logsumexp(u, (1,))
+    if maker.chance():
+        weights = fn.exp(fn.sub(u, build.broadcast(sums, (0,), (m, k))))
+        sums = build.sum_over(fn.mul(weights, wide), (1,))
+    maker.add(build.inner(maker.data((m,), maker.numbers((m,))), sums))
+    if maker.chance():
+        maker.add(maker.one_of((fn.tanh, fn.square, fn.cos))(x))
+
+
 def start_powers(maker: Maker) -> None:
     """A tensor of order 2 to 4 less a sum of powers of vectors."""
     width, count, order = maker.dim(), maker.dim(), maker.whole(2, 4)
@@ -186,6 +205,7 @@ KINDS = {
     "powers": Kind(POLYNOMIAL, False, start_powers, (nothing,)),
     "chains": Kind(SMOOTH, False, start_chain, (nothing,), {"m": (1, 40)}),
     "classes": Kind(SMOOTH, False, start_classes, (nothing,)),
+    "averages": Kind(SMOOTH, False, start_averages, (nothing,)),
 }
 
 LITERAL = (scaled_function, nearly_cancelling, alike_rows)

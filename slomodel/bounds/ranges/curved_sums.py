@@ -141,37 +141,19 @@ def log_sums_sum(
     run: BallGraph, term: CurvedLogSum, adjoint: Interval, rows: Mapping[Expr, CurvedRows]
 ) -> CurvedSum | None:
     """The sum over samples and classes, with one row b for each; None for no samples."""
-    u = term.u
-    shape = concrete(u.shape, run.setting.sizes)
-    kept = tuple(axis for axis in range(u.rank) if axis not in term.summed)
-    k = prod(shape[axis] for axis in term.summed)
+    shape, _, k = _samples(run, term)
     if 0 in shape:
         return None
-    order = (*kept, *term.summed)
-
-    def samples(array: Numbers) -> Numbers:
-        return np.transpose(np.broadcast_to(array, shape), order).reshape(-1, k)
-
-    own = rows[u].take(samples(np.arange(prod(shape), dtype=np.intp).reshape(shape)).ravel())
-    at_centre = run.centre.values[u].each(samples)
     weight = adjoint.each(lambda array: np.repeat(np.ravel(array), k))
     live = np.flatnonzero((weight.lo != 0.0) | (weight.hi != 0.0))
     if not len(live):
         return None
-    p = _weights(at_centre)
-    N = len(p.lo)
-    middle = p.mid / np.maximum(np.sum(p.mid, axis=1, keepdims=True), SMALLEST_NORMAL)
-    b = _centred(own.rows, middle)
-    off = _off_mean(p, middle, b, N)
-    # Both b and b - Σ p b are within this error of the computed rows.
-    error = up_add(b.error, np.repeat(off, k))
-    b = Rows(Bounded(b.value, error), up_add(b.length, np.repeat(off, k)))
+    own, b, p, growth = _shares(run, term, rows)
     reach = samples_of(own.reach, k)
     mean = up_sum(up_mul(p.hi, reach), 1)
     together = np.minimum(
         up_add(reach, mean[:, np.newaxis]), up_mul(2.0, np.max(reach, 1))[:, None]
     )
-    growth = _growths(run, p, b, samples_of(own.curvature, k), off)
     least = np.min(growth.lo, axis=1, keepdims=True)
     low = np.maximum(down_mul(p.lo, np.broadcast_to(least, p.shape)), 0.0)
     high = np.minimum(up_mul(p.hi, growth.hi), 1.0)
@@ -187,6 +169,48 @@ def log_sums_sum(
     lengths = up_add(b.length, together.ravel())
     cubic = np.where(lengths > 0.0, up_div(third, np.maximum(lengths, SMALLEST_NORMAL)), 0.0)
     return _restricted(CurvedSum((one,), {(0, 0): share}, {(0, 0, 0): cubic}), live)
+
+
+def _samples(run: BallGraph, term: CurvedLogSum) -> tuple[tuple[int, ...], Axes, int]:
+    """The shape of u, its axes with those of samples first, and the number of classes."""
+    shape = concrete(term.u.shape, run.setting.sizes)
+    kept = tuple(axis for axis in range(term.u.rank) if axis not in term.summed)
+    return shape, (*kept, *term.summed), prod(shape[axis] for axis in term.summed)
+
+
+def _shares(
+    run: BallGraph, term: CurvedLogSum, rows: Mapping[Expr, CurvedRows]
+) -> tuple[CurvedRows, Rows, Interval, Interval]:
+    """By samples: the rows of u, the rows b, the weights p (N, k) at the centre, and κ (N, k)."""
+    shape, order, k = _samples(run, term)
+
+    def samples(array: Numbers) -> Numbers:
+        return np.transpose(np.broadcast_to(array, shape), order).reshape(-1, k)
+
+    places = np.arange(prod(shape), dtype=np.intp).reshape(shape)
+    own = rows[term.u].take(samples(places).ravel())
+    p = _weights(run.centre.values[term.u].each(samples))
+    middle = p.mid / np.maximum(np.sum(p.mid, axis=1, keepdims=True), SMALLEST_NORMAL)
+    b = _centred(own.rows, middle)
+    off = _off_mean(p, middle, b, len(p.lo))
+    # Both b and b - Σ p b are within this error of the computed rows.
+    error = up_add(b.error, np.repeat(off, k))
+    b = Rows(Bounded(b.value, error), up_add(b.length, np.repeat(off, k)))
+    return own, b, p, _growths(run, p, b, samples_of(own.curvature, k), off)
+
+
+def weights_over(run: BallGraph, term: CurvedLogSum, rows: Mapping[Expr, CurvedRows]) -> Interval:
+    """The weights exp u / Σ exp u over the ball, of u's shape."""
+    shape, order, _ = _samples(run, term)
+    if 0 in shape:
+        return point(np.zeros(shape))
+    _, _, p, growth = _shares(run, term, rows)
+    low = np.clip(down_mul(p.lo, growth.lo), 0.0, 1.0)
+    high = np.clip(up_mul(p.hi, growth.hi), 0.0, 1.0)
+    wide = tuple(shape[axis] for axis in order)
+    return Interval(low, high).each(
+        lambda array: np.transpose(array.reshape(wide), np.argsort(order))
+    )
 
 
 def samples_of(array: Array, k: int) -> Array:

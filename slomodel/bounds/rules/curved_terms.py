@@ -17,6 +17,7 @@ from slomodel.bounds.ranges.curved_sums import (
     curved_rows,
     elements_sum,
     log_sums_sum,
+    weights_over,
 )
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
 from slomodel.bounds.ranges.hessian_ranges import (
@@ -33,6 +34,7 @@ from slomodel.bounds.result import shown
 from slomodel.bounds.setting import Candidate, Setting, once_per_setting
 from slomodel.bounds.structure.curved_terms import (
     CurvedElements,
+    CurvedLogSum,
     CurvedTerm,
     moving_nodes,
 )
@@ -40,9 +42,10 @@ from slomodel.bounds.structure.curved_terms import curved_terms as terms_of
 from slomodel.bounds.structure.separable import affine_nodes
 from slomodel.bounds.structure.short_sums import with_short_sums
 from slomodel.calculus import gradient
+from slomodel.ir import build
 from slomodel.ir.dims import concrete
 from slomodel.ir.exact import without_rounding
-from slomodel.ir.expr import Expr
+from slomodel.ir.expr import Expr, Input, remake
 from slomodel.ir.walk import postorder
 
 RULE = "curved terms"
@@ -52,12 +55,18 @@ _FLOPS = 128.0
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """The terms with their adjoints, and the graph at the centre."""
+    """The terms with their adjoints, and the graph at the centre.
+
+    In the graphs of adjoints log Σ exp u is replaced by Σ p u, which has the same derivatives for
+    its weights p, here inputs; `linear` maps all nodes to those with that replacement.
+    """
 
     setting: Setting
     terms: tuple[CurvedTerm, ...]
     adjoints: tuple[Expr, ...]
     operands: tuple[Expr, ...]
+    weights: Mapping[CurvedLogSum, Input]
+    linear: Mapping[Expr, Expr]
     centre: CentreGraph
 
 
@@ -114,23 +123,52 @@ def _known(setting: Setting) -> _Known | None:
     """The terms; None where the objective has a node of another kind or is too large."""
     if setting.n == 0:
         return None
-    own = with_short_sums(setting) or setting
-    order = postorder(own.objective)
-    moving = moving_nodes(order, own.variables)
-    affine = affine_nodes(order, moving)
+    own, terms = setting, _terms(setting)
+    if not any(isinstance(term, CurvedLogSum) for term in terms):
+        # Distances in the plane and in space; sums of exponentials stay together.
+        own = with_short_sums(setting) or setting
+        terms = _terms(own)
     most = setting.effort.count(_FLOPS)
-    if own.objective not in moving or slope_numbers(own) > most:
-        return None
-    terms = terms_of(own.objective, moving, affine)
-    if not terms:
+    if not terms or slope_numbers(own) > most:
         return None
     operands = tuple(dict.fromkeys(operand for term in terms for operand in term.operands))
     elements = sum(_count(own, term) for term in terms)
     if elements * setting.n > most:
         return None
+    weights = {
+        term: build.data(f"weights {k}", term.u.shape)
+        for k, term in enumerate(terms)
+        if isinstance(term, CurvedLogSum)
+    }
+    linear = _with_weights(own, weights)
     with without_rounding():
-        adjoints = gradient(own.objective, [term.node for term in terms], own.known)
-    return _Known(own, terms, adjoints, operands, centre_graph(own, operands))
+        adjoints = gradient(linear[own.objective], [linear[term.node] for term in terms], own.known)
+    centre = centre_graph(own, operands)
+    return _Known(own, terms, adjoints, operands, weights, linear, centre)
+
+
+def _with_weights(setting: Setting, weights: Mapping[CurvedLogSum, Input]) -> dict[Expr, Expr]:
+    """All nodes of the objective, with log Σ exp u replaced by Σ p u."""
+    sums = {term.node: (term, p) for term, p in weights.items()}
+    done: dict[Expr, Expr] = {}
+    for node in postorder(setting.objective):
+        if node in sums:
+            term, p = sums[node]
+            axes = tuple(range(p.rank))
+            kept = tuple(axis for axis in axes if axis not in term.summed)
+            done[node] = build.einsum([p, done[term.u]], [axes, axes], kept, p.shape)
+        else:
+            operands = tuple(done[operand] for operand in node.operands)
+            done[node] = remake(node, operands) if operands else node
+    return done
+
+
+def _terms(setting: Setting) -> tuple[CurvedTerm, ...]:
+    """The terms of the objective; empty where it has a node of another kind."""
+    order = postorder(setting.objective)
+    moving = moving_nodes(order, setting.variables)
+    affine = affine_nodes(order, moving)
+    return terms_of(setting.objective, moving, affine) or ()
 
 
 def _count(setting: Setting, term: CurvedTerm) -> int:
@@ -144,10 +182,6 @@ def _count(setting: Setting, term: CurvedTerm) -> int:
 def _sums(known: _Known, ball: BallGraph) -> list[CurvedSum]:
     """The terms in numbers over a ball."""
     setting = known.setting
-    live = live_in(setting, *known.adjoints)
-    adjoints = enclose(
-        known.adjoints, boxed(setting.values), setting.sizes, known=ball.ranges, live=live
-    )
     over: Mapping[Expr, Interval] = {}
     if ball.radius > 0.0:
         over = slopes_over(setting, ball.ranges, known.operands)
@@ -155,6 +189,12 @@ def _sums(known: _Known, ball: BallGraph) -> list[CurvedSum]:
         node: curved_rows(ball, node, known.centre.slopes[node], over.get(node))
         for node in known.operands
     }
+    boxes = boxed(setting.values)
+    for log_sum, weights in known.weights.items():
+        boxes[weights] = weights_over(ball, log_sum, rows)
+    ranges = {made: ball.ranges[node] for node, made in known.linear.items()}
+    live = live_in(setting, *known.adjoints) if not known.weights else {}
+    adjoints = enclose(known.adjoints, boxes, setting.sizes, known=ranges, live=live)
     found = []
     for term, graph in zip(known.terms, known.adjoints, strict=True):
         shape = concrete(term.node.shape, setting.sizes)
