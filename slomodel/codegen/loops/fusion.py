@@ -10,20 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
-from slomodel.codegen.loops.access import Access, Accesses, Numbers, c_order, merged_axes
+from slomodel.codegen.loops.access import (
+    Access,
+    Accesses,
+    Numbers,
+    c_order,
+    merged_axes,
+    number_of,
+)
 from slomodel.codegen.loops.collected import Collected, Term
 from slomodel.codegen.loops.layouts import (
     ROW,
     is_batch_of_vectors,
     is_copy,
-    is_thin,
     layouts,
+    reads_rows,
 )
 from slomodel.codegen.loops.regions import OpenRegions, Read, Region, loop_labels
 from slomodel.codegen.lower import Blocks
 from slomodel.codegen.program import Form, Program, Stage, Step, together
 from slomodel.functions.cost import is_quick
-from slomodel.ir.dims import Dim
 from slomodel.ir.expr import (
     Affine,
     Axes,
@@ -86,12 +92,7 @@ class Fusion:
             self.copied = frozenset(self._copied())
             self.accesses = Accesses(self.is_view, numbers, given or {})
         elif given is None:
-            own = layouts(
-                program,
-                numbers,
-                lambda node: self.is_matrix_product(node) and not is_thin(node, numbers),
-                self.is_looked_up,
-            )
+            own = layouts(program, numbers, self.is_matrix_product, self.is_looked_up)
             self.accesses = Accesses(self.is_view, numbers, {}, own)
         self._open = OpenRegions()
         self._replaceable: dict[int, dict[Expr, set[tuple[int, ...]]]] = {}
@@ -212,6 +213,10 @@ class Fusion:
         if not self.in_order or not self._joins_lookups or not isinstance(node, (Gather, Scatter)):
             return False
         if not node.rank or not node.operands[0].rank or node not in self.forms:
+            return False
+        # Rows of a few elements are read and added to most quickly as a whole, one by one.
+        iterated = node if isinstance(node, Gather) else node.operands[0]
+        if iterated.rank > 1 and number_of(iterated.shape[-1], self.accesses.numbers) < ROW:
             return False
         return is_listed(node) and all(
             isinstance(one, Affine) or (isinstance(one, Lookup) and isinstance(one.table, Input))
@@ -397,13 +402,8 @@ class Fusion:
         return found - set(self.program.roots)
 
     def _is_row_lookup(self, node: Expr) -> bool:
-        """Whether a gather by index data reads whole rows that fill a vector register."""
-        if not isinstance(node, Gather) or not self.is_looked_up(node):
-            return False
-        *others, last = node.index
-        along = Affine(Dim(), (*(0,) * (node.rank - 1), 1))
-        rows = all(isinstance(one, Lookup) and node.rank - 1 not in one.axes for one in others)
-        return last == along and rows and self.accesses.shape(node)[-1] >= ROW
+        """Whether a gather by index data reads whole rows in a loop with others."""
+        return self.is_looked_up(node) and reads_rows(node)
 
     def _joins(self, node: Expr, operand: Expr) -> bool:
         """Whether a node is computed in a loop at the indices of an operand."""

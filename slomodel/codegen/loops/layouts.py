@@ -12,7 +12,20 @@ from math import prod
 from slomodel.codegen.loops.access import Numbers, c_order, number_of
 from slomodel.codegen.lower import Blocks
 from slomodel.codegen.program import Form, Program
-from slomodel.ir.expr import Einsum, Expr, Gather, Input, Map, Reshape, Scatter, is_listed, remake
+from slomodel.ir.dims import Dim
+from slomodel.ir.expr import (
+    Affine,
+    Einsum,
+    Expr,
+    Gather,
+    Input,
+    Lookup,
+    Map,
+    Reshape,
+    Scatter,
+    is_listed,
+    remake,
+)
 from slomodel.ir.walk import postorder, users
 
 Strides = tuple[int, ...]
@@ -32,14 +45,18 @@ _VIEWS = (Form.AXES, Form.SLICE)
 def layouts(
     program: Program,
     numbers: Numbers,
-    is_product: Callable[[Expr], bool],
+    is_matrix_product: Callable[[Expr], bool],
     is_looked_up: Callable[[Expr], bool],
 ) -> dict[Expr, Strides]:
     """The strides of the arrays that are not stored in C order.
 
-    `is_product` says which nodes are products of matrices, which read and write matrices only, and
+    `is_matrix_product` says which nodes are products, which read and write matrices only, and
     `is_looked_up` which are gathers in loops.
     """
+
+    def is_product(node: Expr) -> bool:
+        return is_matrix_product(node) and not is_thin(node, numbers)
+
     order = postorder(*program.roots)
     using = users(order)
     held = set(program.roots)
@@ -55,8 +72,8 @@ def layouts(
             continue
         if is_listed(node) and not is_looked_up(node):
             continue
-        # Whole rows are looked up more quickly than elements, if they fill a register.
-        if node.rank and _sizes(node, numbers)[-1] >= ROW and _is_near_lookup(node, using[node]):
+        # Whole rows are looked up more quickly than elements.
+        if _is_near_lookup(node, using[node]):
             continue
         strides = _long_last(_sizes(node, numbers))
         if strides is not None:
@@ -67,6 +84,16 @@ def layouts(
 def _is_near_lookup(node: Expr, using: list[Expr]) -> bool:
     """Whether a node is looked up by index data, or is computed with or for such nodes."""
     return any(map(is_listed, (node, *node.operands, *using)))
+
+
+def reads_rows(node: Expr) -> bool:
+    """Whether a gather by index data reads whole rows of an array."""
+    if not isinstance(node, Gather) or node.rank < 2:
+        return False
+    *others, last = node.index
+    along = Affine(Dim(), (*(0,) * (node.rank - 1), 1))
+    rows = all(isinstance(one, Lookup) and node.rank - 1 not in one.axes for one in others)
+    return last == along and rows
 
 
 def is_copy(node: Expr) -> bool:

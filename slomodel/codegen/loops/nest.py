@@ -17,6 +17,9 @@ from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Expr, Index, MatrixFunction
 from slomodel.ir.function import ScalarFunction
 
+SHORTEST_ROW = 8
+"""Elements of a row that fill a vector register."""
+
 
 @dataclass(frozen=True, slots=True)
 class Output:
@@ -204,11 +207,14 @@ class Nest:
         Simple positions are affine, or look up index data at affine positions.
         """
         every = [one for statement in self.statements for one in operands(statement)]
-        if not self.axes and any(
-            isinstance(one, Element) and one.position.lookups for one in every
-        ):
+        if not all(axis.is_fixed for axis in self.axes):
             return False
-        return all(axis.is_fixed for axis in self.axes) and all(map(_is_plain, every))
+        if any(isinstance(one, Element) and one.position.lookups for one in every):
+            # Short rows are looked up most quickly as a whole.
+            *outer, row = self.shape or (0,)
+            if not row or (outer and row < SHORTEST_ROW):
+                return False
+        return all(map(_is_plain, every))
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -28,6 +28,7 @@ from slomodel.codegen.loops.nest import (
 from slomodel.codegen.loops.plain import start_of
 from slomodel.codegen.loops.pointers import Pointer, Pointers
 from slomodel.codegen.loops.text import indented
+from slomodel.codegen.native.direct import LANES
 from slomodel.codegen.native.passes import BLOCK, Pass, append, share_temporaries, write_over
 from slomodel.codegen.native.plain import fill_line, fill_lines
 
@@ -35,8 +36,10 @@ _OTHERS = 64
 """Up to this many indices of the other axes, one block of the last axis takes all of them."""
 _LEAST = 128
 """The least elements of a block that is divided among the indices of other axes."""
-_STRIDED, _LOOKED_UP, _COSTLY = 4.0, 6.0, 8.0
+_STRIDED, _LOOKED_UP, _COSTLY = 12.0, 12.0, 8.0
 """Vector operations that an access with a stride or by an index, or a costly function, is worth."""
+_UNROLLED = 4.0
+"""Vector operations that an unrolled scalar operation is worth."""
 _START, _TOTAL = 16, 24
 """Elements that could be computed while a pass starts and ends, or while a total is formed."""
 _LONGEST = 300
@@ -191,6 +194,12 @@ class BlockedLoop:
                 target = one.target
                 step = step_of[self.pointers.of(target).name] if isinstance(target, Element) else 0
                 cost, once = cost + 1, once + (0 if step else _TOTAL)
+        costly = any(
+            isinstance(one, Apply) and one.function is not None and one.function.costly
+            for one in self.nest.statements
+        )
+        if size < LANES and not costly:
+            return cost * _UNROLLED  # such rows are unrolled, and their totals are plain sums
         return cost * (1 + _START / size) + once / size
 
     def lines(self) -> list[str]:
