@@ -182,7 +182,10 @@ class Bounds:
         sign = "≤" if self.source == "analytic" else "about"
         for name, constant in (("L1", self.gradient), ("L2", self.hessian)):
             lines.append(f"{name} {sign} {shown(constant.best.value)}")
-            lines += [f"   {constant.useless}"] if constant.useless else []
+            why = constant.useless
+            if name == "L1" and not why and self.curvature is not None:
+                why = self.curvature.why_large()
+            lines += [f"   {why}"] if why else []
             lines += _branches(constant.claims)
         return "\n".join([*lines, *self._curvature_in_words()])
 

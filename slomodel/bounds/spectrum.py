@@ -25,6 +25,7 @@ from slomodel.bounds.ranges.enclose import live_in
 from slomodel.bounds.ranges.smoothness import smoothness
 from slomodel.bounds.ranges.taylor_ranges import taylor_ranges
 from slomodel.bounds.setting import Setting, once_per_setting
+from slomodel.bounds.useless import large_bound
 from slomodel.errors import MissingRule
 from slomodel.ir.exact import without_rounding
 
@@ -165,6 +166,11 @@ class HessianOverBall:
     def spectrum(self) -> SpectralInterval:
         """The interval of its eigenvalues."""
         return spectral_ends(self.setting, self.radius, self.enclosure, self.L1, self.L2)
+
+    def why_large(self) -> str:
+        """Which sub-expression makes L1 far larger than the curvature seen; empty if it is not."""
+        with np.errstate(all="ignore"), without_rounding():
+            return large_bound(self.setting, self.radius, self.L1)
 
     def blocks(self) -> Blocks:
         """Upper bounds on the norms of its blocks."""

@@ -24,6 +24,8 @@ USELESS = 1e12
 """A bound beyond this multiple of the curvature sampled in the ball is useless. Steps of length
 1/L1 would be too short by this factor: moves of 1e-12 change no more than the last digits of x.
 """
+_LARGE = 100.0
+"""A bound beyond this multiple of the curvature sampled in the ball is explained as large."""
 _RANDOM_POINTS = 4
 _ORDERS = 3
 _MOST_NUMBERS = 2**20
@@ -37,15 +39,24 @@ _LEAST = 1e-300
 
 def useless_bound(setting: Setting, radius: float, L1: float) -> str:
     """Why a finite L1 over a ball is useless; empty where it is not, or cannot be compared."""
+    return _beyond(USELESS, "useless", setting, radius, L1)
+
+
+def large_bound(setting: Setting, radius: float, L1: float) -> str:
+    """As `useless_bound`, for a finite L1 far above the curvature seen in the ball."""
+    return _beyond(_LARGE, "large", setting, radius, L1)
+
+
+def _beyond(factor: float, word: str, setting: Setting, radius: float, L1: float) -> str:
     if not (0.0 < radius < math.inf and 0.0 < L1 < math.inf and setting.n):
         return ""
-    if USELESS * _curvature_at_centre(setting) >= L1:
+    if factor * _curvature_at_centre(setting) >= L1:
         return ""
     points = list(_points(setting, radius))
     seen = max(_curvature(setting, x) for x in points)
-    if not 0.0 < seen < L1 / USELESS:
+    if not 0.0 < seen < L1 / factor:
         return ""
-    text = f"the bound is useless: {L1 / seen:.1e} times the curvature seen in the ball"
+    text = f"the bound is {word}: {L1 / seen:.1e} times the curvature seen in the ball"
     try:
         culprit = _culprit(setting, radius, points)
     except MissingRule:

@@ -50,3 +50,14 @@ def test_a_bound_that_is_nearly_attained_is_not_useless(name: str) -> None:
     assert np.inf > found.L1
     assert found.reason == ""
     assert "useless" not in found.explain()
+
+
+def test_a_large_bound_is_explained_by_its_sub_expression() -> None:
+    model = slomodel.compile(
+        "var x[6]\nminimize exp(9*tanh(x[0]*x[1]*x[2])) + sumsq(x)", backend="numpy"
+    )
+    text = model.bounds(np.zeros(6), 1.5).explain()
+    assert "the bound is large" in text or "the bound is useless" in text
+    assert "`exp(9*tanh(x[0]*x[1]*x[2]))`" in text
+    small = slomodel.compile("var x\nminimize cosh(x)", backend="numpy").bounds([0.0], 1.0)
+    assert "the bound is" not in small.explain()
