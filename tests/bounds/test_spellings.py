@@ -40,7 +40,7 @@ SPELLINGS: dict[str, tuple[str, str, tuple[str, ...]]] = {
         ),
     ),
     "distances": (
-        "t",
+        "",
         "var p[4, 2]\nlet q[i in 4, j in 2] = p[i, j] + i\n",
         (
             "sum((sqrt(1 + sum((q[i, k] - q[j, k])^2 for k in 2)) - 1)^2 for i in 4, j in 4)",
@@ -85,7 +85,7 @@ SPELLINGS: dict[str, tuple[str, str, tuple[str, ...]]] = {
         ("sum((tanh(z) - t)^2)", "sumsq(2 * sigmoid(2 * z) - 1 - t)", "sum((t - tanh(z))^2)"),
     ),
     "entropy": (
-        "A",
+        "",
         "var x[3] init 1\nlet z = exp(x)\n",
         ("sum(z .* log(z))", "sum(exp(x) .* x)", "dot(z, x)"),
     ),
@@ -96,7 +96,7 @@ SPELLINGS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     ),
     "factors": (
         "A",
-        "var U[12, 2], V[2, 3] init 0.5\n",
+        "var U[12, 2], V[2, 3] init normal(0, 0.1)\n",
         (
             "sumsq(A - U @ V)",
             "sum((A - U @ V)^2)",
@@ -122,7 +122,7 @@ SPELLINGS: dict[str, tuple[str, str, tuple[str, ...]]] = {
         ),
     ),
     "lattice": (
-        "A",
+        "",
         "var u[8]\n",
         (
             "sum(1 - cos(u[i + 1] - u[i]) for i in 7)",
