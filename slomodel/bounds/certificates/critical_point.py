@@ -33,6 +33,7 @@ from slomodel.bounds.arithmetic.rounding import (
     up_matmul,
     up_mul,
     up_norm,
+    up_sqrt,
 )
 from slomodel.bounds.centre import hessian_over
 from slomodel.bounds.norms.spectral import spectral_norm
@@ -226,7 +227,8 @@ def _by_ball(newton: NewtonMap, lipschitz: Lipschitz, nothing: CriticalPoint) ->
     by_row = np.asarray(up_mul(np.asarray(up_norm(R, 1)), half))
     rows = np.asarray(up_add(np.asarray(up_norm(apart, 1)), by_row))
     error = np.asarray(up_add(newton.first, np.asarray(up_mul(rows, np.full(len(R), t)))))
-    box = newton.spread(np.full(len(R), t / math.sqrt(len(R)) * (1.0 - 1e-15)))
+    inside = -float(up_div(-t, float(up_sqrt(float(len(R))))))
+    box = newton.spread(np.full(len(R), inside))
     own = float(up_mul(L2, t))
     beta = newton.inverse(defect)
     return replace(nothing, error=newton.spread(error), box=box, slack=own, inverse=beta)

@@ -14,6 +14,7 @@ from slomodel.bounds.arithmetic.rounding import (
     Array,
     down_add,
     up_add,
+    up_div,
     up_ldexp,
     up_mul,
 )
@@ -87,7 +88,8 @@ def _definite(H: Interval) -> float:
     if not (np.isfinite(M.value).all() and np.isfinite(M.error).all()):
         return -math.inf
     low = _of_matrix(M.value).widened(spectral_norm(M.error)).low
-    return low / float(np.max(a)) ** 2 * (1.0 - 1e-15) if low > 0.0 else -math.inf
+    largest = float(np.max(a))
+    return -float(up_div(-low, float(up_mul(largest, largest)))) if low > 0.0 else -math.inf
 
 
 def _of_matrix(S: Array) -> SpectralInterval:
