@@ -93,7 +93,7 @@ def test_version(run: Run) -> None:
         (
             ("zzz",),
             2,
-            "there are bounds, check, codegen, completion, fmt, functions, lsp, methods, new, "
+            "there are bounds, certify, check, codegen, completion, fmt, functions, lsp, methods, new, "
             "random-data, report, schema, solve",
         ),
         (("solve",), 2, "Missing argument 'FILE'"),

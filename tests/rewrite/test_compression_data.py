@@ -68,7 +68,7 @@ def test_one_factorisation_a_bind(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(np.linalg, "qr", lambda matrix, mode: counted(factor(matrix, mode)))
     model = compiled("sumsq(X' @ w - y)")
     x = np.ones(model.n)
-    model.solve(x0=x, max_iter=3)
+    model.solve(x0=x, method="norm-armijo", direction="lbfgs", max_iter=3)
     model.hvp(x, x)
     assert calls == [(K + 1, K + 1)]
     model.bind(y=drawn(1)["y"]).value_and_gradient(x)

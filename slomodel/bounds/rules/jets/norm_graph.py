@@ -9,10 +9,12 @@ from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import Array
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_under
 from slomodel.bounds.ranges.liveness import Live
+from slomodel.bounds.ranges.smoothness import place
 from slomodel.bounds.rules.jets.mixed_norms import Norm, below, frobenius, measure
 from slomodel.bounds.rules.jets.norm_rules import Rule, Scope, demanded, norm_rule
 from slomodel.bounds.rules.jets.normal_form import normal_form
 from slomodel.bounds.setting import Setting, once_per_setting
+from slomodel.errors import MissingRule
 from slomodel.ir.expr import Expr, Input
 from slomodel.ir.walk import dependents, postorder
 
@@ -83,6 +85,13 @@ class Prepared:
         return next(other for other in own if below(norm, other))
 
 
+def _unruled(setting: Setting, node: Expr) -> str:
+    """The reason for a gap at a node of the gradient, by what has such a node in the objective."""
+    alike = (one for one in postorder(setting.objective) if type(one) is type(node))
+    where = place(next(alike, node), setting.spans, setting.objective)
+    return f"{where} has no bound on its derivatives over so large a ball"
+
+
 @once_per_setting
 def prepare(setting: Setting) -> Prepared:
     """The graph of a setting's gradient with the required norms.
@@ -123,7 +132,10 @@ def _want(prepared: Prepared) -> None:
         if node not in prepared.scope.moving or isinstance(node, Input):
             continue
         for norm in own:
-            rule = norm_rule(node, norm, prepared.scope)
+            try:
+                rule = norm_rule(node, norm, prepared.scope)
+            except MissingRule as gap:
+                raise MissingRule(_unruled(prepared.setting, node)) from gap
             prepared.rules[node, norm] = rule
             for operand, word in demanded(rule):
                 ask(operand, word)
