@@ -93,8 +93,8 @@ def test_version(run: Run) -> None:
         (
             ("zzz",),
             2,
-            "there are bounds, certify, check, codegen, completion, fmt, functions, lsp, methods, new, "
-            "random-data, report, schema, solve",
+            "there are bounds, certify, check, codegen, completion, fmt, functions, lsp, methods, "
+            "new, random-data, report, schema, solve",
         ),
         (("solve",), 2, "Missing argument 'FILE'"),
         (("check", "fit.slo", "--set", "n"), 2, "`n` is not name=value"),
