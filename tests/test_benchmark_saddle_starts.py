@@ -31,6 +31,7 @@ def gaps(name: str, seeds: range) -> list[float]:
     return [end.fun / optimum - 1.0 for end in ends if end is not None]
 
 
+@pytest.mark.slow
 def test_negative_curvature_leads_to_the_optimum() -> None:
     assert abs(gaps("newton-cg + second order", range(1))[0]) < WANTED
 

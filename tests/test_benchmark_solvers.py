@@ -17,6 +17,7 @@ def problems() -> dict[str, Problem]:
     return {problem.name: problem for problem in published()}
 
 
+@pytest.mark.slow
 def test_lbfgs_beside_scipy(problems: dict[str, Problem]) -> None:
     rows = [row for p in problems.values() if (row := row_of(p, "lbfgs", 60.0)) is not None]
     assert len(rows) == 20

@@ -102,7 +102,7 @@ def test_without_matplotlib_a_line_stands_for_the_curves(
     assert "slomodel[plot]" in "".join(reader.text)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

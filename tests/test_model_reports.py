@@ -14,6 +14,7 @@ n0 k0 b0 o0 g x v value gradient hvp point direction make_value shapes eval exec
 symmetric mask uniform zeros eye self print __name__ numpy slomodel"""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("backend", TARGETS)
 @pytest.mark.parametrize("name", NAMES.split())
 def test_any_name_for_anything(name: str, backend: str) -> None:

@@ -50,6 +50,7 @@ def test_panels_show_the_history() -> None:
     assert str(solution.status) in title
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("fun", "scale"),
     [

@@ -68,6 +68,7 @@ def test_recorded_values_and_gradients(name: str, backend: str) -> None:
         assert abs(waves - record["gradient_cos"]) <= size
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", RECORDS)
 def test_products_are_differences_of_gradients(name: str) -> None:
     own, x = model(name, "numpy"), points(name)[0]

@@ -182,6 +182,7 @@ def test_no_bound_is_too_small(name: str) -> None:
     assert (found.source, found.rigor) == ("analytic", "certified")
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", CASES)
 def test_bounds_are_found_where_they_exist(name: str) -> None:
     case = CASES[name]
@@ -239,6 +240,7 @@ def test_the_hard_instance_inside_a_piece(x1: float, radius: float) -> None:
     assert seen.L2 * (1 - 1e-6) <= found.L2 <= 5.0 * seen.L2, found.explain()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("x1", [1.0, 1.2, 9.0, 8.8])
 def test_the_hard_instance_across_a_joint(x1: float) -> None:
     model = hard_instance(9.0)

@@ -22,6 +22,7 @@ MODELS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", MODELS)
 def test_samples_lie_within(name: str) -> None:
     text, at, radius = MODELS[name]

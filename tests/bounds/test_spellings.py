@@ -150,6 +150,7 @@ def constant(data: str, declared: str, objective: str) -> float:
     return model.bounds(model.x0() + 0.1, 0.1).L1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", slow_unless(QUICK.__contains__, SPELLINGS))
 def test_all_spellings_have_one_bound(name: str) -> None:
     data, declared, objectives = SPELLINGS[name]

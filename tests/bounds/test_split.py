@@ -68,7 +68,7 @@ def compiled(name: str, terms: tuple[str, ...]) -> slomodel.Model:
     return slomodel.compile(text, data=used, dims={"p": 3, "N": 12})
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", every(2, SUMS))
 def test_no_more_than_the_parts_together_and_true(name: str) -> None:
     """Of each term alone, over its own ball; and no estimate of the sum is above the bound."""

@@ -25,7 +25,7 @@ class Countdown:
             raise Stopped
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ["deep_linear", "robust_logistic", "rosenbrock", "softplus_net"])
 def test_a_proof_stops_wherever_it_is_asked_to(name: str) -> None:
     model = small(name)

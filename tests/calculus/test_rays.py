@@ -22,7 +22,7 @@ from slomodel.ir.function import ANALYTIC, DISCONTINUOUS, ScalarFunction
 from slomodel.reference import evaluate
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", [*KINDS, *WITH_LITERALS])
 def test_random_rays(kind: str) -> None:
     rng = np.random.default_rng(len(kind))

@@ -77,7 +77,7 @@ def _compare(texts: list[str], backend: str) -> None:
     np.testing.assert_allclose(model.hvp(x, v), product, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("text", PLACES)
 def test_one_index_is_that_of_plain_loops(text: str) -> None:
     _compare([text], "numpy")

@@ -75,6 +75,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", [path.stem for path in MODELS])
 def test_it_imports_numpy_and_numexpr_only(name: str, models: Models) -> None:
     for target in TARGETS:

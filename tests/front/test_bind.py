@@ -121,6 +121,7 @@ def test_every_form_of_data_is_the_same_float64(form: Form, kind: str, tmp_path:
             assert not np.shares_memory(arrays[name], np.asarray(data[name]))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("kind", ["f8", "f4", "u1", "?"])
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)

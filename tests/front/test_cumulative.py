@@ -17,6 +17,7 @@ RULES = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", ["numpy", "numexpr", "c"])
 @pytest.mark.parametrize("name", RULES)
 def test_values_and_derivatives(name: str, target: str) -> None:

@@ -180,11 +180,13 @@ GUARDS = [  # written as in Python, which evaluates one branch alone
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("text", [*KEYS, *LISTS, *OTHERS, *ORDERED, *GUARDS])
 def test_values_and_derivatives_are_those_of_loops(text: str) -> None:
     check(text, "numpy")
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize(
     "text", [*KEYS[::7], *LISTS[::7], *OTHERS[::4], *ORDERED[::4], *GUARDS[::4]]
 )

@@ -229,6 +229,7 @@ def _sizes(case: Case) -> dict[str, int]:
 SLOW_ON_C = ("two lags", "a batch", "cases", "a lag that is a dim", "a choice", "an array")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("name", "target"),
     [

@@ -71,6 +71,7 @@ SAME = {
 }
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("backend", ["numpy", "numexpr", "c"])
 @pytest.mark.parametrize("text", SAME)
 def test_values_and_derivatives(text: str, backend: str) -> None:
@@ -198,6 +199,7 @@ NESTED = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("text", NESTED)
 def test_keys_and_lists_within_each_other(text: str) -> None:
     head = "dim N, G, q data g[N] in G, h[N] in G, u[N] whole, w[q] var y[N], a[G] minimize "

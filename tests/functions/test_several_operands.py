@@ -80,6 +80,7 @@ def test_partials_are_the_derivatives_at_every_order_of_the_operands(case: Case)
     assert compared > case.arity * sum(inside) / 4
 
 
+@pytest.mark.sampled(3)
 @EVERY
 def test_second_derivatives_are_those_of_the_definition(case: Case) -> None:
     inputs = inputs_of(case)
@@ -117,7 +118,7 @@ def elements(case: Case) -> tuple[Question, list[Point]]:
     return Question(derivatives, (), values, {}), chosen
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @EVERY
 @pytest.mark.parametrize("target", ["numpy", "numexpr", "c"])
 def test_kernels_compute_the_partials(case: Case, target: str) -> None:

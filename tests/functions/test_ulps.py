@@ -112,7 +112,7 @@ def worst(function: ScalarFunction, target: str, count: int) -> tuple[float, tup
     return float(units[place]), tuple(rows[place])
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(36)
 @TARGET
 @EVERY
 def test_the_worst_error_is_the_stated_one(function: ScalarFunction, target: str) -> None:

@@ -95,7 +95,7 @@ def measured(model: slomodel.Model, point: np.ndarray) -> tuple[float, float, fl
     return model.value(point), float(first.sum()), float(second.sum())
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(24)
 @pytest.mark.parametrize(("text", "exact", "points"), CASES, ids=[case[0] for case in CASES])
 def test_one_variable(text: str, exact: Exact, points: tuple[float, ...]) -> None:
     """Off the kinks, on both backends."""
@@ -124,7 +124,7 @@ TWO: list[tuple[str, Exact]] = [
 PAIRS = [(x, y) for x in EVERYWHERE[1::4] for y in EVERYWHERE[2::6] if abs(x) != abs(y)]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("text", "exact"), TWO, ids=[case[0] for case in TWO])
 def test_two_variables_have_no_worse_value(text: str, exact: Exact) -> None:
     """Accurate, or where that underflows or overflows on the way as good as what was written."""

@@ -48,7 +48,7 @@ def run(model: slomodel.Model, method: str, D: float | str, steps: int):
     return found, points, epochs
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("method", ["pgd", "tgd"])
 def test_every_step_keeps_what_its_constant_promises(name: str, method: str) -> None:

@@ -20,7 +20,7 @@ def minimize(method: str = "norm-armijo", **keywords: object) -> scipy.optimize.
     return scipy.optimize.minimize(method=scipy_method(method), **chosen)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("method", ["auto", "norm-armijo", "std-armijo"])
 def test_it_minimises(method: str) -> None:
     result = minimize(method, tol=1e-9, options={"maxiter": 50_000})

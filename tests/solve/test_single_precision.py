@@ -110,7 +110,7 @@ DIRECTIONS_OF = [
 SMALL = ("least squares", "with a constant", "logistic", "rosenbrock", "tukey_regression", "decay")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("name", "direction"), DIRECTIONS_OF)
 def test_minima_are_no_kinks_along_any_direction(name: str, direction: str) -> None:
     if DIRECTIONS[direction].squares and name in ("logistic", *KEPT_APART):

@@ -165,6 +165,7 @@ def test_fits_are_solved_in_any_units(name: str, seed: int, spread: float) -> No
     assert found.fun <= least * (1.0 + 1e-8) + 1e-18
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("direction", [d for d in DIRECTIONS if d not in ("gradient", "cg")])
 @pytest.mark.parametrize("spread", SPREADS)
 @pytest.mark.parametrize("seed", UNITS)
@@ -181,6 +182,7 @@ def test_success_is_a_minimum_in_any_units(
     assert not found.success or found.fun <= least * (1.0 + 1e-6) + 1e-12, found.message
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "options",
     [

@@ -28,6 +28,7 @@ def seen(p: Polynomial, rng: Generator) -> float:
     return float(np.max(terms.sum(axis=1)))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("blocks", [2, 3, 4, 5])
 @pytest.mark.parametrize("degree", [3, 4, 6])
 def test_little_is_between_what_is_attained_and_the_bound(blocks: int, degree: int) -> None:

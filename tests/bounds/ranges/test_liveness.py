@@ -108,7 +108,7 @@ def assert_bounds(found, hessian, centre, radius):
                 assert np.linalg.norm(A - B, 2) - off <= found.L2 * length * (1.0 + 1e-12)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("radius", RADII)
 @pytest.mark.parametrize("spelling", PAIRS)
 def test_pairs_of_one_element_take_no_part_in_lennard_jones(spelling, radius):

@@ -210,7 +210,7 @@ def derivative(case: Case, x: np.ndarray, orders: tuple[int, ...]) -> mpmath.mpf
 IN_TABLE = [case for case in CASES if case.function is not fn.where]
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("case", IN_TABLE, ids=str)
 def test_ranges_hold_values_and_derivatives_in_every_box(case: Case) -> None:
     rng = np.random.default_rng(2)

@@ -54,6 +54,7 @@ def problem(name: str) -> Setting:
     return setting(CODING, list(rng.standard_normal(80)), X=rng.standard_normal((8, 12)))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["cox", "neighbours", "mixture", "coding"])
 def test_a_small_ball_has_nearly_the_bound_of_its_centre(name: str) -> None:
     one = problem(name)

@@ -81,7 +81,7 @@ SPARSE = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", SPARSE)
 def test_no_dense_hessian_in_the_ball_is_above(name: str) -> None:
     """And at the centre, where entries are exact, little is lost to their signs."""

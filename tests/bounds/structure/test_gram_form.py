@@ -67,7 +67,7 @@ def model(text, n, m, seed, conditioning=1.0):
     return slomodel.compile(head(text), data=used), rng.standard_normal(n)
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("conditioning", only(1e6, [1.0, 1e6]))
 @pytest.mark.parametrize("name", EVERYWHERE)
 def test_there_are_bounds_where_a_function_is_smooth(name, conditioning):
@@ -94,6 +94,7 @@ def test_there_are_bounds_where_the_sum_is_not_zero(name):
             assert sampled.L2 <= claimed.L2 * (1 + 1e-6) < np.inf
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore::slomodel.errors.NonsmoothWarning")
 @pytest.mark.parametrize("name", AWAY_FROM_ZERO)
 def test_there_is_none_where_the_sum_vanishes(name):
@@ -110,7 +111,7 @@ def test_there_is_none_where_the_sum_vanishes(name):
         assert claimed.L1 == claimed.L2 == np.inf
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", every(2, EVERYWHERE))
 def test_no_bound_is_passed(name):
     found, x = model(EVERYWHERE[name], 3, 7, 2)

@@ -78,7 +78,7 @@ def twice(one: Setting) -> Iterator[Setting]:
                 yield replace(one, objective=objective)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("name", every(3, SETTINGS))
 def test_every_bound_is_above_the_hessian_at_the_centre(name: str) -> None:
     found = 0

@@ -22,7 +22,7 @@ NEAR = ((1e-3, 1.05), (1e-2, 1.5), (0.1, 3.0))
 """Radii, and the largest share of the sampled value that a bound there may reach."""
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(("radius", "share"), only((0.1, 3.0), NEAR))
 @pytest.mark.parametrize("spelling", PAIRS)
 def test_bounds_of_lennard_jones_are_near_the_truth(spelling, radius, share):

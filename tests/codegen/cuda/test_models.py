@@ -41,7 +41,7 @@ def sizes_of_terms(model: slomodel.Model, x: np.ndarray) -> float:
     return abs(value) + float(np.max(np.abs(gradient)))
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", [path.stem for path in MODELS])
 def test_values_and_steps_are_those_of_the_cpu(
     name: str, cupy_on_cpu: type[standin.RawModule]

@@ -51,7 +51,7 @@ MUTATIONS = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", MUTATIONS)
 def test_a_fault_in_the_text_is_seen(name: str, cupy_on_cpu: type[standin.RawModule]) -> None:
     mutated: list[str] = []

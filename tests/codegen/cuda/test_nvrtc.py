@@ -26,7 +26,7 @@ def text(name: str, dtype: str) -> str:
     return slomodel.compile(path, dims=dims, data=data, dtype=dtype).source("cuda")
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", [path.stem for path in MODELS])
 def test_every_kernel_compiles_and_keeps_its_numbers_in_registers(name: str) -> None:
     kernels = set(re.findall(r"__launch_bounds__\(\d+\) (\w+)\(", text(name, "float64")))
