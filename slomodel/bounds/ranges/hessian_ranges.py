@@ -214,7 +214,7 @@ def _(node: Gather | Reshape | Scatter, run: BallGraph) -> tuple[Array, Array]:
     known = [point(run.setting.tables[one]) for one in index]
     own = run.curves[node.operands[0]]
     slope, curvature = (
-        range_of(node, [_upto(x), *known], run.setting.sizes, 0).hi
+        range_of(node, [up_to(x), *known], run.setting.sizes, 0).hi
         for x in (own.slope, own.curvature)
     )
     return slope, curvature
@@ -225,12 +225,12 @@ def _(node: Einsum, run: BallGraph) -> tuple[Array, Array]:
     varying = [k for k, o in enumerate(node.operands) if o in run.curves]
     if len(varying) > _MOST_FACTORS:
         return np.asarray(inf), np.asarray(inf)
-    sizes = [_upto(run.ranges[o].magnitude) for o in node.operands]
+    sizes = [up_to(run.ranges[o].magnitude) for o in node.operands]
     dims = concrete(node.dims, run.setting.sizes)
     curves = {k: run.curves[node.operands[k]] for k in varying}
 
     def product(changed: Mapping[int, Array]) -> Array:
-        factors = [_upto(changed[k]) if k in changed else size for k, size in enumerate(sizes)]
+        factors = [up_to(changed[k]) if k in changed else size for k, size in enumerate(sizes)]
         return contract(list(zip(factors, node.inputs, strict=True)), node.output, dims).hi
 
     slope = [product({k: curves[k].slope}) for k in varying]
@@ -238,7 +238,7 @@ def _(node: Einsum, run: BallGraph) -> tuple[Array, Array]:
     for k, j in combinations(varying, 2):
         both = product({k: curves[k].slope, j: curves[j].slope})
         curvature.append(up_mul(np.asarray(2.0), both))
-    return _added(slope), _added(curvature)
+    return upper_sum(slope), upper_sum(curvature)
 
 
 @derivatives_of.register
@@ -246,10 +246,10 @@ def _(node: Map, run: BallGraph) -> tuple[Array, Array]:
     function = node.function
     if function is same:
         own = run.curves[node.operands[0]]
-        return _laid(own.slope, node, 0), _laid(own.curvature, node, 0)
-    ranges = [_laid_interval(run.ranges[o], node, k) for k, o in enumerate(node.operands)]
+        return laid(own.slope, node, 0), laid(own.curvature, node, 0)
+    ranges = [laid_interval(run.ranges[o], node, k) for k, o in enumerate(node.operands)]
     curves = {
-        k: NodeBounds(_laid(curve.slope, node, k), _laid(curve.curvature, node, k))
+        k: NodeBounds(laid(curve.slope, node, k), laid(curve.curvature, node, k))
         for k, o in enumerate(node.operands)
         if (curve := run.curves.get(o)) is not None
     }
@@ -294,26 +294,29 @@ def _of_function(
                 both = up_mul(second, up_mul(own.slope, curves[j].slope))
                 curvatures.append(both if i == j else up_mul(np.asarray(2.0), both))
     smooth = ~outside(function, *ranges) & (order_near(function, *ranges) >= 1)
-    slope, curvature = (np.where(smooth, _added(one), inf) for one in (slopes, curvatures))
+    slope, curvature = (np.where(smooth, upper_sum(one), inf) for one in (slopes, curvatures))
     return slope, curvature
 
 
-def _added(terms: list[Array]) -> Array:
+def upper_sum(terms: list[Array]) -> Array:
+    """Upper bounds on the elementwise sum of arrays."""
     result = np.zeros(())
     for term in terms:
         result = np.asarray(up_add(result, term))
     return result
 
 
-def _upto(x: Array) -> Interval:
+def up_to(x: Array) -> Interval:
     """The interval [0, x] for x >= 0, elementwise."""
     return Interval(np.zeros(x.shape), np.asarray(x))
 
 
-def _laid(array: Array, node: Map, k: int) -> Array:
+def laid(array: Array, node: Map, k: int) -> Array:
+    """Operand k of a node, with axes of length 1 where the node has axes that it lacks."""
     missing = tuple(axis for axis in range(node.rank) if axis not in node.axes[k])
     return np.expand_dims(array, missing)
 
 
-def _laid_interval(a: Interval, node: Map, k: int) -> Interval:
-    return a.each(lambda array: _laid(array, node, k))
+def laid_interval(a: Interval, node: Map, k: int) -> Interval:
+    """Like `laid`, of both ends."""
+    return a.each(lambda array: laid(array, node, k))

@@ -36,6 +36,7 @@ from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul, up_norm
 from slomodel.bounds.ranges.derivatives import derivative_range
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_in, range_of
 from slomodel.bounds.ranges.hessian import along_rows
+from slomodel.bounds.ranges.hessian_ranges import laid, laid_interval, up_to, upper_sum
 from slomodel.bounds.ranges.kinks import order_near, outside
 from slomodel.bounds.ranges.liveness import Live, neutral
 from slomodel.bounds.ranges.matrices import remainder_of_operation
@@ -236,7 +237,7 @@ def _(node: Reshape, run: _Pass) -> Array:
 
 @remainder_of.register
 def _(node: Scatter, run: _Pass) -> Array:
-    remainder = _upto(run.forms[node.operands[0]].remainder)
+    remainder = up_to(run.forms[node.operands[0]].remainder)
     known = [point(run.setting.tables[table]) for table in tables(node.index)]
     return range_of(node, [remainder, *known], run.setting.sizes, 0).hi
 
@@ -247,11 +248,11 @@ def _(node: Einsum, run: _Pass) -> Array:
     if len(varying) > _MOST_FACTORS:
         return _NONE
     forms = [run.forms.get(o) for o in node.operands]
-    sizes = [_upto(run.centre.values[o].magnitude) for o in node.operands]
+    sizes = [up_to(run.centre.values[o].magnitude) for o in node.operands]
     dims = concrete(node.dims, run.setting.sizes)
 
     def product(changed: dict[int, Array]) -> Interval:
-        factors = [_upto(changed[k]) if k in changed else size for k, size in enumerate(sizes)]
+        factors = [up_to(changed[k]) if k in changed else size for k, size in enumerate(sizes)]
         labelled = list(zip(factors, node.inputs, strict=True))
         return contract(labelled, node.output, dims)
 
@@ -262,7 +263,7 @@ def _(node: Einsum, run: _Pass) -> Array:
             parts = {k: f.remainder if count == 1 else f.moved for k, f in own.items()}
             if all(part.any() for part in parts.values()):
                 terms.append(product(parts).hi)
-    return _added(terms)
+    return upper_sum(terms)
 
 
 @remainder_of.register
@@ -313,10 +314,10 @@ def _(node: Map, run: _Pass) -> Array:
     function = node.function
     if function is same:
         form = run.forms.get(node.operands[0])
-        return np.zeros(()) if form is None else _laid(form.remainder, node, 0)
-    ranges = [_laid_interval(run.ranges[o], node, k) for k, o in enumerate(node.operands)]
+        return np.zeros(()) if form is None else laid(form.remainder, node, 0)
+    ranges = [laid_interval(run.ranges[o], node, k) for k, o in enumerate(node.operands)]
     forms = {
-        k: _Form(_laid(form.moved, node, k), _laid(form.remainder, node, k))
+        k: _Form(laid(form.moved, node, k), laid(form.remainder, node, k))
         for k, o in enumerate(node.operands)
         if (form := run.forms.get(o)) is not None
     }
@@ -324,7 +325,7 @@ def _(node: Map, run: _Pass) -> Array:
         return _of_choice(ranges[0], forms)
     if function is still or function.result != "real" or "bool" in function.operand_types:
         return _NONE
-    centre = [_laid_interval(run.centre.values[o], node, k) for k, o in enumerate(node.operands)]
+    centre = [laid_interval(run.centre.values[o], node, k) for k, o in enumerate(node.operands)]
     return _of_function(function, ranges, centre, forms)
 
 
@@ -360,25 +361,4 @@ def _of_function(
                 second = up_mul(curvature, up_mul(form.moved, forms[j].moved))
                 terms.append(up_mul(np.asarray(0.5), second) if i == j else second)
     smooth = ~outside(function, *ranges) & (order_near(function, *ranges) >= 1)
-    return np.asarray(np.where(smooth, _added(terms), inf))
-
-
-def _added(terms: list[Array]) -> Array:
-    result = np.zeros(())
-    for term in terms:
-        result = np.asarray(up_add(result, term))
-    return result
-
-
-def _upto(x: Array) -> Interval:
-    """The interval [0, x] for x >= 0, elementwise."""
-    return Interval(np.zeros(x.shape), np.asarray(x))
-
-
-def _laid(array: Array, node: Map, k: int) -> Array:
-    missing = tuple(axis for axis in range(node.rank) if axis not in node.axes[k])
-    return np.expand_dims(array, missing)
-
-
-def _laid_interval(a: Interval, node: Map, k: int) -> Interval:
-    return a.each(lambda array: _laid(array, node, k))
+    return np.asarray(np.where(smooth, upper_sum(terms), inf))
