@@ -37,7 +37,7 @@ from benchmarks.chains import CHAINS, chain
 from benchmarks.evaluate import in_columns
 from benchmarks.machine import description
 from benchmarks.measure import cpu_seconds
-from slomodel.codegen.native import compiler
+from slomodel import user_cache
 
 MOST = {"c": 2.0, "numexpr": 0.5}
 MOST_GROWTH = 2.0
@@ -74,7 +74,7 @@ def measured(case: Case, target: str) -> Row:
     for _ in range(REPEATS):
         with tempfile.TemporaryDirectory() as folder:
             os.environ["XDG_CACHE_HOME"] = folder
-            compiler._directory.cache_clear()
+            user_cache.directory.cache_clear()
             began = cpu_seconds()
             model = slomodel.compile(case.source, data=case.data, dims=case.dims, backend=target)
             x = model.x0()
@@ -174,7 +174,7 @@ def chain_growth(name: str, lengths: Sequence[int], most: float) -> list[Growth]
                 continue
             with tempfile.TemporaryDirectory() as folder:
                 os.environ["XDG_CACHE_HOME"] = folder
-                compiler._directory.cache_clear()
+                user_cache.directory.cache_clear()
                 backend = stage.split()[0].replace("cuda", "numpy")
                 began = cpu_seconds()
                 model = slomodel.compile(made.source, data=made.data, backend=backend)

@@ -40,7 +40,7 @@ from benchmarks.machine import description, run_again
 from benchmarks.measure import Call, cpu_seconds, memory, seconds
 from benchmarks.practice_by_hand import BY_HAND
 from benchmarks.targets import mean
-from slomodel.codegen.native import compiler
+from slomodel import user_cache
 
 ROOT = Path(__file__).parent.parent
 MODELS = ROOT / "models" / "practice"
@@ -123,7 +123,7 @@ def compiled(name: str, target: str) -> slomodel.Model:
 def compiled_cold(name: str, x: Array, cache: str) -> tuple[slomodel.Model, float]:
     """The model on target c, and the seconds to its first gradient with an empty cache."""
     os.environ["XDG_CACHE_HOME"] = cache
-    compiler._directory.cache_clear()
+    user_cache.directory.cache_clear()
     began = cpu_seconds()
     model = compiled(name, "c")
     model.value_and_gradient(x)

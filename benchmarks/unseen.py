@@ -38,7 +38,7 @@ from benchmarks.machine import description, run_again
 from benchmarks.measure import Call, cpu_seconds, seconds
 from benchmarks.targets import mean
 from benchmarks.unseen_models import MODELS, Unseen
-from slomodel.codegen.native import compiler
+from slomodel import user_cache
 
 RESULT = Path(__file__).parent / "results" / "unseen.md"
 POINTS = 20
@@ -151,7 +151,7 @@ def rows_here(names: Sequence[str], quick: bool) -> list[Row]:
         with warnings.catch_warnings(), tempfile.TemporaryDirectory() as cache:
             warnings.simplefilter("ignore", slomodel.errors.ModelWarning)
             os.environ["XDG_CACHE_HOME"] = cache
-            compiler._directory.cache_clear()
+            user_cache.directory.cache_clear()
             rows.append(measured(one, quick))
         row = rows[-1]
         told = f"{row.us:.1f} us, JAX {row.jax:.2f}, product {row.jax_hvp:.2f}"
