@@ -238,7 +238,8 @@ def _why(first: Array, x: Array) -> str:
     """Why no box is mapped to itself: x is too far from a critical point, or H varies too much."""
     far = float(np.max(first / np.maximum(np.abs(x), 1e-3)))
     if far > 1e-4:
-        return f"x is too far from a critical point: Newton's step is {far:.1e} of x"
+        step = f"a Newton step changes an element by {far:.1e} of its size"
+        return f"x is too far from a critical point: {step}"
     return "the Hessian is too nearly singular for its variation and rounding near x"
 
 

@@ -110,7 +110,8 @@ class PointCertificate:
         elif self.unique_within > 0.0:
             within += f", the only one within {shown_below(self.unique_within)}"
         if self.held.any():
-            within += f", with {int(self.held.sum())} elements held"
+            count = int(self.held.sum())
+            within += f", with {count} element{'s' if count > 1 else ''} held"
         return [norm, f"{within}."]
 
     def _curvature(self) -> list[str]:
