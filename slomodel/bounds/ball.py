@@ -28,23 +28,31 @@ def unit(v: Vector) -> Vector | None:
 
 @dataclass(frozen=True, slots=True)
 class Ball:
-    """The closed ball around a centre (n,)."""
+    """The closed ball around a centre (n,), or its part in a box that holds the centre.
+
+    `box` holds the lower and the upper ends (n,). Points are moved into the box, and thereby closer
+    to the centre.
+    """
 
     centre: Vector
     radius: float
+    box: tuple[Vector, Vector] | None = None
 
     def at(self, direction: Vector) -> Vector:
-        """The point of the boundary in a direction (n,) of unit length."""
-        return self.centre + self.radius * direction
+        """The point of the boundary in a direction (n,) of unit length, moved into the box."""
+        return self._in_box(self.centre + self.radius * direction)
+
+    def _in_box(self, x: Vector) -> Vector:
+        return x if self.box is None else np.clip(x, *self.box)
 
     def inside(self, x: Vector) -> Vector:
-        """x (n,), moved radially to the boundary if it lies outside."""
+        """x (n,), moved radially to the boundary if it lies outside, and into the box."""
         offset = x - self.centre
         length = norm(offset)
-        return x if length <= self.radius else self.at(offset / length)
+        return self._in_box(x) if length <= self.radius else self.at(offset / length)
 
     def random(self, generator: Generator) -> Vector:
-        """A point distributed uniformly in the ball."""
+        """A point distributed uniformly in the ball, moved into the box."""
         n = len(self.centre)
         direction = generator.standard_normal(n)
         share = generator.random() ** (1.0 / n)

@@ -20,6 +20,7 @@ from slomodel.bounds.enclosure import (
     least,
     norm_of,
 )
+from slomodel.bounds.limits import limited_radius, with_limits_at_centre
 from slomodel.bounds.result import Bounds, Claim, Constant, checked_radius, shown
 from slomodel.bounds.rules.gradient_jets import is_long
 from slomodel.bounds.rules.interval_entries import interval_entries, is_small
@@ -36,6 +37,7 @@ from slomodel.bounds.useless import useless_bound
 from slomodel.calculus.degree import degree
 from slomodel.errors import Diagnostic, DomainError, MissingRule
 from slomodel.ir.exact import without_rounding
+from slomodel.ir.walk import inputs
 
 NO_RULE = "no rule gives a bound over this ball"
 CENTRE = "‖H(c)‖ + r·L2"
@@ -61,6 +63,8 @@ class Claims:
 def bounds(setting: Setting, radius: float) -> Bounds:
     """Bounds over the ball around the setting's centre; inf with a reason where there is none.
 
+    Where variables have limits that hold at the centre, over the part of the ball within them.
+
     Raises DomainError for a radius below 0 and a centre that is not finite.
     """
     radius = checked_radius(radius)
@@ -68,7 +72,8 @@ def bounds(setting: Setting, radius: float) -> Bounds:
         if not np.all(np.isfinite(setting.values[variable])):
             message = f"the centre is not finite: its `{variable.name}` has NaN or inf"
             raise DomainError(Diagnostic("E606", message, help="give a finite centre"))
-    setting = written_out(setting)
+    setting = written_out(with_limits_at_centre(setting))
+    given, radius = radius, limited_radius(setting, radius)
     asked = in_gram_form(with_negative_powers(setting))
     claims = _in_other_units(asked, radius, _claims(asked, radius))
     closed = _closed(asked, radius, claims)
@@ -80,7 +85,7 @@ def bounds(setting: Setting, radius: float) -> Bounds:
         L2=hessian.best.value,
         source="analytic",
         rigor="certified",
-        radius=radius,
+        radius=given,
         n=setting.n,
         gradient=gradient,
         hessian=hessian,
@@ -138,8 +143,9 @@ def _claims_at_centre(setting: Setting) -> Claims:
 @without_rounding()
 def quick_bound(setting: Setting, radius: float) -> float:
     """A cheap bound on L1; it may be inf where `bounds` returns a finite one."""
-    setting = written_out(setting)
-    claims = _claims(setting, checked_radius(radius), [rule for rule in RULES if rule.is_quick])
+    setting = written_out(with_limits_at_centre(setting))
+    radius = limited_radius(setting, checked_radius(radius))
+    claims = _claims(setting, radius, [rule for rule in RULES if rule.is_quick])
     return min(claim.value for claim in claims.L1)
 
 
@@ -152,8 +158,8 @@ def _claims(setting: Setting, radius: float, rules: Sequence[BoundRule] | None =
     if reason:
         refused = (Claim("none", math.inf, reason),)
         return Claims(refused, refused)
-    for node, array in setting.values.items():
-        if not np.all(np.isfinite(array)):
+    for node in inputs(setting.objective):
+        if not np.all(np.isfinite(setting.values[node])):
             refused = (Claim("none", math.inf, f"data `{node.name}` has NaN or inf"),)
             return Claims(refused, refused)
     if radius == math.inf:

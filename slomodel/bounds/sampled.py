@@ -265,10 +265,12 @@ def sample(
     seed: int,
     method: str,
     eps: float = EPS,
+    box: tuple[Vector, Vector] | None = None,
 ) -> Bounds:
     """Both constants as estimated by a method; reproducible by `seed`. Raises DomainError.
 
-    `eps` is the machine epsilon of the precision in which f computes.
+    `eps` is the machine epsilon of the precision in which f computes. No point outside `box`, lower
+    and upper ends (n,), is evaluated; it is ignored where the centre lies outside.
     """
     radius = checked_radius(radius)
     if method not in METHODS:
@@ -282,10 +284,12 @@ def sample(
         message = "points are drawn from a ball with finite centre and radius only"
         raise DomainError(Diagnostic("E606", message, help="give a finite centre and radius"))
     found = Estimate()
+    if box is not None and not ((box[0] <= centre) & (centre <= box[1])).all():
+        box = None
     if f.n:
         generator = np.random.default_rng(seed)
         with np.errstate(all="ignore"):
-            found = METHODS[method](f, Ball(centre, radius), int(samples), generator, eps)
+            found = METHODS[method](f, Ball(centre, radius, box), int(samples), generator, eps)
     trace = (f"the largest seen at {found.points} points, less its rounding",)
     return Bounds(
         L1=found.L1,
@@ -296,5 +300,5 @@ def sample(
         n=f.n,
         gradient=Constant((Claim(method, found.L1, trace=trace),)),
         hessian=Constant((Claim(method, found.L2, trace=trace),)),
-        at_radius=lambda other: sample(f, centre, other, samples, seed, method, eps),
+        at_radius=lambda other: sample(f, centre, other, samples, seed, method, eps, box),
     )

@@ -10,6 +10,7 @@ from typing import Concatenate, ParamSpec, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.effort import DEFAULT, Effort
 from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends
 from slomodel.calculus import NOTHING, Known, gradient
@@ -26,10 +27,11 @@ Others = ParamSpec("Others")
 class Setting:
     """An objective of its variables at a centre; everything except x is numeric.
 
-    `values` holds an array for every variable (the centre) and every data input. `written` is the
-    setting before it was brought into Gram form. `effort` budgets the work of every rule. Work done
-    once per centre is cached by `once_per_setting`; any other setting, including one by `replace`,
-    starts with an empty cache.
+    `values` holds an array for every variable (the centre) and every data input. `limits` holds
+    the intervals in which variables stay, beside the ball; the centre lies in them. `written` is
+    the setting before it was brought into Gram form. `effort` budgets the work of every rule. Work
+    done once per centre is cached by `once_per_setting`; any other setting, including one by
+    `replace`, starts with an empty cache.
     """
 
     objective: Expr
@@ -39,6 +41,7 @@ class Setting:
     known: Known = NOTHING
     spans: Mapping[Expr, Span] = field(default_factory=dict)
     written: Setting | None = None
+    limits: Mapping[Input, Interval] = field(default_factory=dict)
     effort: Effort = DEFAULT
     cache: dict[object, object] = field(default_factory=dict, init=False, repr=False, compare=False)
 

@@ -38,16 +38,17 @@ class Units:
 
     def setting(self, one: Setting) -> Setting:
         """The same problem in these units."""
-        objective, values = one.objective, dict(one.values)
+        objective, values, limits = one.objective, dict(one.values), dict(one.limits)
         if self.x:
             unit = build.const(math.ldexp(1.0, self.x))
             scaled: dict[Expr, Expr] = {variable: mul(unit, variable) for variable in one.variables}
             (objective,) = substitute((objective,), scaled)
             for variable in one.variables:
                 values[variable] = np.ldexp(values[variable], -self.x)
+                limits.pop(variable, None)
         if self.f:
             objective = mul(build.const(math.ldexp(1.0, -self.f)), objective)
-        return replace(one, objective=objective, values=values)
+        return replace(one, objective=objective, values=values, limits=limits)
 
     def radius(self, radius: float) -> float:
         return math.ldexp(radius, -self.x)

@@ -10,6 +10,7 @@ import numpy as np
 from slomodel.bounds.arithmetic.interval import Interval, interval
 from slomodel.bounds.arithmetic.rounding import Array
 from slomodel.bounds.ball import Ball, Vector, norm, unit
+from slomodel.bounds.limits import box_of_limits
 from slomodel.bounds.ranges.derivatives import derivative_range
 from slomodel.bounds.ranges.smoothness import place
 from slomodel.bounds.ranges.taylor_ranges import taylor_ranges
@@ -99,7 +100,7 @@ def _points(setting: Setting, radius: float) -> Iterator[Vector]:
     random points that are the same for every call.
     """
     centre = _flat(setting, setting.values)
-    ball = Ball(centre, radius)
+    ball = Ball(centre, radius, box_of_limits(setting))
     generator = np.random.default_rng(0)
     with np.errstate(all="ignore"):
         slopes = evaluate(setting.gradient, setting.values, setting.sizes)

@@ -260,7 +260,10 @@ class Model(Proving):
                 constrained = inner._constraints(self._coordinates)
                 solution = solve_constrained(constrained, first, **run_options)
             else:
-                objective, prove = inner._objective(self._coordinates), Prover(inner._setting)
+                objective, prove = (
+                    inner._objective(self._coordinates),
+                    Prover(inner._setting_within),
+                )
                 solution = solve(objective, first, prove=prove, **run_options)
         coordinates = self._coordinates
         solution = solution if coordinates is None else coordinates.remarked(solution)
@@ -284,7 +287,7 @@ class Model(Proving):
 
         def part(binding: Binding, compiled: Compiled, plans: Plans) -> PenaltySubproblem:
             model = Model(plans.problem, binding, compiled, plans, self._recipe)
-            return PenaltySubproblem(model._objective(users), Prover(model._setting))
+            return PenaltySubproblem(model._objective(users), Prover(model._setting_within))
 
         self._binding.require_data()
         return CompiledConstraints(self._binding, self._plans, self._compiled.target, part)

@@ -12,6 +12,7 @@ import sympy as sp
 from slomodel.calculus.rays.bounds import RayBounds
 from slomodel.errors import MissingRule
 from slomodel.front.data.points import Point, Vector
+from slomodel.ir.expr import Input
 from slomodel.model.fitting import Fitting
 from slomodel.model.rays import Rays, without_proof
 from slomodel.model.waiting import waiting
@@ -21,6 +22,7 @@ from slomodel.solve.options import number
 # Imported by the methods that need it: it takes a sixth of the time of all other imports.
 if TYPE_CHECKING:
     from slomodel.bounds import Bounds, PointCertificate, Setting
+    from slomodel.bounds.arithmetic.interval import Interval
 
 
 class Proving(Fitting):
@@ -29,6 +31,8 @@ class Proving(Fitting):
     def bounds(self, center: Point | Solution, radius: float, effort: str = "default") -> Bounds:
         """Proved Lipschitz constants of gradient and Hessian over a ball about `center` (n,).
 
+        Where variables are declared in closed sets, over the part of the ball in these, provided
+        that `center` lies in them.
         Either may be inf, with a `reason`; `explain()` of the result shows how each is derived.
         `effort` is `quick`, `default` or `thorough`: how much work a rule may take, for bounds
         closer to the constants.
@@ -37,7 +41,7 @@ class Proving(Fitting):
 
         chosen = effort_of(effort)
         with waiting(f"bounds of {self.name}"):
-            setting = self._setting(self._point(center))
+            setting = self._setting_within(self._point(center))
             return bounds(replace(setting, effort=chosen), radius)
 
     def ray_bounds(self, x: Point | Solution, v: Point, T: float) -> RayBounds:  # noqa: N803
@@ -76,13 +80,15 @@ class Proving(Fitting):
         `ascent` climbs to points of large curvature, `samples` points in all; `pairs` compares
         gradients at as many random pairs of points, as the paper does. Rounding errors are measured
         at the centre and subtracted: at radii so small that they dominate the differences between
-        points, the estimate of L2 is 0.
+        points, the estimate of L2 is 0. Points are moved into the box around the closed sets of
+        variables, if `center` lies in it.
         """
         from slomodel.bounds import sample
 
         self._binding.require_data()
         eps = float(np.finfo(self._compiled.precision).eps)
-        return sample(self, self._point(center), radius, samples, seed, method, eps)
+        box = None if self._within is None else self._within.limits()
+        return sample(self, self._point(center), radius, samples, seed, method, eps, box)
 
     def bound_formula(self, which: str) -> sp.Expr:
         """Bound on `L1` or `L2` of a polynomial over any ball, as a SymPy expression.
@@ -119,6 +125,23 @@ class Proving(Fitting):
         with waiting(f"convexity of {self.name}"):
             setting = replace(self._setting(self._point(x)), effort=chosen)
             return convex_within(setting, self._problem.sense == "maximize")
+
+    def _setting_within(self, center: Vector) -> Setting:
+        """The setting at a point (n,), with the least box around the closed sets of variables."""
+        return replace(self._setting(center), limits=self._limits)
+
+    @cached_property
+    def _limits(self) -> dict[Input, Interval]:
+        """The elements of each variable over its closed set, where that limits any of them."""
+        from slomodel.bounds.arithmetic.interval import Interval
+
+        if self._within is None:
+            return {}
+        low, high = (self._problem.at(self._vectors.unpack(end)) for end in self._within.limits())
+        every = {one: Interval(low[one], high[one]) for one in low}
+        return {
+            one: a for one, a in every.items() if np.isfinite(a.lo).any() or np.isfinite(a.hi).any()
+        }
 
     def _setting(self, center: Vector) -> Setting:
         from slomodel.model.proofs import setting_of

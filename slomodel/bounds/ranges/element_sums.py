@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.bounds.arithmetic.interval import Interval, interval
+from slomodel.bounds.arithmetic.interval import Interval, interval, meet
 from slomodel.bounds.arithmetic.rounding import Array, Truths, up_add, up_mul
 from slomodel.bounds.norms.element_derivatives import Weighted
 from slomodel.bounds.norms.loewner import Rows, quotient
 from slomodel.bounds.ranges.element_functions import Slots, derivative_graphs
 from slomodel.bounds.ranges.elements import ElementRanges, close_ranges
-from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
+from slomodel.bounds.ranges.enclose import boxed, boxes_over, enclose, live_in
 from slomodel.bounds.ranges.hessian import jacobians
 from slomodel.bounds.ranges.smoothness import span_of
 from slomodel.bounds.ranges.sparse_rows import SparseRows
@@ -89,6 +90,25 @@ def _live(setting: Setting, own: Elements) -> Truths | None:
     return live if live is not None and live.any() else None
 
 
+@dataclass(frozen=True, slots=True)
+class LiveElements:
+    """The live elements of a sum: those of its shape at the flat positions `kept`."""
+
+    shape: tuple[int, ...]
+    kept: NDArray[np.intp] | slice
+
+    @classmethod
+    def of(cls, setting: Setting, own: Elements) -> LiveElements:
+        live = _live(setting, own)
+        kept = slice(None) if live is None else np.flatnonzero(live)
+        return cls(concrete(own.shape, setting.sizes), kept)
+
+    def along(self, laid: Laid, array: Shaped) -> Shaped:
+        """The array broadcast to all elements, restricted to the live ones (m,)."""
+        missing = tuple(k for k in range(len(self.shape)) if k not in laid.axes)
+        return np.broadcast_to(np.expand_dims(array, missing), self.shape).ravel()[self.kept]
+
+
 def _count(setting: Setting, own: Elements) -> int:
     live = _live(setting, own)
     return prod(concrete(own.shape, setting.sizes)) if live is None else int(np.sum(live))
@@ -100,24 +120,17 @@ def _part(
     values: Mapping[Expr, Interval],
     rows: Mapping[Expr, AnyRows],
 ) -> ElementSum[AnyRows]:
-    shape = concrete(own.shape, setting.sizes)
-    live = _live(setting, own)
-    kept = slice(None) if live is None else np.flatnonzero(live)
-
-    def along(laid: Laid, array: Shaped) -> Shaped:
-        """The array broadcast to all elements, restricted to the live ones (m,)."""
-        missing = tuple(k for k in range(len(shape)) if k not in laid.axes)
-        return np.broadcast_to(np.expand_dims(array, missing), shape).ravel()[kept]
+    live = LiveElements.of(setting, own)
 
     def flat(laid: Laid, a: Interval) -> Interval:
-        return a.each(lambda array: along(laid, array))
+        return a.each(lambda array: live.along(laid, array))
 
     def taken(laid: Laid) -> AnyRows:
         own = rows[laid.node]
         places = np.arange(len(own.length))
-        return own.take(along(laid, places.reshape(concrete(laid.node.shape, setting.sizes))))
+        return own.take(live.along(laid, places.reshape(concrete(laid.node.shape, setting.sizes))))
 
-    whole = Laid(own.weight, tuple(range(len(shape))))
+    whole = Laid(own.weight, tuple(range(len(live.shape))))
     return ElementSum(
         own,
         derivative_graphs(own.value, own.arguments),
@@ -134,6 +147,13 @@ def part_ranges(setting: Setting, part: ElementSum[AnyRows], radius: float) -> E
     for one, centre, rows in zip(part.own.arguments, part.centre, part.rows, strict=True):
         reach: Array = up_mul(np.asarray(radius), rows.length)
         boxes[one] = interval(-up_add(-centre.lo, reach), up_add(centre.hi, reach))
+    if setting.limits:
+        live = LiveElements.of(setting, part.own)
+        nodes = [laid.node for laid in part.own.affine]
+        found = enclose(nodes, boxes_over(setting, radius), setting.sizes)
+        for one, laid in zip(part.own.arguments, part.own.affine, strict=True):
+            within = found[laid.node].each(partial(live.along, laid))
+            boxes[one] = meet(boxes[one], within)
     spans = {}
     for made, node in part.own.origins.items():
         span = span_of(node, setting.spans, setting.objective)

@@ -14,7 +14,15 @@ from types import MappingProxyType
 import numpy as np
 
 from slomodel.bounds.arithmetic.contraction import contract
-from slomodel.bounds.arithmetic.interval import Interval, interval, meet, point, total, truths
+from slomodel.bounds.arithmetic.interval import (
+    Interval,
+    around,
+    interval,
+    meet,
+    point,
+    total,
+    truths,
+)
 from slomodel.bounds.arithmetic.rounding import Array, Truths
 from slomodel.bounds.ranges.liveness import (
     Live,
@@ -131,6 +139,20 @@ def boxed(values: Mapping[Input, Array], batch: int = 0) -> dict[Input, Interval
         node: point(np.asarray(array, dtype=np.float64)[(np.newaxis,) * batch])
         for node, array in values.items()
     }
+
+
+def variable_box(setting: Setting, variable: Input, radius: float) -> Interval:
+    """The elements of a variable over the ball of this radius, cut by its limits."""
+    box = around(setting.values[variable], radius)
+    limits = setting.limits.get(variable)
+    return box if limits is None else meet(box, limits)
+
+
+def boxes_over(setting: Setting, radius: float) -> dict[Input, Interval]:
+    """The data as point boxes and every variable over the ball, cut by its limits."""
+    boxes = boxed(setting.values)
+    boxes.update({one: variable_box(setting, one, radius) for one in setting.variables})
+    return boxes
 
 
 @singledispatch

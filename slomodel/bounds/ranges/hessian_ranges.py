@@ -25,11 +25,11 @@ import numpy as np
 
 import slomodel.functions as table
 from slomodel.bounds.arithmetic.contraction import contract
-from slomodel.bounds.arithmetic.interval import Interval, around, interval, meet, point
+from slomodel.bounds.arithmetic.interval import Interval, interval, meet, point
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul, up_norm
 from slomodel.bounds.ranges.affine_norms import squared_lengths
 from slomodel.bounds.ranges.derivatives import derivative_range
-from slomodel.bounds.ranges.enclose import boxed, enclose, live_in, range_of
+from slomodel.bounds.ranges.enclose import boxed, enclose, live_in, range_of, variable_box
 from slomodel.bounds.ranges.hessian import along_rows
 from slomodel.bounds.ranges.kinks import order_near, outside
 from slomodel.bounds.ranges.liveness import Live, neutral
@@ -165,7 +165,7 @@ def ball_graph(setting: Setting, radius: float, centre: CentreGraph) -> BallGrap
             if node not in centre.moving:
                 run.ranges[node] = centre.values[node]
             elif isinstance(node, Input):
-                box = around(setting.values[node], radius)
+                box = variable_box(setting, node, radius)
                 run.ranges[node] = neutral(node, box, centre.live)
                 run.curves[node] = NodeBounds(np.ones(box.shape), np.zeros(box.shape))
             else:

@@ -31,10 +31,10 @@ import numpy as np
 
 import slomodel.functions as table
 from slomodel.bounds.arithmetic.contraction import contract
-from slomodel.bounds.arithmetic.interval import Interval, around, interval, meet, point
+from slomodel.bounds.arithmetic.interval import Interval, interval, meet, point
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul, up_norm
 from slomodel.bounds.ranges.derivatives import derivative_range
-from slomodel.bounds.ranges.enclose import boxed, enclose, live_in, range_of
+from slomodel.bounds.ranges.enclose import boxed, boxes_over, enclose, live_in, range_of
 from slomodel.bounds.ranges.hessian import along_rows
 from slomodel.bounds.ranges.hessian_ranges import laid, laid_interval, up_to, upper_sum
 from slomodel.bounds.ranges.kinks import order_near, outside
@@ -160,8 +160,7 @@ def taylor_ranges(setting: Setting, radius: float, most: int) -> dict[Expr, Inte
     centre = centre_slopes(setting, most)
     run = _Pass(setting, radius, centre)
     varying = dependents(centre.order, set(setting.variables).__contains__)
-    boxes = boxed(setting.values)
-    boxes.update({v: around(setting.values[v], radius) for v in setting.variables})
+    boxes = boxes_over(setting, radius)
     with np.errstate(all="ignore"):
         for node in centre.order:
             pause()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.interval import Interval, around, interval
+from slomodel.bounds.arithmetic.interval import Interval, interval
 from slomodel.bounds.ranges.derivatives import derivative_range
-from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
+from slomodel.bounds.ranges.enclose import boxes_over, enclose, live_in
 from slomodel.bounds.ranges.liveness import Live, Sizes, read_by
 from slomodel.bounds.ranges.smoothness import place
 from slomodel.bounds.setting import Setting
@@ -19,8 +19,7 @@ _ORDERS = 3
 
 def unbounded(setting: Setting, radius: float) -> str:
     """The first node whose derivative of least order is unbounded on the box around the ball."""
-    boxes = boxed(setting.values)
-    boxes.update({v: around(setting.values[v], radius) for v in setting.variables})
+    boxes = boxes_over(setting, radius)
     live, sizes = live_in(setting), setting.sizes
     found = enclose([setting.objective], boxes, setting.sizes, live=live)
     order = postorder(setting.objective)

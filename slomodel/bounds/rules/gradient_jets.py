@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.interval import Interval, around
+from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import Array
 from slomodel.bounds.arithmetic.upper_bounds import rounded_up
 from slomodel.bounds.centre import centre_hessian, centre_norms
 from slomodel.bounds.close import Closed
 from slomodel.bounds.ranges.affine_norms import squared_lengths
-from slomodel.bounds.ranges.enclose import boxed, enclose_narrowed, live_in
+from slomodel.bounds.ranges.enclose import boxes_over, enclose_narrowed, live_in
 from slomodel.bounds.ranges.smoothness import Smoothness, smoothness
 from slomodel.bounds.ranges.unbounded import unbounded
 from slomodel.bounds.result import shown
@@ -101,8 +101,7 @@ def _others(one: Closed) -> tuple[str, ...]:
 
 
 def _smooth(setting: Setting, radius: float) -> Smoothness:
-    boxes = boxed(setting.values)
-    boxes.update({v: around(setting.values[v], radius) for v in setting.variables})
+    boxes = boxes_over(setting, radius)
     live = live_in(setting)
     order = postorder(setting.objective)
     lengths = squared_lengths(order, setting, setting.values, radius)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.interval import Interval, around, point
+from slomodel.bounds.arithmetic.interval import Interval, point
 from slomodel.bounds.arithmetic.rounding import (
     Array,
     Truths,
@@ -27,6 +27,7 @@ from slomodel.bounds.close import moved
 from slomodel.bounds.effort import INTERVAL_FLOPS
 from slomodel.bounds.norms.cubic import trilinear_norm
 from slomodel.bounds.norms.spectral import stack_norm
+from slomodel.bounds.ranges.enclose import variable_box
 from slomodel.bounds.ranges.hessian import entries, numbers_a_cell
 from slomodel.bounds.ranges.unbounded import unbounded
 from slomodel.bounds.setting import Candidate, Setting
@@ -96,7 +97,9 @@ def interval_entries(setting: Setting, radius: float) -> Candidate | None:
     numbers = numbers_a_cell(setting)
     centre = np.concatenate([np.ravel(setting.values[v]) for v in setting.variables])
     ball = Ball(centre, radius)
-    cells = _bounded(setting, ball, around(centre, radius).each(lambda array: array[np.newaxis]))
+    boxes = [variable_box(setting, v, radius) for v in setting.variables]
+    low, high = (np.concatenate([np.ravel(end) for end in own]) for own in _ends(boxes))
+    cells = _bounded(setting, ball, Interval(low[np.newaxis], high[np.newaxis]))
     most = min(effort.scaled(_MOST_CELLS, 1.0), effort.count(_FLOPS_A_PRODUCT * n**4))
     left = effort.count(_FLOPS_BEYOND * 2 * numbers)
     for attempt in range(_ROUNDS):
@@ -117,6 +120,11 @@ def interval_entries(setting: Setting, radius: float) -> Candidate | None:
     if not np.isfinite(L2):
         reason = cells.reason or unbounded(setting, radius)
     return Candidate(RULE, L1, L2, reason, (f"{cells.count} cells cover the ball",))
+
+
+def _ends(boxes: Sequence[Interval]) -> tuple[list[Array], list[Array]]:
+    """The lower and the upper ends of intervals."""
+    return [box.lo for box in boxes], [box.hi for box in boxes]
 
 
 def _bounded(setting: Setting, ball: Ball, box: Interval) -> Cells:

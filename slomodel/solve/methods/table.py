@@ -293,8 +293,6 @@ def check_set(name: str, method: Method, within: Set, given: Options) -> None:
     reason = method.no_sets
     if not reason and not within.convex and name in ("pgd", "tgd", "gd"):
         reason = "its steps are projections on convex sets, and a sphere is not convex"
-    if not reason and is_auto(given):
-        reason = "D='auto' is for variables without sets: give D a number"
     search = given.get("line_search")
     if not reason and search in ("exact", "certified"):
         reason = f"line_search={search!r} follows a line, which may leave the set"

@@ -88,6 +88,10 @@ class EuclideanBall:
     def at_bounds(self, x: Vector) -> Mask:
         return np.full(len(x), self._outward(x) is not None)
 
+    def limits(self) -> tuple[Vector, Vector]:
+        reach = self.radius + ON_BOUNDARY * EPS * (self.radius + norm(self.centre))
+        return self.centre - reach, self.centre + reach
+
     def interior_point(self) -> Vector:
         return self.centre.copy()
 

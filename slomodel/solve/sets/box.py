@@ -79,6 +79,9 @@ class Box:
     def at_bounds(self, x: Vector) -> Mask:
         return (x <= self.low) | (x >= self.high)
 
+    def limits(self) -> tuple[Vector, Vector]:
+        return self.low, self.high
+
     def interior_point(self) -> Vector:
         low, high = np.isfinite(self.low), np.isfinite(self.high)
         with np.errstate(invalid="ignore"):

@@ -80,6 +80,10 @@ class Set(Protocol):
         """The elements of x (n,) that are held by an active bound, as a mask (n,)."""
         ...
 
+    def limits(self) -> tuple[Vector, Vector]:
+        """Lower and upper ends (n,) of a box that contains the set; ±inf where there is none."""
+        ...
+
     def interior_point(self) -> Vector:
         """A point (n,) far from the boundary: the centre of a ball or a bounded box."""
         ...

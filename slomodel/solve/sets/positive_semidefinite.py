@@ -63,6 +63,11 @@ class PositiveSemidefinite:
         X = x.reshape(self.k, self.k)
         return np.full(len(x), self._least(X) <= self._rounding(X))
 
+    def limits(self) -> tuple[Vector, Vector]:
+        # Diagonal elements are at least 0, but only up to the rounding of the projection.
+        n = self.k * self.k
+        return np.full(n, -np.inf), np.full(n, np.inf)
+
     def interior_point(self) -> Vector:
         return np.eye(self.k).ravel()
 

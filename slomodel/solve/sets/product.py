@@ -62,6 +62,10 @@ class ProductSet:
     def at_bounds(self, x: Vector) -> Mask:
         return np.concatenate([one.set.at_bounds(x[one.of]) for one in self.parts])
 
+    def limits(self) -> tuple[Vector, Vector]:
+        low, high = zip(*(one.set.limits() for one in self.parts), strict=True)
+        return np.concatenate(low), np.concatenate(high)
+
     def interior_point(self) -> Vector:
         return np.concatenate([one.set.interior_point() for one in self.parts])
 

@@ -78,6 +78,10 @@ class Simplex:
     def at_bounds(self, x: Vector) -> Mask:
         return x <= 0.0
 
+    def limits(self) -> tuple[Vector, Vector]:
+        n = math.prod(self.shape)
+        return np.zeros(n), np.full(n, 1.0 + OF_A_SUM * EPS * math.sqrt(n))
+
     def interior_point(self) -> Vector:
         return np.full(math.prod(self.shape), 1.0 / self.shape[self.axis])
 

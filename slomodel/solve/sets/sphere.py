@@ -55,6 +55,10 @@ class Sphere:
     def at_bounds(self, x: Vector) -> Mask:
         return np.ones(len(x), dtype=bool)
 
+    def limits(self) -> tuple[Vector, Vector]:
+        reach = self.radius + ON_SPHERE * EPS * (self.radius + norm(self.centre))
+        return self.centre - reach, self.centre + reach
+
     def interior_point(self) -> Vector:
         point = self.centre.copy()
         point[:: self.K] += self.radius

@@ -185,8 +185,11 @@ def of_accelerated_steps() -> tuple[TheoremInequality, ...]:
     return (*of_epochs(c1, c2, 32.0, inside=True, names=names), admissible(radius))
 
 
-def of_certified_steps() -> tuple[TheoremInequality, ...]:
-    """D="auto": δ‖∇f‖ − L1δ²/2 for a step of length δ."""
+def of_certified_steps(in_set: bool = False) -> tuple[TheoremInequality, ...]:
+    """D="auto": δ‖∇f‖ − L1δ²/2 for a step of length δ, and L1δ²/2 in a set."""
+    stays = TheoremInequality("a step stays in the ball of its L1", travel)
+    if in_set:
+        return (of_half_constant("L1"), stays)
 
     def least(step: CheckedStep) -> float:
         delta, L1 = step.taken.length, first_constant(step.region)
@@ -194,18 +197,21 @@ def of_certified_steps() -> tuple[TheoremInequality, ...]:
 
     return (
         descends("a step lowers f by |step|*|gradient| - L1/2*|step|^2", least, by_spacing),
-        TheoremInequality("a step stays in the ball of its L1", travel),
+        stays,
     )
 
 
 def of_a_fixed_step() -> tuple[TheoremInequality, ...]:
     """gd: (L/2)‖x_k − x_{k−1}‖²."""
-    return (
-        descends(
-            "a step lowers f by L/2*|step|^2",
-            lambda step: 0.5 * first_constant(step.region) * step.taken.length**2,
-            by_spacing,
-        ),
+    return (of_half_constant("L"),)
+
+
+def of_half_constant(name: str) -> TheoremInequality:
+    """(L/2)‖x_k − x_{k−1}‖², L the constant called `name`."""
+    return descends(
+        f"a step lowers f by {name}/2*|step|^2",
+        lambda step: 0.5 * first_constant(step.region) * step.taken.length**2,
+        by_spacing,
     )
 
 

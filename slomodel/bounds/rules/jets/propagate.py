@@ -10,11 +10,11 @@ from types import MappingProxyType
 import numpy as np
 
 import slomodel.functions as table
-from slomodel.bounds.arithmetic.interval import Interval, around, interval, meet
+from slomodel.bounds.arithmetic.interval import Interval, interval, meet
 from slomodel.bounds.arithmetic.rounding import Array, up_add
 from slomodel.bounds.arithmetic.upper_bounds import FLOOR, rounded_up
 from slomodel.bounds.ranges.derivatives import derivative_range, derivative_ranges
-from slomodel.bounds.ranges.enclose import boxed, enclose_narrowed
+from slomodel.bounds.ranges.enclose import boxed, enclose_narrowed, variable_box
 from slomodel.bounds.ranges.kinks import Orders
 from slomodel.bounds.ranges.liveness import has_neutral, neutral
 from slomodel.bounds.ranges.smoothness import Walk, order_of
@@ -74,7 +74,7 @@ def propagate(
     radius = max(radius, FLOOR) if radius > 0.0 else 0.0
     setting = prepared.setting
     boxes = boxed(prepared.values)
-    boxes.update({v: around(setting.values[v], radius) for v in setting.variables})
+    boxes.update({v: variable_box(setting, v, radius) for v in setting.variables})
     ranges = (
         enclose_narrowed(prepared.roots, boxes, setting.sizes, known, prepared.live)
         if radius
