@@ -62,8 +62,10 @@ def model_of(text: str) -> slomodel.Model:
 def test_sharp(name: str) -> None:
     text, centre, radius, L1, L2 = SHARP[name]
     found = model_of(text).bounds(np.array(centre), radius, "quick")
-    assert found.L1 == pytest.approx(L1, rel=1e-9) and found.L1 >= L1 * (1.0 - 1e-15)
-    assert found.L2 == pytest.approx(L2, rel=1e-9) and found.L2 >= L2 * (1.0 - 1e-15)
+    assert pytest.approx(L1, rel=1e-9) == found.L1
+    assert found.L1 >= L1 * (1.0 - 1e-15)
+    assert pytest.approx(L2, rel=1e-9) == found.L2
+    assert found.L2 >= L2 * (1.0 - 1e-15)
     assert found.radius == radius
 
 
@@ -72,7 +74,8 @@ def test_hessians_in_the_set_are_below(name: str) -> None:
     text, start, radius = (SHARP | OTHERS)[name][:3]
     model, centre = model_of(text), np.array(start)
     found, within = model.bounds(centre, radius, "quick"), model._within
-    assert within is not None and math.isfinite(found.L1)
+    assert within is not None
+    assert math.isfinite(found.L1)
     reach = min(radius, 50.0)
     before: tuple[Vector, Vector] | None = None
     for k in range(6):
@@ -93,7 +96,8 @@ def test_hessians_in_the_set_are_below(name: str) -> None:
 def test_samples_stay_in_the_set(method: str) -> None:
     text, centre, radius, L1, L2 = SHARP["many reciprocals"]
     found = model_of(text).sample_bounds(np.array(centre), radius, samples=30, method=method)
-    assert 0.0 < found.L1 <= L1 and 0.0 < found.L2 <= L2
+    assert 0.0 < found.L1 <= L1
+    assert 0.0 < found.L2 <= L2
 
 
 def test_a_centre_outside_has_the_bounds_of_the_whole_ball() -> None:
@@ -107,7 +111,8 @@ def test_infinite_ends_in_data_leave_bounds_finite() -> None:
     text = "data lo[8]\ndata hi[8]\nvar x[8] in [lo, hi]\nminimize sum(x[i]^3 for i in 8)"
     ends = {"lo": np.array([-np.inf] + [0.0] * 7), "hi": np.array([1.0] * 7 + [np.inf])}
     found = slomodel.compile(text, data=ends).bounds(np.zeros(8), 4.0)
-    assert found.L1 == pytest.approx(24.0, rel=1e-9) and found.L2 == pytest.approx(6.0, rel=1e-9)
+    assert pytest.approx(24.0, rel=1e-9) == found.L1
+    assert pytest.approx(6.0, rel=1e-9) == found.L2
 
 
 @pytest.mark.parametrize("unit", [1e30, 1e-30])
@@ -119,11 +124,13 @@ def test_other_units(unit: float) -> None:
 
 
 @pytest.mark.parametrize(("method", "D"), [("pgd", 2.0), ("tgd", "auto")])
-def test_certified_steps(method: str, D: object) -> None:  # noqa: N803
+def test_certified_steps(method: str, D: object) -> None:
     text = "var x[8] >= 0 minimize sum(log(1 + x[i]) for i in 8) + sum((x[i] - i)^2 for i in 8)"
     model = slomodel.compile(text, backend="numpy")
     found = model.solve(x0=np.full(8, 3.0), method=method, D=D, lipschitz="analytic", verify=True)
-    assert found.success and found.certificate.holds and not found.certificate.estimated
+    assert found.success
+    assert found.certificate.holds
+    assert not found.certificate.estimated
     # Stationary points of log(1 + x) + (x − i)².
     best = [0.0, *((i - 1 + math.sqrt((i + 1.0) ** 2 - 2.0)) / 2.0 for i in range(1, 8))]
     np.testing.assert_allclose(found.x, best, atol=1e-5)
@@ -133,7 +140,8 @@ def test_certified_steps(method: str, D: object) -> None:  # noqa: N803
 def test_certified_steps_end_at_the_boundary(declared: str) -> None:
     model = slomodel.compile(f"var x[8] {declared}\nminimize sum((x[i] - i)^2 for i in 8)")
     found = model.solve(method="tgd", D="auto", verify=True)
-    assert found.success and found.certificate.holds
+    assert found.success
+    assert found.certificate.holds
     wanted = np.empty(8)
     assert model._within is not None
     model._within.project(np.arange(8.0), wanted)
