@@ -8,15 +8,18 @@ from collections.abc import Callable
 import mpmath
 import numpy as np
 import pytest
+import sympy as sp
 from calculus.rays_of_graphs import DIGITS, END, through, thrown, violations
+from marks import only
 from random_graphs import KINDS, WITH_LITERALS
 from strategies import Example
 
 from slomodel import functions as fn
+from slomodel.calculus.rays.functions import largest_derivative
 from slomodel.calculus.rays.ray import ray_graph
 from slomodel.errors import MissingRule
 from slomodel.ir import build
-from slomodel.ir.dims import named
+from slomodel.ir.dims import literal, named
 from slomodel.ir.expr import Expr
 from slomodel.ir.function import ANALYTIC, DISCONTINUOUS, ScalarFunction
 from slomodel.reference import evaluate
@@ -73,17 +76,72 @@ def test_every_function_along_short_and_long_rays(function: ScalarFunction) -> N
     assert known or function.arity > 1 or function.smoothness == DISCONTINUOUS
 
 
-@pytest.mark.parametrize("function", SMOOTH, ids=lambda one: one.name)
-def test_stated_scales_of_errors(function: ScalarFunction) -> None:
+WITH_SCALE = [f for f in SMOOTH if f.monotonicity and f.monotonicity.error_scale is not None]
+
+
+@pytest.mark.parametrize("function", WITH_SCALE, ids=lambda one: one.name)
+@pytest.mark.parametrize("highest", [1.0, 12.0, 300.0])
+def test_stated_scales_of_errors(function: ScalarFunction, highest: float) -> None:
     """A ray takes the scale of errors to be at most 64 times 1, the operands or the value."""
-    stated = function.monotonicity
-    if stated is None or stated.error_scale is None:
-        return
+    assert function.monotonicity is not None
+    assert function.monotonicity.error_scale is not None
     rng = np.random.default_rng(3)
-    for _ in range(100):
-        at = [np.asarray(one) for one in _inside(function, rng)]
-        size = max(1.0, abs(float(function.numpy(*at))), *(abs(float(one)) for one in at))
-        assert float(stated.error_scale(*at)) <= 64.0 * size
+    shape = (function.arity, 5_000)
+    at = rng.choice([-1.0, 1.0], shape) * 10.0 ** rng.uniform(-highest, highest, shape)
+    for operand, (low, _) in zip(at, function.domain, strict=False):
+        operand[:] = np.abs(operand) if low == 0.0 else operand
+    with np.errstate(all="ignore"):
+        value = np.asarray(function.numpy(*at), dtype=np.float64)
+        scale = np.asarray(function.monotonicity.error_scale(*at), dtype=np.float64)
+    known = np.isfinite(value)
+    size = np.maximum.reduce([np.ones(5_000), np.abs(value), *np.abs(at)])
+    assert known.any()
+    assert np.all(scale[known] <= 64.0 * size[known])
+
+
+BOUNDED = [f for f in SMOOTH if f.arity == 1 and largest_derivative(f, 4) is not None]
+
+
+@pytest.mark.parametrize("function", only(fn.softplus, BOUNDED), ids=lambda one: one.name)
+def test_derivatives_taken_as_bounded_have_limits(function: ScalarFunction) -> None:
+    """SymPy's limits of fourth derivatives of functions that are not periodic are bounded too."""
+    x = sp.Symbol("x", real=True)
+    if function.monotonicity is not None and function.monotonicity.period:
+        return
+    derivative = sp.diff(function.definition(x), x, 4).rewrite(sp.exp)
+    largest = largest_derivative(function, 4)
+    assert largest is not None
+    for end in (sp.oo, -sp.oo):
+        assert sp.Abs(sp.limit(derivative, x, end)) <= largest
+
+
+def test_rays_of_compressed_data_of_deficient_rank() -> None:
+    """The triangular factor of data with equal columns is as good as the data."""
+    rng = np.random.default_rng(5)
+    data = rng.standard_normal((40, 3))
+    samples, columns = named("N"), 5
+    matrix = build.data("A", (samples, literal(columns)))
+    x = build.variable("x", (literal(columns),))
+    dims = (literal(columns), literal(columns))
+    moved = build.einsum([build.triangle(matrix), x], [(0, 1), (1,)], (0,), dims)
+    objective = build.sum_over(fn.square(moved), (0,))
+    for gap in (0.0, 1e-15, 1e-9, 1e-3):
+        a = np.c_[data, data[:, 0] + gap * data[:, 1], data[:, 2] * (1.0 + gap)]
+        at = np.array([1.0, -1.0, 2.0, -1.0, -2.0]) + gap
+        along = rng.standard_normal(columns)
+        v = build.direction("v", x.shape)
+        graph = ray_graph(objective, {x: v}, END)
+        given = {matrix: a, x: at, v: along, END: np.asarray(0.5)}
+        low, high = (float(one) for one in evaluate(graph.numbers, given, {"N": 40})[6:8])
+        with mpmath.workdps(50):
+            exact = mpmath.matrix(a.tolist()) * mpmath.matrix(along.tolist())
+            curvature = 2 * sum(one * one for one in exact)
+            assert low <= curvature <= high
+        assert high - low <= 1e-8 * high
+        value, radius = (float(one) for one in evaluate(graph.numbers, given, {"N": 40})[:2])
+        with mpmath.workdps(50):
+            exact = mpmath.matrix(a.tolist()) * mpmath.matrix(at.tolist())
+            assert abs(sum(one * one for one in exact) - value) <= radius
 
 
 def _scalar(f: Callable[[Expr], Expr], at: float, end: float, v: float = 1.0) -> list[float]:

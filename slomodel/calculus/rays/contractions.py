@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slomodel.calculus.rays.numbers import UNIT, MidRad, enlarged
-from slomodel.functions import abs, add, mul, sqrt, square, sub
+from slomodel.functions import abs, add, div, gt, maximum, mul, sqrt, square, sub, where
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Triangle
 
@@ -120,19 +120,38 @@ def scatter_error(operand: Expr, added: Expr) -> Expr:
     return enlarged([mul(mul(16.0 * UNIT, count), added)])
 
 
-def triangle_midrad(node: Triangle, operand: MidRad) -> MidRad:
-    """The triangular factor of a matrix (m, k), with the errors of the matrix and of the QR.
+_ROUNDING_OF_QR = 512.0
+"""Error of a Householder QR of k columns of length m, in units of m k u (see `triangle_midrad`)."""
 
-    The computed R is the exact factor of A + E, RᵀR = (A + E)ᵀ(A + E), with columns
-    ‖e_j‖ <= c m k u ‖a_j‖ (Higham, theorem 19.4), to which the errors of A are added. In the same
-    orthonormal basis the columns of A differ from those of R by E, so that no element of R is off
-    by more than ‖e_j‖; the part of E outside the range of R enters squared only, and is covered
-    by the factor 32 for c. Columns of R are as long as those of A + E.
+
+def triangle_midrad(node: Triangle, operand: MidRad) -> MidRad:
+    """The triangular factor R of a matrix (m, k) of data, with the errors of the matrix and the QR.
+
+    The objective depends on R through RᵀR alone (rewrite/triangles.py puts it in place of A in
+    norms ‖Ay‖), so that any R'' with R''ᵀR'' = AᵀA may stand for it; that the factor itself may be
+    ill-conditioned is of no importance. The computed R has U R = A + E with orthonormal U, where
+    ‖e_j‖ <= k γ_cm ‖a_j‖ (Higham, Accuracy and Stability, theorem 19.4). One reflection of a column
+    has at most 8m + 41 roundings; applied in blocks of 32, as LAPACK does, their products are
+    summed in at most 32 terms more each, and 512 (m + 8)(k + 8) u covers both.
+
+    With R' = R - UᵀE and F = -(I - UUᵀ)E, AᵀA = R'ᵀR' + FᵀF. Let R' = V S with the polar factor
+    S = (R'ᵀR')^(1/2); then R'' = V (S² + FᵀF)^(1/2) has R''ᵀR'' = AᵀA, and in the Frobenius norm
+    ‖R'' - R'‖ <= ‖(FᵀF)^(1/2)‖ = ‖F‖ (Bhatia, Matrix Analysis, theorem X.1.3). The same holds of
+    the matrix with column j divided by a scale s_j, so that no column of R'' is farther from that
+    of R than s_j (1 + √k) max_i ‖e_i‖/s_i, which 2 √(k + 8) in place of 1 + √k bounds.
     """
     rows, columns = (build.size_of(dim) for dim in node.operands[0].shape)
-    count = mul(mul(32.0 * UNIT, add(rows, 8.0)), add(columns, 8.0))
+    spread = mul(2.0, sqrt(add(columns, 8.0)))
+    count = mul(mul(_ROUNDING_OF_QR * UNIT, add(rows, 8.0)), add(columns, 8.0))
     mid = build.triangle(operand.mid)
-    lengths = mul(count, sqrt(build.sum_over(square(mid), (0,))))
+    lengths = sqrt(build.sum_over(square(mid), (0,)))
+    relative = count
     if operand.rad is not None:
-        lengths = add(lengths, mul(2.0, sqrt(build.sum_over(square(operand.rad), (0,)))))
-    return MidRad(mid, enlarged([build.broadcast(lengths, (1,), node.shape)]))
+        off = sqrt(build.sum_over(square(operand.rad), (0,)))
+        # Any scales will do; these keep an underflow in a column of zeros from counting as large.
+        least = mul(2.0**-100, build.extreme(lengths, "max", (0,)))
+        lengths = maximum(maximum(lengths, least), off)
+        shares = where(gt(off, 0.0), div(off, lengths), 0.0)
+        relative = add(count, mul(2.0, build.extreme(shares, "max", (0,))))
+    reach = mul(mul(spread, relative), lengths)
+    return MidRad(mid, enlarged([build.broadcast(reach, (1,), node.shape)]))

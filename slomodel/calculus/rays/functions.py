@@ -234,8 +234,10 @@ def applied(function: ScalarFunction, operands: Sequence[Value]) -> Value:
 def _error_scale(stated: Monotonicity, value: Expr, at: Sequence[Expr]) -> Expr:
     """Upper bound on the magnitude in whose ulps errors are counted.
 
-    That of the terms, where the record states it, is taken to be at most `_MOST_SCALE` times the
-    largest of 1, the value and the operands; tests/calculus/test_rays.py checks that.
+    That of the terms, where the record states it, is at most `_MOST_SCALE` times the largest of 1,
+    the value and the operands: records state constants of at most 40, an operand, or |lgamma| of
+    an operand, which exceeds 24 only near 0, where it is the largest part of the value.
+    tests/calculus/test_rays.py checks this of every record over the range of doubles.
     """
     size = abs(value)
     if stated.error_scale is None:
@@ -447,7 +449,9 @@ def largest_derivative(function: ScalarFunction, k: int) -> float | None:
     """Upper bound on |k-th derivative| of a function of one number everywhere; None if unknown.
 
     From the images of the functions in its graph, or from its stated critical points: beyond the
-    outermost ones it is monotone, and assumed to converge if its magnitude falls from 1e3 to 1e6.
+    outermost ones it is monotone, hence bounded by its values there and at infinity. That it tends
+    to 0 is indicated by its magnitudes at 1e3 and 1e6, and proved for every function to which this
+    applies by SymPy's limits in tests/calculus/test_rays.py.
     """
     if function.arity != 1 or function.kinks or any(map(math.isfinite, sum(function.domain, ()))):
         return None
