@@ -339,3 +339,17 @@ def test_truth_values_in_short_loops(size: int) -> None:
     rows = np.append(point[:-1], 0.0) * h[:, None]
     rows[:, 0] += point[-1] * h
     assert model.value(point) == pytest.approx(np.exp(rows).sum(), rel=1e-13)
+
+
+@pytest.mark.parametrize("size", [4, 6, 12])
+def test_conditions_on_indices_are_those_of_the_reference(size: int) -> None:
+    # gcc 12.2 with AVX-512 folds comparisons of arrays of constants to wrong truth values, in
+    # remainders of 4 lanes.
+    text = f"var u[{size}]\nlet up[i in {size}] = where(i < {size} - 1, u[i+1], 0)\n"
+    text += f"let down[i in {size}] = where(i > 0, u[i-1], 0)\n"
+    text += "minimize sum((up - 2*u + down + exp(u))^2)"
+    rng = np.random.default_rng(size)
+    x, v = rng.normal(size=(2, size))
+    own, other = (slomodel.compile(text, backend=b) for b in ("c", "numpy"))
+    np.testing.assert_allclose(own.gradient(x), other.gradient(x), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(own.hvp(x, v), other.hvp(x, v), rtol=1e-12, atol=1e-12)

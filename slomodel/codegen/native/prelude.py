@@ -69,6 +69,14 @@ _BRANCHES = """
 #define NO_SLP
 #endif
 
+/* After this a compiler no longer knows what it has stored: with AVX-512, gcc 12 folds comparisons
+   of arrays that are all known, such as 0, 1, 2 .. with 11, to wrong truth values. */
+#if defined(__GNUC__)
+#define FORGET(a) __asm__ volatile("" : : "r"(a) : "memory")
+#else
+#define FORGET(a) (void)(a)
+#endif
+
 /* Operands are read before they are chosen from: gcc 12 makes wrong code of elements that are read
    under a condition (`p[i] ? q[i] : 0.0` in short loops with masked loads). */
 """

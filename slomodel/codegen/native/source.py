@@ -220,8 +220,9 @@ class _Writer:
 
     def blocks(self, stage: Stage) -> list[list[str]]:
         """The statements of each block of a stage."""
+        after = ["FORGET(w);"] if stage == "data" else []
         return [
-            self._block(block, stage, f"{self._entry}_{place}")
+            [*self._block(block, stage, f"{self._entry}_{place}"), *after]
             for place, region in enumerate(self._fusion.regions)
             if region.stage == stage
             for block in blocks(region, self._fusion)
