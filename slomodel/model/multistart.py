@@ -45,7 +45,9 @@ def from_starts(
     Raises DomainError for options that cannot be combined, or if all starts would be equal.
     """
     if how.starts is None:
-        raise _refused("workers are for several starts, and there is one", "give starts as well")
+        what = "workers are" if how.client is None else "a cluster is"
+        message = f"{what} for several starts or for data in blocks, and there is one start"
+        raise _refused(message, "give starts as well")
     count = whole("starts", how.starts, 1)
     if how.client is not None and how.workers is not None:
         raise _refused("client and workers are two places for the runs", "leave workers out")

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from slomodel.functions import add, div, mul, neg, sub
+from slomodel.functions import add, div, eq, mul, neg, sub, where
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, named
 from slomodel.ir.expr import (
@@ -93,6 +93,38 @@ def block_sum(objective: Expr, dim: str, total: Input) -> BlockSum | NoBlockSum:
     if not isinstance(found, _Sum) or found.block is None:
         return NoBlockSum(objective, f"it does not depend on data over `{dim}`")
     return BlockSum(found.block, found.rest, total)
+
+
+def for_each_block(condition: Expr, dim: str, total: Input) -> Expr | None:
+    """A graph that holds for every block of samples if and only if a condition on data holds.
+
+    None if there is none: each element of the condition has to depend on one sample at most, or it
+    says of such elements that none fails, as a sum of `where(…, 0, 1)` that is 0.
+    """
+    split = _Split(named(dim), total)
+    kinds: dict[Expr, _Kind] = {}
+    for node in postorder(condition):
+        kinds[node] = split.kind(node, [kinds[operand] for operand in node.operands])
+    found = kinds[condition]
+    if isinstance(found, (_Free, _OfSamples)):
+        return found.expr
+    if not isinstance(condition, Map) or condition.function is not eq:
+        return None
+    failures, zero = condition.operands
+    own = kinds[failures]
+    if zero != build.const(0.0) or not isinstance(own, _Sum) or not _is_count(failures):
+        return None
+    assert own.block is not None
+    return build.apply(eq, own.block, zero)
+
+
+def _is_count(node: Expr) -> bool:
+    """Whether a node is the number of elements for which a condition fails."""
+    if not isinstance(node, Einsum) or len(node.operands) != 1:
+        return False
+    (marks,) = node.operands
+    is_choice = isinstance(marks, Map) and marks.function is where
+    return is_choice and marks.operands[1:] == (build.const(0.0), build.const(1.0))
 
 
 def _has(dim: Dim, name: Dim) -> bool:

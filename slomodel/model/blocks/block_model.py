@@ -13,63 +13,21 @@ import numpy as np
 from slomodel.codegen.runtime import threads as limited
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.front.data.points import Point, Vector
+from slomodel.ir.dims import named
+from slomodel.ir.walk import inputs, postorder
 from slomodel.model.blocks.compressed import compressed
-from slomodel.model.blocks.data import blocks_of, candidates
-from slomodel.model.blocks.evaluate import (
-    BlockKernels,
-    Executor,
-    Quantity,
-    Result,
-    Streamed,
-    added,
-    evaluated,
-)
-from slomodel.model.blocks.samples import SampleSum, is_sum_over
+from slomodel.model.blocks.data import Partition, axes_of, blocks_of, candidates
+from slomodel.model.blocks.evaluate import BlockKernels, Executor, NumberedBlock, Streamed, reading
+from slomodel.model.blocks.objective import BlockConstraints, BlockObjective
+from slomodel.model.blocks.samples import SampleSum, checks_of_samples, is_sum_over
 from slomodel.model.model import Model
 from slomodel.problem import Problem
 from slomodel.solve import Callback, Progress, Solution, solve
+from slomodel.solve.constrained.entry import solve_constrained
 from slomodel.solve.options import whole
 
 MEMORY = 2**28
 """Bytes of blocks that are kept in memory between evaluations."""
-
-
-class BlockObjective:
-    """The sum of an objective over blocks, for the solvers."""
-
-    def __init__(self, n: int, executor: Executor, rest: Model | None) -> None:
-        self.n = n
-        self._executor = executor
-        self._rest = rest
-
-    def sum(self, quantity: Quantity, x: Vector, v: Vector | None = None) -> Result:
-        """The quantity at x (n,): over all blocks, and of the part that is free of samples."""
-        value, vector = added(self._executor.results(quantity, x, v))
-        if self._rest is not None:
-            other, more = evaluated(self._rest, quantity, x, v)
-            value += other
-            vector = vector if vector is None or more is None else vector + more
-        return value, vector
-
-    @property
-    def eps(self) -> float:
-        return float(np.finfo(np.float64).eps)
-
-    def value(self, x: Vector) -> float:
-        return self.sum("value", x)[0]
-
-    def value_and_gradient(self, x: Vector, out: Vector | None = None) -> tuple[float, Vector]:
-        value, gradient = self.sum("value_and_gradient", x)
-        assert gradient is not None
-        if out is None:
-            return value, gradient
-        np.copyto(out, gradient)
-        return value, out
-
-    def hvp(self, x: Vector, v: Vector) -> Vector:
-        product = self.sum("hvp", x, v)[1]
-        assert product is not None
-        return product
 
 
 class BlockModel:
@@ -106,7 +64,8 @@ class BlockModel:
             names = " and ".join(f"`{one.dim}`" for one in fitting)
             message = f"the blocks may be along {names}"
             raise DomainError(Diagnostic("E604", message, help=f"give dim={own[0].dim!r}"))
-        self._partition = (fitting or own)[0]
+        self._partition = _with_whole_arrays((fitting or own)[0], model)
+        _check_constraints(problem, self._partition)
         self._recipe = replace(recipe, dims=_without(recipe.dims, self._partition.dim))
         self._memory = memory
         self._client = client
@@ -116,17 +75,33 @@ class BlockModel:
             message = f"dim `{self._partition.dim}` is {self._partition.total} in the blocks"
             raise DomainError(Diagnostic("E311", f"{message}, but {total} was given"))
         # A model of the first block: it knows the variables, their sets and starts.
-        first = {**self._recipe.data, **self._partition.arrays(0)}
-        self._first = Model._planned(replace(self._recipe, data=first), problem)
-        self._users = self._objective(problem)
+        known_checks = checks_of_samples(problem, self._partition.dim)
+        with reading(self._blocks()[0]):
+            first = {**self._recipe.data, **self._blocks()[0].arrays()}
+            alone = replace(problem, checks=known_checks)
+            self._first = Model._planned(replace(self._recipe, data=first), alone)
+        # So that every process numbers the labels as the first block does.
+        self._recipe = replace(self._recipe, labels=self._first.labels)
+        self._parts = self._sum(problem)
+        self._users = self._objective(problem, self._parts)
 
-    def _objective(self, problem: Problem) -> BlockObjective:
-        """The objective of a problem in the user's or in unconstrained variables."""
+    def _blocks(self) -> list[NumberedBlock]:
+        """The blocks that have samples."""
+        one = self._partition
+        return [
+            NumberedBlock(k, one.name(k), partial(one.arrays, k), one.bytes(k)) for k in one.filled
+        ]
+
+    def _sum(self, problem: Problem) -> SampleSum:
+        """The parts of a problem in the user's or in unconstrained variables."""
         one = self._partition
         own = (one.dim, one.total, one.blocks.keys(), self._first._binding.sizes)
-        parts = SampleSum(self._recipe, problem, *own)
+        return SampleSum(self._recipe, problem, *own)
+
+    def _objective(self, problem: Problem, parts: SampleSum) -> BlockObjective:
+        """The objective of a problem with these parts."""
+        one, blocks = self._partition, self._blocks()
         kernels = BlockKernels(parts, self._memory)
-        blocks = [(k, partial(one.arrays, k), one.bytes(k)) for k in range(len(one.sizes))]
         executor: Executor | None = None
         if self._compress:
             executor = compressed(parts, blocks)
@@ -139,7 +114,11 @@ class BlockModel:
 
             executor = Distributed(kernels, blocks, self._client)
         n = sum(int(np.prod(shape, dtype=int)) for shape in self._shapes(problem))
-        return BlockObjective(n, executor, parts.rest)
+        return BlockObjective(n, executor, parts.rest, self._eps)
+
+    @property
+    def _eps(self) -> float:
+        return float(np.finfo(self._first._compiled.precision).eps)
 
     def _shapes(self, problem: Problem) -> list[tuple[int, ...]]:
         inner = self._first.unconstrained if problem is not self._first._problem else self._first
@@ -208,24 +187,69 @@ class BlockModel:
     ) -> Solution:
         """Minimise or maximise, as `Model.solve` does; methods that need proved bounds refuse."""
         first, inner = self._first, self._first.unconstrained
-        objective = self._users if inner is first else self._objective(inner._problem)
+        parts, objective = self._parts, self._users
+        if inner is not first:
+            parts = self._sum(inner._problem)
+            objective = self._objective(inner._problem, parts)
+        options |= {
+            "method": method,
+            "sense": first._problem.sense,
+            "callback": callback,
+            "progress": progress,
+            "unpack": first.unpack,
+            "user": None if inner is first else first.from_unconstrained,
+            "within": inner._within,
+            "in_sets": inner._in_closed_sets,
+            "checkpoint": checkpoint,
+            "resume": resume,
+            "seed": seed,
+        }
         with limited(threads):
-            return solve(
-                objective,
-                first._first(x0, seed, resume is None),
-                method=method,
-                sense=first._problem.sense,
-                callback=callback,
-                progress=progress,
-                unpack=first.unpack,
-                user=None if inner is first else first.from_unconstrained,
-                within=inner._within,
-                in_sets=inner._in_closed_sets,
-                checkpoint=checkpoint,
-                resume=resume,
-                seed=seed,
-                **options,
-            )
+            start = first._first(x0, seed, resume is None)
+            if parts.constraints is None:
+                return solve(objective, start, **options)
+            sign = -1.0 if first._problem.sense == "maximize" else 1.0
+            own = parts.constraints._constraints()
+            return solve_constrained(BlockConstraints(objective, own, sign), start, **options)
+
+
+def _check_arguments(model: object, data: object) -> None:
+    if not isinstance(model, Model) or not isinstance(data, Mapping):
+        message = "over_blocks takes a compiled model, and a dict of data in blocks by name"
+        remedy = 'slomodel.over_blocks(slomodel.compile(text), {"X": "folder"})'
+        raise DomainError(Diagnostic("E602", message, help=remedy))
+
+
+def _with_whole_arrays(partition: Partition, model: Model) -> Partition:
+    """The partition with the data of the model over the same samples, which are in memory."""
+    problem, given = model._problem, model._recipe.settled(model._problem, model._binding).data
+    axes = {
+        one.name: axes_of(one, partition.dim)
+        for one in problem.data
+        if one.name in given and one.name not in partition.blocks
+    }
+    along = {name: own[0] for name, own in axes.items() if len(own) == 1}
+    wholes = {name: np.asarray(given[name]) for name in along}
+    if all(one.shape[along[name]] == partition.total for name, one in wholes.items()):
+        return partition.with_whole(wholes, along)
+    return partition
+
+
+def _check_constraints(problem: Problem, partition: Partition) -> None:
+    """Raise DomainError for a constraint or a check that needs the samples of several blocks."""
+    samples = named(partition.dim)
+    for one in problem.constraints:
+        over = [node for node in postorder(one.value) if samples in node.shape]
+        if over or any(node.name in partition.blocks for node in inputs(one.value)):
+            message = f"the constraint `{one.text}` depends on samples along `{partition.dim}`"
+            remedy = "constraints of a model over blocks must not depend on the data in blocks"
+            raise DomainError(Diagnostic("E604", message, one.span, help=remedy))
+    tested = {check.span for check in checks_of_samples(problem, partition.dim)}
+    for check in problem.checks:
+        if not check.fault and check.span not in tested:
+            message = f"the check `{check.text}` needs all samples along `{partition.dim}` at once"
+            remedy = "leave it out, or state it for each sample"
+            raise DomainError(Diagnostic("E604", message, check.span, help=remedy))
 
 
 def _without(sizes: Mapping[str, int], dim: str) -> dict[str, int]:
@@ -250,8 +274,10 @@ def over_blocks(
     """The model with data in blocks of samples, which need not fit in memory.
 
     `data` has, by name, a folder of npy files, a list of arrays or of paths, or an array of Dask,
-    for data that the model lacks. The objective has to be a sum or mean over the dim along which
-    the blocks follow each other, plus a part without samples; `dim` names it if there are several.
+    for data that the model lacks; arrays over the same samples that it has are cut at the same
+    places. The objective has to be a sum or mean over the dim along which the blocks follow each
+    other, plus a part without samples; `dim` names it if there are several. Constraints must not
+    depend on samples.
     Files are read at each evaluation, except for `memory` bytes of blocks and working arrays
     [2²⁸], which stay in memory. With a `dask.distributed` client its workers evaluate the blocks.
     Results are the same bits wherever they are computed.
@@ -260,6 +286,7 @@ def over_blocks(
     those over the triangular factor of their data, which have a few rows. The result differs from
     the other by rounding errors relative to the data, not to the residual.
     """
+    _check_arguments(model, data)
     most = MEMORY if memory is None else whole("memory", memory, 0)
     if compress and client is not None:
         message = "compressed blocks are factorised by this process, and not on a cluster"

@@ -20,7 +20,7 @@ from slomodel.ir import build
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr, Input, Triangle
 from slomodel.ir.walk import inputs, postorder, substitute
-from slomodel.model.blocks.evaluate import NumberedBlock, Quantity, Result, Vector
+from slomodel.model.blocks.evaluate import NumberedBlock, Quantity, Result, Vector, reading
 from slomodel.model.blocks.samples import SampleSum
 from slomodel.model.model import Model
 from slomodel.reference import evaluate
@@ -59,8 +59,9 @@ def compressed(parts: SampleSum, blocks: Sequence[NumberedBlock]) -> Compressed 
     None unless all that depends on samples is in sums of squares that are compressed, in the same
     way for each block.
     """
-    largest = max(blocks, key=lambda one: one[2])
-    model = parts.bound(largest[1](), compress=True)
+    largest = max(blocks, key=lambda one: one.bytes)
+    with reading(largest):
+        model = parts.bound(largest.arrays(), compress=True)
     kernels = model._compiled
     over = {node for node in kernels.given if parts.is_over_samples(node)}
     triangles = [
@@ -78,7 +79,8 @@ def compressed(parts: SampleSum, blocks: Sequence[NumberedBlock]) -> Compressed 
     stacked: list[NDArray[np.float64]] = []
     for block in (largest, *(one for one in blocks if one is not largest)):
         if block is not largest:
-            model = model.bind(**block[1]())
+            with reading(block):
+                model = model.bind(**block.arrays())
             if model._compiled.numbers == kernels.numbers and model._compiled is not kernels:
                 return None  # other signs of weights, which are not compressed in the same way
         rows = evaluate([node.operands[0] for node in triangles], *_values(model))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from slomodel.errors import Diagnostic, DomainError, ShapeError
 from slomodel.front.data.sizes import single_name
-from slomodel.problem import Problem
+from slomodel.problem import DataDeclaration, Problem
 
 Array: TypeAlias = NDArray[np.float64]
 Block: TypeAlias = object
@@ -24,19 +24,49 @@ _NUMBER = re.compile(r"(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """The samples along the dim `dim`, in blocks of `sizes`; block k of each data array by name."""
+    """The samples along the dim `dim`, in blocks of `sizes`; block k of each data array by name.
+
+    `axes` has the axis of the samples in each array.
+    """
 
     dim: str
     sizes: tuple[int, ...]
     blocks: Mapping[str, tuple[Block, ...]]
+    axes: Mapping[str, int]
 
     @property
     def total(self) -> int:
         return sum(self.sizes)
 
+    @property
+    def filled(self) -> tuple[int, ...]:
+        """The numbers of the blocks that have samples."""
+        return tuple(k for k, size in enumerate(self.sizes) if size)
+
     def arrays(self, k: int) -> dict[str, Block]:
-        """Block k of each array; files are memory-mapped, so that each is read once."""
-        return {name: read(blocks[k]) for name, blocks in self.blocks.items()}
+        """Block k of each array; files are memory-mapped, so that each is read once.
+
+        Raises ShapeError for a file whose number of samples has changed.
+        """
+        found = {name: read(blocks[k]) for name, blocks in self.blocks.items()}
+        for name, array in found.items():
+            size = shape_of(array)[self.axes[name]]
+            if size != self.sizes[k]:
+                message = f"data `{name}` had {self.sizes[k]} samples before, and has {size}"
+                remedy = "files must not change while a model reads them"
+                raise ShapeError(Diagnostic("E311", message, help=remedy))
+        return found
+
+    def name(self, k: int) -> str:
+        """Block k in messages: its number, and its files."""
+        files = [str(one[k]) for one in self.blocks.values() if isinstance(one[k], Path)]
+        return f"block {k}" + (f": {', '.join(files)}" if files else "")
+
+    def with_whole(self, wholes: Mapping[str, Array], axes: Mapping[str, int]) -> Partition:
+        """With arrays over all samples, cut at the same places into views."""
+        cuts = np.cumsum(self.sizes)[:-1]
+        added = {name: tuple(np.split(one, cuts, axis=axes[name])) for name, one in wholes.items()}
+        return replace(self, blocks={**self.blocks, **added}, axes={**self.axes, **axes})
 
     def bytes(self, k: int) -> int:
         """The size of block k in memory."""
@@ -95,10 +125,13 @@ def candidates(
     DomainError or ShapeError if there are none.
     """
     declared = {one.name: one for one in problem.data if not one.owner}
+    if not blocks:
+        raise _error("E306", "no data are given in blocks", 'write {"X": "folder"}')
     for name in blocks:
         if name not in declared or declared[name].entries is not None:
             message = f"the model has no dense data `{name}`"
-            raise _error("E309", message, f"there is {', '.join(f'`{one}`' for one in declared)}")
+            listed = ", ".join(f"`{one}`" for one in declared) or "none"
+            raise _error("E309", message, f"there is {listed}")
     shapes = {name: [shape_of(one) for one in parts] for name, parts in blocks.items()}
     for name, own in shapes.items():
         rank = len(declared[name].shape)
@@ -111,13 +144,40 @@ def candidates(
     for dim in dict.fromkeys(one for one in dims if one is not None):
         sizes = [_sizes(problem, name, own, dim, known) for name, own in shapes.items()]
         if sizes[0] is not None and all(one == sizes[0] for one in sizes):
-            found.append(Partition(dim, sizes[0], {k: tuple(v) for k, v in blocks.items()}))
+            axes = {name: axes_of(declared[name], dim)[0] for name in blocks}
+            found.append(Partition(dim, sizes[0], {k: tuple(v) for k, v in blocks.items()}, axes))
     if not found:
-        message = "the blocks of data do not agree along any dim"
-        raise ShapeError(
-            Diagnostic("E311", message, help="cut all arrays over the samples at the same places")
-        )
+        raise _no_partition(problem, shapes, known)
+    if not any(one.total for one in found):
+        raise _error("E314", "no block has samples", "give files with data")
     return found
+
+
+def axes_of(declared: DataDeclaration, dim: str) -> list[int]:
+    """The axes of an array along a dim."""
+    return [k for k, one in enumerate(declared.shape) if single_name(one) == dim]
+
+
+def _no_partition(
+    problem: Problem, shapes: Mapping[str, list[tuple[int, ...]]], known: Mapping[str, int]
+) -> ShapeError:
+    """The error for blocks that follow each other along no dim; it says along which each array's
+    would.
+    """
+    lines = []
+    for name, own in shapes.items():
+        (declared,) = (one for one in problem.data if one.name == name)
+        dims = dict.fromkeys(single_name(one) for one in declared.shape)
+        fitting = {dim: _sizes(problem, name, own, dim, known) for dim in dims if dim is not None}
+        along = [
+            f"`{dim}` ({', '.join(map(str, sizes[:4]))}{', …' if len(sizes) > 4 else ''})"
+            for dim, sizes in fitting.items()
+            if sizes is not None
+        ]
+        lines.append(f"those of `{name}` are along {' or '.join(along) or 'no dim'}")
+    message = f"the blocks of data do not agree along any dim: {'; '.join(lines)}"
+    remedy = "cut all arrays over the samples at the same places, along one axis each"
+    return ShapeError(Diagnostic("E311", message, help=remedy))
 
 
 def _sizes(
@@ -129,7 +189,7 @@ def _sizes(
 ) -> tuple[int, ...] | None:
     """The sizes of the blocks along a dim; None if the blocks are not cut along it."""
     (declared,) = (one for one in problem.data if one.name == name)
-    axes = [k for k, one in enumerate(declared.shape) if single_name(one) == dim]
+    axes = axes_of(declared, dim)
     if len(axes) != 1 or declared.shape[axes[0]].const:
         return None
     (axis,) = axes

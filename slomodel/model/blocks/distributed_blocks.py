@@ -67,9 +67,9 @@ class Distributed:
             point = client.scatter(point, broadcast=True, hash=False)
         tasks = {}
         for block in self._blocks:
-            if block[0] not in found:
-                home = self._homes.get(block[0])
-                tasks[block[0]] = client.submit(
+            if block.number not in found:
+                home = self._homes.get(block.number)
+                tasks[block.number] = client.submit(
                     *(_evaluated, self._sent, quantity, block, point),
                     pure=False,
                     retries=_RETRIES,

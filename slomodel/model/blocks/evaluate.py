@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from slomodel.errors import SlomodelError
 from slomodel.model.blocks.data import Block
 from slomodel.model.blocks.samples import SampleSum
 from slomodel.model.model import Model
@@ -23,12 +26,30 @@ Quantity: TypeAlias = Literal["value", "value_and_gradient", "hvp"]
 Result: TypeAlias = tuple[float, Vector | None]
 """A value, 0 for a Hessian product, and a vector (n,), None for a value alone."""
 
-NumberedBlock: TypeAlias = tuple[int, Callable[[], Mapping[str, Block]], int]
-"""The number of a block, what gives its data, and its size in bytes."""
-
 GROUP = 8
 _EACH = 3
 """Bytes that a model takes for each byte of its block: the block and working arrays."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedBlock:
+    """A block: its number, what names it in messages, what gives its data, its size in bytes."""
+
+    number: int
+    name: str
+    arrays: Callable[[], Mapping[str, Block]]
+    bytes: int
+
+
+@contextmanager
+def reading(block: NumberedBlock) -> Iterator[None]:
+    """Name the block in errors about its data."""
+    try:
+        yield
+    except SlomodelError as error:
+        first, *others = error.diagnostics
+        message = f"{first.message} (in {block.name})"
+        raise type(error)(replace(first, message=message), *others) from None
 
 
 class BlockKernels:
@@ -63,11 +84,12 @@ class BlockKernels:
         v: Vector | None,
     ) -> Result:
         """The quantity of a block at x (n,), with v (n,) for a product."""
-        k, arrays, size = block
+        k, size = block.number, block.bytes
         with self._lock:
             model = self._kept.get(k)
             if model is None:
-                model = self._bound(arrays())
+                with reading(block):
+                    model = self._bound(block.arrays())
                 if self._used + _EACH * size <= self._memory:
                     self._kept[k] = model
                     self._used += _EACH * size

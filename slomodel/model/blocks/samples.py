@@ -11,8 +11,8 @@ from slomodel.ir import build
 from slomodel.ir.dims import named
 from slomodel.ir.expr import Input
 from slomodel.model.model import Model
-from slomodel.problem import DataDeclaration, Problem
-from slomodel.rewrite.block_sums import BlockSum, NoBlockSum, block_sum
+from slomodel.problem import Check, DataDeclaration, Problem
+from slomodel.rewrite.block_sums import BlockSum, NoBlockSum, block_sum, for_each_block
 
 _AGAIN = ("orthogonal compression",)
 """Passes that prepare much for each block: they would run at each evaluation of the block."""
@@ -27,6 +27,7 @@ class SampleSum:
     """The parts of an objective that is a sum over the samples along a dim.
 
     `names` are the data over samples, which `recipe` may lack; `sizes` are those of the other dims.
+    `constraints` is a model with objective 0 and the constraints, none of which depends on samples.
     Raises DomainError if the objective is not such a sum.
     """
 
@@ -54,14 +55,24 @@ class SampleSum:
         self._rewrites = recipe.rewrites
         declared = (*problem.data, DataDeclaration(number))
         self.problem = replace(
-            problem, objective=found.block, data=declared, checks=(), warnings=()
+            problem,
+            objective=found.block,
+            data=declared,
+            constraints=(),
+            checks=checks_of_samples(problem, dim),
+            warnings=(),
         )
         self.rest: Model | None = None
+        self.constraints: Model | None = None
+        others = {dim.name: sizes[dim.name] for dim in problem.dims if dim.name in sizes}
+        few = tuple(one for one in declared if one.name not in names)
+        free = replace(self.problem, data=few, checks=())
+        alone = replace(self.recipe, dims={**others, dim: 1}, labels={})
         if found.rest is not None:
-            others = {dim.name: sizes[dim.name] for dim in problem.dims if dim.name in sizes}
-            few = tuple(one for one in declared if one.name not in names)
-            free = replace(self.problem, objective=found.rest, data=few)
-            self.rest = Model._planned(replace(self.recipe, dims={**others, dim: 1}), free)
+            self.rest = Model._planned(alone, replace(free, objective=found.rest))
+        if problem.constraints:
+            own = replace(free, objective=build.const(0.0), constraints=problem.constraints)
+            self.constraints = Model._planned(alone, own)
 
     def is_over_samples(self, node: Input) -> bool:
         """Whether data have an axis along the samples."""
@@ -73,7 +84,7 @@ class SampleSum:
 
     def __setstate__(self, state: tuple[Recipe, Problem]) -> None:
         self.recipe, self.problem = state
-        self.rest = None
+        self.rest = self.constraints = None
 
     def bound(self, arrays: Mapping[str, object], compress: bool = False) -> Model:
         """The model of g on a block; with `compress`, least squares may be compressed."""
@@ -81,6 +92,13 @@ class SampleSum:
         if compress:
             recipe = replace(recipe, rewrites=self._rewrites)
         return Model._planned(recipe, self.problem)
+
+
+def checks_of_samples(problem: Problem, dim: str) -> tuple[Check, ...]:
+    """The checks that hold for all samples along a dim if they hold for each block of them."""
+    number = number_of_samples(dim)
+    pairs = [(one, for_each_block(one.condition, dim, number)) for one in problem.checks]
+    return tuple(replace(one, condition=made) for one, made in pairs if made is not None)
 
 
 def is_sum_over(problem: Problem, dim: str) -> bool:
