@@ -5,13 +5,14 @@ READY := .venv/.ready
 MODEL ?= models/linear_autoencoder.slo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench golden docs
+.PHONY: help demo test check bench golden docs matrix
 
 help:
 	@echo "make demo    solve $(MODEL) on real data; writes out/demo.png"
 	@echo "make test    every test that is not marked slow or gpu"
 	@echo "make check   format, lint, types, layers; then the longest files and functions"
 	@echo "make docs    the documentation as a site, in out/site; warnings are errors"
+	@echo "make matrix  every supported Python with the oldest and newest libraries; docs/supported.md"
 	@echo "make bench   time the generated kernels against hand-written NumPy"
 	@echo "make golden  rewrite the expected texts in tests/golden, then read git diff"
 
@@ -46,6 +47,9 @@ bench: $(READY)
 docs: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	NO_MKDOCS_2_WARNING=1 SLOMODEL_GALLERY=1 $(BIN)/mkdocs build --strict
+
+matrix: $(READY)
+	$(BIN)/python tests/matrix.py --write
 
 golden: $(READY)
 	$(BIN)/python -m pytest -q --golden

@@ -1,20 +1,28 @@
-"""Pages of the language, one per heading of the reference, and the navigation, for mkdocs."""
+"""Hooks of mkdocs: pages of the language, the gallery, outputs of blocks, and the navigation."""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 sys.path.insert(0, str(Path(__file__).parent))
 import gallery
+import outputs
 
 GRAMMAR = Path(__file__).parent.parent / "grammar"
 _HEADING = re.compile(r"^(#{2,3}) (.+)$", re.MULTILINE)
 _LANGUAGE = "Language"
+_TARGET = re.compile(r"(?:href|src)=\"?([^\"\s>]+)")
+_ANCHOR = re.compile(r"\bid=\"?([^\"\s>]+)")
 _TABLES = ("functions", "codes")
+_REMOTE_WORKER = "https://unpkg.com/iframe-worker/shim"
+_GALLERY_AT = 3
+"""Place in the navigation: after the how-to pages."""
 
 
 def pages() -> dict[str, tuple[str, str]]:
@@ -53,8 +61,9 @@ def unlisted(nav: str) -> list[str]:
 def on_config(config: Any) -> Any:
     """Put the pages into the navigation."""
     if os.environ.get("SLOMODEL_GALLERY"):
-        listed = [{gallery.title_of(name): f"gallery/{name}.md"} for name in gallery.NAMES]
-        config["nav"].append({"Gallery": listed})
+        listed: list[object] = [{"Overview": "gallery/index.md"}]
+        listed += [{title: f"gallery/{name}.md"} for name, title in gallery.TITLES.items()]
+        config["nav"].insert(_GALLERY_AT, {"Gallery": listed})
     own = unlisted(Path(config["config_file_path"]).read_text(encoding="utf-8"))
     for entry in config["nav"]:
         if isinstance(entry, dict) and "Mathematics" in entry:
@@ -71,6 +80,44 @@ def on_files(files: Any, config: Any) -> Any:
 
     for path, (_, text) in pages().items():
         files.append(File.generated(config, path, content=text))
-    for name in gallery.NAMES if os.environ.get("SLOMODEL_GALLERY") else ():
-        files.append(File.generated(config, f"gallery/{name}.md", content=gallery.page(name)))
+    if os.environ.get("SLOMODEL_GALLERY"):
+        files.append(File.generated(config, "gallery/index.md", content=gallery.index()))
+        for name in gallery.TITLES:
+            entry = gallery.entry(name)
+            files.append(File.generated(config, f"gallery/{name}.md", content=entry.page))
+            files.append(File.generated(config, f"gallery/{name}.png", content=entry.picture))
     return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """Put what the blocks print under them."""
+    written = not page.file.src_uri.startswith(("gallery/", "language/"))
+    if not (os.environ.get("SLOMODEL_GALLERY") and written):
+        return markdown
+    with tempfile.TemporaryDirectory() as folder:
+        return outputs.with_outputs(markdown, Path(folder))
+
+
+def on_post_page(output: str, page: Any, config: Any) -> str:
+    """Take the script for pages opened from a folder from the site, not from the network."""
+    up = "../" * page.url.count("/")
+    return output.replace(_REMOTE_WORKER, f"{up}offline_worker.js")
+
+
+def on_post_build(config: Any) -> None:
+    """Fail if a link or picture of the built pages leads nowhere."""
+    site = Path(config["site_dir"])
+    texts = {page: page.read_text(encoding="utf-8") for page in site.rglob("*.html")}
+    anchors = {page.resolve(): set(_ANCHOR.findall(text)) for page, text in texts.items()}
+    broken = []
+    for page, text in texts.items():
+        for link in _TARGET.findall(text) if page.name != "404.html" else ():
+            path, _, anchor = unquote(link).partition("#")
+            to = (page.parent / path).resolve() if path else page.resolve()
+            if "://" in link or link.startswith(("data:", "mailto:")) or path in ("", "."):
+                continue
+            known = anchors.get(to)
+            if not to.exists() or (anchor and known is not None and anchor not in known):
+                broken.append(f"{page.relative_to(site)}: {link}")
+    if broken:
+        raise SystemExit("broken links:\n" + "\n".join(broken))

@@ -83,7 +83,7 @@ class Curve:
 
 _COLOURS = ("#1f5fa8", "#d1495b", "#2e8b57", "#8a5fb0", "#b07d2b")
 _WIDTH, _HEIGHT = 420.0, 190.0
-_LEFT, _RIGHT, _TOP, _BOTTOM = 58.0, 12.0, 12.0, 34.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 76.0, 26.0, 12.0, 34.0
 _MOST_POINTS = 400
 
 

@@ -4,68 +4,38 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import shlex
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-from click.testing import CliRunner
-
-import slomodel
-from slomodel.cli import main
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 NAMES = [str(page.relative_to(DOCS)) for page in PAGES]
 GENERATED = "language/"
-NOT_RUN = {"text", ""}
-_BLOCK = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
-@dataclass(frozen=True)
-class Block:
-    """A fenced block of a page: its language, the file that it shows if any, and its text."""
-
-    language: str
-    title: str
-    text: str
+WITH_BLOCKS = [name for name in NAMES if "```" in (DOCS / name).read_text(encoding="utf-8")]
 
 
-def blocks(page: Path) -> Iterator[Block]:
-    for language, title, text in _BLOCK.findall(page.read_text(encoding="utf-8")):
-        yield Block(language, title, text)
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder to run a page in, with kernels that need no C compiler."""
+@pytest.mark.parametrize("name", WITH_BLOCKS)
+def test_every_block_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLOMODEL_BACKEND", "numpy")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    text = (DOCS / name).read_text(encoding="utf-8")
+    shown = loaded("outputs").with_outputs(text, tmp_path)
+    assert len(_BLOCK.findall(shown)) >= len(_BLOCK.findall(text)) > 0
 
 
-@pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")
-@pytest.mark.parametrize("name", [name for name in NAMES if any(blocks(DOCS / name))])
-def test_every_block_runs(name: str, folder: Path) -> None:
-    space: dict[str, object] = {}
-    for block in blocks(DOCS / name):
-        if block.title:
-            (folder / block.title).write_text(block.text, encoding="utf-8")
-        if block.language == "slo":
-            slomodel.compile(folder / block.title if block.title else block.text)
-        elif block.language == "python":
-            exec(compile(block.text, name, "exec"), space)
-        elif block.language == "console":
-            for line in block.text.splitlines():
-                assert line.startswith("$ slomodel "), line
-                done = CliRunner().invoke(main, shlex.split(line)[2:])
-                assert done.exit_code == 0, done.output
-        else:
-            assert block.title or block.language in NOT_RUN, block.language
+def test_blocks_show_what_they_print_and_fail_loudly(tmp_path: Path) -> None:
+    with_outputs = loaded("outputs").with_outputs
+    page = "```python\nprint(1 + 1)\n```\n\n```python\nx = 3\n```\n"
+    assert with_outputs(page, tmp_path).count('```text title="prints"\n2\n```') == 1
+    for block in ("python\n1 / 0", "console\n$ slomodel check none.slo", "slo\nvar", "rust\nx"):
+        with pytest.raises((ZeroDivisionError, ValueError)):
+            with_outputs(f"```{block}\n```\n", tmp_path)
 
 
 def site_pages() -> ModuleType:
@@ -119,12 +89,17 @@ def test_the_pages_of_the_language_hold_the_whole_reference() -> None:
 
 def test_a_page_of_the_gallery(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLOMODEL_BACKEND", "numpy")
+    monkeypatch.syspath_prepend(str(DOCS))
     gallery = loaded("gallery")
-    text = gallery.page("eight_schools", 5.0)
-    assert text.startswith("# Eight schools: a hierarchical normal model")
-    assert "<polyline" in text
-    assert "<rect" in text
-    assert "theta" in text
-    for name in gallery.NAMES:
+    entry = gallery.entry("eight_schools", 5.0)
+    assert entry.page.startswith("# Eight schools\n\nEight schools: a hierarchical normal model")
+    assert entry.picture.startswith(b"\x89PNG")
+    assert "theta" in entry.page
+    # Markdown leaves a block in HTML as it is, up to a blank line.
+    for block in re.findall(r"^<div>.*?(?=\n\n|\Z)", entry.page, re.DOTALL | re.MULTILINE):
+        assert block.rstrip().endswith("</div>")
+    for name in gallery.TITLES:
         assert gallery.title_of(name)
-    assert len(set(gallery.NAMES)) == 20
+        assert f"{name}.png" in gallery.index()
+    assert gallery.TITLES.keys() == gallery.pictures.PICTURES.keys()
+    assert len(gallery.TITLES) == 20

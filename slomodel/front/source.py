@@ -142,19 +142,19 @@ def _data_names(source: object, variables: object) -> Collection[str]:
 
 
 def example(name: str) -> Path:
-    """The path of a model that comes with slomodel, such as `rosenbrock` or `deep_linear`.
+    """The path of a model that comes with slomodel, such as `rosenbrock` or `eight_schools`.
 
     Raises DomainError, with all names, for another one.
     """
     package = Path(__file__).parents[1]
     folder = package / "models"
     folder = folder if folder.is_dir() else package.parent / "models"
-    names = sorted(path.stem for path in folder.glob("*.slo"))
-    if name not in names:
+    paths = {path.stem: path for path in sorted(folder.rglob("*.slo"))}
+    if name not in paths:
         message = f"no example has the name `{name}`"
-        remedy = f"there is {', '.join(names)}"
+        remedy = f"there is {', '.join(paths)}"
         raise DomainError(Diagnostic("E309", message, help=remedy))
-    return folder / f"{name}.slo"
+    return paths[name]
 
 
 @without_gc()
