@@ -34,7 +34,7 @@ def lower(
 
     def rule(node: Expr) -> Expr:
         if not isinstance(node, Recur):
-            return _lowered(node, sizes)
+            return lowered(node, sizes)
         if node.loop not in loops:
             loops[node.loop] = _lowered_loop(node.loop, sizes, spells)
         return Recur(node.operands, loops[node.loop], node.state)
@@ -66,11 +66,12 @@ def expand(roots: tuple[Expr, ...], spells: Callable[[ScalarFunction], bool]) ->
 
 
 @singledispatch
-def _lowered(node: Expr, sizes: Sizes) -> Expr:
+def lowered(node: Expr, sizes: Sizes) -> Expr:
+    """A node over lowered operands in simple forms."""
     return node
 
 
-@_lowered.register
+@lowered.register
 def _(node: Map, sizes: Sizes) -> Expr:
     base, *others = node.operands
     if node.function is pow and base.rank and isinstance(others[0], Const):
@@ -81,7 +82,7 @@ def _(node: Map, sizes: Sizes) -> Expr:
     return build.apply_along(node.function, node.operands, node.axes, node.shape)
 
 
-@_lowered.register
+@lowered.register
 def _(node: Einsum, sizes: Sizes) -> Expr:
     made = build.einsum(node.operands, node.inputs, node.output, node.dims)
     if not isinstance(made, Einsum):
@@ -105,10 +106,10 @@ def _(node: Einsum, sizes: Sizes) -> Expr:
     return result if len(unique) == len(node.output) else _on_diagonal(result, unique, node.output)
 
 
-@_lowered.register
+@lowered.register
 def _(node: MatrixOperation, sizes: Sizes) -> Expr:
     found = factored(node)
-    return found if found is node else rewrite((found,), lambda one: _lowered(one, sizes))[0]
+    return found if found is node else rewrite((found,), lambda one: lowered(one, sizes))[0]
 
 
 def _on_diagonal(value: Expr, unique: Axes, output: Axes) -> Expr:

@@ -102,6 +102,8 @@ class Fusion:
         self._absorbed = {step.added for step in program.steps if step.added is not None}
         self._repeated = self._quick()
         self._recomputed = self._outer() - self._repeated
+        # A loop computes again the operands of its own nodes alone.
+        self._repeated -= {operand for one in self._recomputed for operand in one.operands}
         self._place_all()
         while (self._repeated | self._recomputed) & self.stored:
             self._repeated -= self.stored

@@ -8,6 +8,7 @@ from functools import partial
 from slomodel.codegen.entry import Entry, program_of
 from slomodel.codegen.layout import Layout
 from slomodel.codegen.loops.layouts import with_copies
+from slomodel.codegen.loops.short_axes import with_short_axes
 from slomodel.codegen.program import Program
 from slomodel.ir.expr import Expr
 from slomodel.ir.function import ScalarFunction
@@ -22,8 +23,13 @@ def planned(
 ) -> tuple[Program, tuple[Expr, ...]]:
     """The program for the given sizes, and those of its roots that are the arrays of the entry.
 
-    With loops that run `in_order`, it copies inputs whose layout is slow for them.
+    With loops that run `in_order`, it writes out short axes, and copies inputs whose layout is slow
+    for loops.
     """
-    copied = partial(with_copies, numbers=numbers) if in_order else None
-    program = program_of(entry, layout, numbers, spells, None, copied)
+    arranged = partial(_arranged, numbers=numbers) if in_order else None
+    program = program_of(entry, layout, numbers, spells, None, arranged)
     return program, program.roots[len(program.roots) - len(entry.arrays) :]
+
+
+def _arranged(roots: tuple[Expr, ...], numbers: Mapping[str, int]) -> tuple[Expr, ...]:
+    return with_copies(with_short_axes(roots, numbers), numbers)

@@ -140,6 +140,8 @@ class BlockedLoop:
         self.gathers_rows = False
         self._temporaries: list[str] = []
         self._late: list[tuple[str, Pointer]] = []
+        # The values that are added at places of index data, by the index: arrays and values.
+        self._scattered: dict[str, list[tuple[str, str]]] = {}
         self.is_loop = bool(nest.axes) and 0 not in nest.shape
         if self.is_loop:
             self.axes = self._arranged()
@@ -250,6 +252,8 @@ class BlockedLoop:
                 text = self._operand(one.operands[0])
                 # In a pass of its own: other iterations have written elements that it adds to.
                 append(passes, f"{place} {'+=' if k else '='} {text};", alone=bool(k))
+        for index, added in self._scattered.items():
+            passes.append(Pass(_scatter_lines(index, added), alone=True, once=True))
         for temporary, pointer in self._late:
             write_over(passes, temporary, pointer.name, _element(pointer))
         self._temporaries = share_temporaries(passes)
@@ -316,8 +320,10 @@ class BlockedLoop:
         largest = "" if one.op == "sum" else f"slo_{one.op}"
         target = self.pointers.of(one.target) if isinstance(one.target, Element) else None
         if target is not None and any(any(table.steps[-1:]) for table, _ in target.lookups):
-            # Different iterations may add to the same element, so they run one after another.
-            passes.append(Pass([f"{_element(target)} += {text};"], alone=True, ordered=True))
+            # Stored, as a later statement may write over what the text reads.
+            value = f"{self._temporary()}[i]"
+            append(passes, f"{value} = {text};", alone=False)
+            self._scattered.setdefault(_index(target), []).append((target.name, value))
             return
         if target is not None and target.steps and target.steps[-1]:
             place = _element(target)
@@ -444,12 +450,41 @@ class BlockedLoop:
         return f"({self.names.base(place.array)})[{place.position.offset}]"
 
 
+def _scatter_lines(index: str, added: Sequence[tuple[str, str]]) -> list[str]:
+    """Statements that add values of a block to arrays at an index, one after another.
+
+    Where neighbours mostly have equal indices, as in sorted data, their sum is added: an addition
+    to memory waits for the last one to the same place.
+    """
+    totals = ", ".join(f"r{k} = 0.0" for k in range(len(added)))
+    sums = [f"r{k} += {value};" for k, (_, value) in enumerate(added)]
+    ends = [f"{name}[at] += r{k};" for k, (name, _) in enumerate(added)]
+    run = ["while (i < m) {", *indented([f"if ({index} != at) break;", *sums, "i++;"]), "}"]
+    by_run = [f"const long at = {index};", f"double {totals};", *run, *ends]
+    one_by_one = [f"{name}[{index}] += {value};" for name, value in added]
+    following = re.sub(r"\bi\b", "(i + 1)", index)
+    lines = [
+        "long equal = 0;",
+        f"for (long i = 0; i < m - 1; i++) equal += {index} == {following};",
+        "if (2 * equal < m) {",
+        *indented(["for (long i = 0; i < m; i++) {", *indented(one_by_one), "}"]),
+        "} else {",
+        *indented(["for (long i = 0; i < m;) {", *indented(by_run), "}"]),
+        "}",
+    ]
+    return ["{", *indented(lines), "}"]
+
+
 def _element(pointer: Pointer) -> str:
+    return f"{pointer.name}[{_index(pointer)}]"
+
+
+def _index(pointer: Pointer) -> str:
     step = pointer.steps[-1] if pointer.steps else 0
     terms = ["i" if step == 1 else f"i * {step}"] if step else []
     for table, stride in pointer.lookups:
         terms.append(_element(table) + (f" * {stride}" if stride != 1 else ""))
-    return f"{pointer.name}[{' + '.join(terms) or '0'}]"
+    return " + ".join(terms) or "0"
 
 
 def _declared(pointer: Pointer, blocked: bool) -> str:

@@ -1,0 +1,454 @@
+"""Short axes written out: an array (n, 3) that loops compute becomes three arrays (n,).
+
+A loop along an axis of a few elements starts and ends more often than it computes, and an array
+with such an axis cannot share a loop with sums along it. Written out, the elements of a row are
+values of one loop over n: they stay in registers, a sum along the axis is an addition, and rows
+that index data look up are numbers at one place and those next to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from itertools import product
+from math import prod
+
+from slomodel.codegen.loops.access import Numbers, number_of
+from slomodel.codegen.loops.layouts import is_batch_of_vectors
+from slomodel.codegen.lower import lowered
+from slomodel.functions import add, mul
+from slomodel.ir import build
+from slomodel.ir.dims import Dim
+from slomodel.ir.expr import (
+    Affine,
+    Einsum,
+    Expr,
+    Gather,
+    Index,
+    Input,
+    Lookup,
+    Map,
+    Reshape,
+    Scatter,
+    is_listed,
+    remake,
+)
+from slomodel.ir.walk import postorder, users
+
+_SHORT = 4
+"""Elements of an axis that is written out: three such arrays of a loop fill half the registers."""
+_LEAST = 16
+"""Other elements of an array for which a loop over them pays."""
+_TOGETHER = 3
+"""Elements that are computed while one is put into an array of rows."""
+_MOST_NODES = 400
+_LONGER = 4
+"""By this factor a loop is longer than an array of which it reads a copy without strides."""
+
+Place = tuple[Expr, int]
+"""An axis of a node."""
+Fixed = tuple[tuple[int, int], ...]
+"""Positions along some axes of a node, in the order of the axes."""
+
+
+class How(Enum):
+    """How a node reads an axis of an operand that is not one of its own axes.
+
+    Element by element, as a sum does, or only together with all other elements.
+    """
+
+    ELEMENTS = "elements"
+    WHOLE = "whole"
+
+
+def with_short_axes(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[Expr, ...]:
+    """Lowered roots in which short axes are written out where that pays."""
+    chosen = _Choice(roots, numbers).chosen()
+    return _Rewriting(roots, numbers, chosen).roots() if chosen else roots
+
+
+def _read(node: Expr, numbers: Numbers) -> Iterator[tuple[int, int, int | How]]:
+    """How a node reads each axis of its operands: (operand, axis, its own axis or how)."""
+    if isinstance(node, Map):
+        for k, own in enumerate(node.axes):
+            yield from ((k, p, axis) for p, axis in enumerate(own))
+        return
+    for k, operand in enumerate(node.operands):
+        for p in range(operand.rank):
+            yield k, p, _axis_read(node, k, p, numbers)
+
+
+def _axis_read(node: Expr, k: int, p: int, numbers: Numbers) -> int | How:
+    if isinstance(node, Einsum) and _is_loop(node, numbers):
+        label = node.inputs[k][p]
+        return node.output.index(label) if label in node.output else How.ELEMENTS
+    if isinstance(node, Gather) and not k:
+        return _alone(node.index[p]) if _is_fixed(node.index[p]) else How.WHOLE
+    if isinstance(node, Scatter) and not k:
+        places = [q for q, one in enumerate(node.index) if _depends(one, p)]
+        if not all(isinstance(node.index[q], Affine) for q in places):
+            return How.WHOLE
+        alone = len(places) == 1 and _is_fixed(node.index[places[0]])
+        return places[0] if alone else How.ELEMENTS
+    return How.WHOLE
+
+
+def _summed_together(node: Expr, numbers: Numbers) -> Iterator[tuple[Place, Place]]:
+    """Pairs of axes of operands along which a sum of products runs."""
+    if not isinstance(node, Einsum) or len(node.operands) < 2 or not _is_loop(node, numbers):
+        return
+    left, right = node.operands
+    for p, label in enumerate(node.inputs[0]):
+        if label not in node.output and label in node.inputs[1]:
+            yield (left, p), (right, node.inputs[1].index(label))
+
+
+def _is_loop(node: Einsum, numbers: Numbers) -> bool:
+    """Whether a sum of products is computed in a loop, and not by a product of matrices.
+
+    A product of matrices that has one long side at most is computed in the loop along it.
+    """
+    if not node.operands or len(set(node.output)) < len(node.output):
+        return False
+    same = len({frozenset(own) for own in node.inputs}) == 1
+    if same or (len(node.operands) == 2 and is_batch_of_vectors(node)):
+        return True
+    return sum(number_of(dim, numbers) > _SHORT for dim in node.dims) <= 1
+
+
+def _is_fixed(index: Index) -> bool:
+    """Whether an index is a number, or runs along one axis."""
+    if not isinstance(index, Affine) or not index.offset.is_literal:
+        return False
+    return sum(1 for c in index.coefficients if c) <= 1
+
+
+def _alone(index: Index) -> int | How:
+    assert isinstance(index, Affine)
+    return next((axis for axis, c in enumerate(index.coefficients) if c), How.ELEMENTS)
+
+
+def _depends(index: Index, axis: int) -> bool:
+    if isinstance(index, Affine):
+        return bool(index.coefficients[axis])
+    return axis in (index.axes if isinstance(index, Lookup) else (index.axis,))
+
+
+def _computes(node: Expr, axis: int, chosen: Container[Place], numbers: Numbers) -> bool:
+    """Whether the elements of a node at one position along an axis can be computed alone.
+
+    `chosen` are the axes that are written out.
+    """
+    if isinstance(node, Map):
+        return True
+    if isinstance(node, Einsum):
+        return _is_loop(node, numbers)
+    if isinstance(node, Gather):
+        return all(isinstance(one, Affine) or not _depends(one, axis) for one in node.index)
+    if isinstance(node, Scatter):
+        entry = node.index[axis]
+        moved = _alone(entry) if _is_fixed(entry) else How.WHOLE
+        if isinstance(moved, int):
+            return (node.operands[0], moved) in chosen and _axis_read(node, 0, moved, numbers) == axis
+        return moved is How.ELEMENTS
+    return False
+
+
+@dataclass(slots=True)
+class _Class:
+    """Axes that are written out together, since nodes read them element by element."""
+
+    places: list[Place] = field(default_factory=list)
+
+
+class _Choice:
+    """The classes of short axes of a graph, and those that are written out."""
+
+    def __init__(self, roots: tuple[Expr, ...], numbers: Numbers) -> None:
+        self._roots = frozenset(roots)
+        self._numbers = numbers
+        self._order = postorder(*roots)
+        self._users = users(self._order)
+        self._class_of: dict[Place, _Class] = {}
+
+    def chosen(self) -> dict[Expr, tuple[int, ...]]:
+        """The axes, in order, of each node that are written out."""
+        for node in self._order:
+            for axis in range(node.rank):
+                if self._is_short((node, axis)):
+                    self._class_of[node, axis] = _Class([(node, axis)])
+            for k, p, how in _read(node, self._numbers):
+                if isinstance(how, int):
+                    self._join((node.operands[k], p), (node, how))
+            for one, other in _summed_together(node, self._numbers):
+                self._join(one, other)
+        found: dict[Expr, list[int]] = {}
+        for one in {id(own): own for own in self._class_of.values()}.values():
+            if self._pays(one):
+                for node, axis in one.places:
+                    found.setdefault(node, []).append(axis)
+        return {node: tuple(sorted(axes)) for node, axes in found.items()}
+
+    def _is_short(self, place: Place) -> bool:
+        node, axis = place
+        return 0 < number_of(node.shape[axis], self._numbers) <= _SHORT
+
+    def _join(self, one: Place, other: Place) -> None:
+        a, b = self._class_of.get(one), self._class_of.get(other)
+        if a is None or b is None or a is b:
+            return
+        if len(a.places) < len(b.places):
+            a, b = b, a
+        a.places += b.places
+        self._class_of.update(dict.fromkeys(b.places, a))
+
+    def _pays(self, one: _Class) -> bool:
+        """Whether loops without these axes save more than it takes to put arrays together again."""
+        own = set(one.places)
+        work = stacked = number = 0
+        is_useful = False
+        for node, axis in one.places:
+            size = self._elements(node)
+            computed = _computes(node, axis, own, self._numbers)
+            number += number_of(node.shape[axis], self._numbers) * computed
+            long = size >= _LEAST * number_of(node.shape[axis], self._numbers)
+            is_view = isinstance(node, Gather) and not is_listed(node)
+            if computed and not is_view:
+                work += size
+                is_useful |= long and self._gains(node, axis)
+            whole = node in self._roots
+            for user in dict.fromkeys(self._users[node]):
+                for k, p, how in _read(user, self._numbers):
+                    if user.operands[k] is not node or p != axis:
+                        continue
+                    joined = isinstance(how, int) and (user, how) in own
+                    if how is How.ELEMENTS and long and isinstance(user, Einsum):
+                        work += size
+                        is_useful = True
+                    whole |= not (joined or how is How.ELEMENTS) or not self._is_split(user, own)
+            if whole and computed:
+                if node.dtype != "real":
+                    return False
+                stacked += size
+        return is_useful and number <= _MOST_NODES and work >= _TOGETHER * stacked
+
+    def _gains(self, node: Expr, axis: int) -> bool:
+        """Whether rows of a node are looked up, or share what is computed once for each row."""
+        if is_listed(node):
+            return True
+        if not isinstance(node, Map):
+            return False
+        return any(own and axis not in own for own in node.axes)
+
+    def _is_split(self, user: Expr, own: set[Place]) -> bool:
+        """Whether a user computes its elements one by one along all its axes in a class."""
+        axes = [axis for axis in range(user.rank) if (user, axis) in own]
+        return all(_computes(user, axis, own, self._numbers) for axis in axes)
+
+    def _elements(self, node: Expr) -> int:
+        return prod(max(0, number_of(dim, self._numbers)) for dim in node.shape)
+
+
+class _Rewriting:
+    """The graph with axes written out. `axes` are those of each node, in order."""
+
+    def __init__(
+        self, roots: tuple[Expr, ...], numbers: Numbers, axes: Mapping[Expr, tuple[int, ...]]
+    ) -> None:
+        self._roots = roots
+        self._numbers = numbers
+        self._axes = axes
+        self._chosen = {(node, axis) for node, own in axes.items() for axis in own}
+        self._whole: dict[Expr, Expr] = {}
+        self._parts: dict[tuple[Expr, Fixed], Expr] = {}
+
+    def roots(self) -> tuple[Expr, ...]:
+        for node in postorder(*self._roots):
+            own = self._axes.get(node, ())
+            reads = any(one in self._axes for one in node.operands)
+            if not own and not reads:
+                self._whole[node] = remake(node, tuple(self._whole[o] for o in node.operands))
+            elif not self._is_split(node):
+                self._whole[node] = remake(node, tuple(map(self._together, node.operands)))
+            else:
+                for fixed in self._positions(node):
+                    self._parts[node, fixed] = self._part(node, dict(fixed))
+                if not own:
+                    self._whole[node] = self._parts[node, ()]
+        return tuple(map(self._together, self._roots))
+
+    def _is_split(self, node: Expr) -> bool:
+        """Whether a node is computed, and reads its operands, element by element."""
+        own = self._axes.get(node, ())
+        if not all(_computes(node, axis, self._chosen, self._numbers) for axis in own):
+            return False
+        for k, p, how in _read(node, self._numbers):
+            if (node.operands[k], p) in self._chosen and how is not How.ELEMENTS:
+                if how is How.WHOLE or (node, how) not in self._chosen:
+                    return False
+        return True
+
+    def _positions(self, node: Expr) -> list[Fixed]:
+        """All positions along the axes of a node that are written out."""
+        axes = self._axes.get(node, ())
+        sizes = [range(number_of(node.shape[axis], self._numbers)) for axis in axes]
+        return [tuple(zip(axes, own, strict=True)) for own in product(*sizes)]
+
+    def _together(self, node: Expr) -> Expr:
+        """A node as one array."""
+        if node not in self._whole:
+            parts = []
+            for fixed in self._positions(node):
+                at, kept = dict(fixed), _others(node.rank, dict(fixed))
+                index = [
+                    Affine(Dim((), at.get(axis, 0)), tuple(int(axis == own) for own in kept))
+                    for axis in range(node.rank)
+                ]
+                parts.append(build.scatter(self._parts[node, fixed], index, node.shape))
+            self._whole[node] = _sum(parts)
+        return self._whole[node]
+
+    def _operand(self, node: Expr, fixed: Mapping[int, int], loop: int) -> Expr:
+        """The elements of an operand at positions along its axes, for a loop of this length."""
+        own = tuple((axis, fixed[axis]) for axis in self._axes.get(node, ()))
+        if not own or (node, own) in self._parts:
+            return self._parts[node, own] if own else self._whole[node]
+        kept = _others(node.rank, dict(own))
+        shape = tuple(node.shape[axis] for axis in kept)
+        index = [
+            Affine(Dim((), dict(own).get(axis, 0)), tuple(int(axis == one) for one in kept))
+            for axis in range(node.rank)
+        ]
+        view = build.gather(self._whole[node], index, shape)
+        elements = prod(max(0, number_of(dim, self._numbers)) for dim in shape)
+        is_data = isinstance(node, Input) and node.role == "data"
+        longer = _LONGER * elements <= loop
+        if node.dtype == "real" and elements >= _LEAST and (is_data or longer):
+            # A copy in an order of its own, as a loop reads it without strides.
+            return Reshape(view, shape)
+        return view
+
+    def _part(self, node: Expr, at: Mapping[int, int]) -> Expr:
+        """The elements of a node at positions `at` along its axes that are written out."""
+        if isinstance(node, Map):
+            return self._part_of_map(node, at)
+        if isinstance(node, Einsum):
+            return self._part_of_sum(node, at)
+        if isinstance(node, Gather):
+            return self._part_of_gather(node, at)
+        assert isinstance(node, Scatter)
+        return self._part_of_scatter(node, at)
+
+    def _part_of_map(self, node: Map, at: Mapping[int, int]) -> Expr:
+        kept = _others(node.rank, at)
+        shape = tuple(node.shape[axis] for axis in kept)
+        loop = prod(max(0, number_of(dim, self._numbers)) for dim in shape)
+        operands, axes = [], []
+        for operand, own in zip(node.operands, node.axes, strict=True):
+            fixed = {p: at[axis] for p, axis in enumerate(own) if axis in at}
+            operands.append(self._operand(operand, fixed, loop))
+            axes.append(tuple(kept.index(axis) for axis in own if axis not in at))
+        return build.apply_along(node.function, operands, axes, shape)
+
+    def _part_of_sum(self, node: Einsum, at: Mapping[int, int]) -> Expr:
+        fixed = {node.output[axis]: position for axis, position in at.items()}
+        summed = dict.fromkeys(
+            label
+            for operand, own in zip(node.operands, node.inputs, strict=True)
+            for p, label in enumerate(own)
+            if p in self._axes.get(operand, ()) and label not in fixed
+        )
+        kept = [
+            label for label in range(len(node.dims)) if label not in fixed and label not in summed
+        ]
+        dims = tuple(node.dims[label] for label in kept)
+        loop = prod(max(0, number_of(dim, self._numbers)) for dim in dims)
+        output = tuple(kept.index(label) for label in node.output if label not in fixed)
+        terms = []
+        for positions in product(*(range(self._size(node, label)) for label in summed)):
+            now = {**fixed, **dict(zip(summed, positions, strict=True))}
+            operands, inputs = [], []
+            for operand, own in zip(node.operands, node.inputs, strict=True):
+                places = {p: now[label] for p, label in enumerate(own) if label in now}
+                operands.append(self._operand(operand, places, loop))
+                inputs.append(tuple(kept.index(label) for label in own if label not in now))
+            terms.append((operands, inputs))
+        whole = tuple(range(len(kept)))
+        if all(own == whole for _, inputs in terms for own in inputs) and len(terms) > 1:
+            # One sum of the terms' sum, which is a value of the loop.
+            values = [_product(operands) for operands, _ in terms]
+            return build.einsum([_sum(values)], [whole], output, dims)
+        parts = [build.einsum(operands, inputs, output, dims) for operands, inputs in terms]
+        return _sum([lowered(one, self._numbers) for one in parts])
+
+    def _size(self, node: Einsum, label: int) -> int:
+        return number_of(node.dims[label], self._numbers)
+
+    def _part_of_gather(self, node: Gather, at: Mapping[int, int]) -> Expr:
+        kept = _others(node.rank, at)
+        shape = tuple(node.shape[axis] for axis in kept)
+        index = [_restricted(one, at, kept) for one in node.index]
+        operand = node.operands[0]
+        own = self._axes.get(operand, ())
+        places = tuple((p, _number(index[p])) for p in own)
+        source = self._parts.get((operand, places))
+        if source is None or not own:
+            source = self._whole[operand]
+        else:
+            index = [one for p, one in enumerate(index) if p not in own]
+        return build.gather(source, self._with_tables(index), shape)
+
+    def _part_of_scatter(self, node: Scatter, at: Mapping[int, int]) -> Expr:
+        operand = node.operands[0]
+        shape = tuple(node.shape[axis] for axis in _others(node.rank, at))
+        parts = []
+        for fixed in self._positions(operand):
+            kept = _others(operand.rank, dict(fixed))
+            index = [_restricted(one, dict(fixed), kept) for one in node.index]
+            if all(_number(index[axis]) == position for axis, position in at.items()):
+                places = [one for axis, one in enumerate(index) if axis not in at]
+                value = self._operand(operand, dict(fixed), 0)
+                parts.append(build.scatter(value, self._with_tables(places), shape))
+        return _sum(parts) if parts else build.zeros(shape)
+
+    def _with_tables(self, index: Sequence[Index]) -> list[Index]:
+        return [
+            Lookup(one.axes, self._together(one.table)) if isinstance(one, Lookup) else one
+            for one in index
+        ]
+
+
+def _others(rank: int, at: Mapping[int, int]) -> list[int]:
+    return [axis for axis in range(rank) if axis not in at]
+
+
+def _restricted(index: Index, at: Mapping[int, int], kept: Sequence[int]) -> Index:
+    """An index at positions along some axes, as a function of the others."""
+    if isinstance(index, Affine):
+        offset = sum(index.coefficients[axis] * position for axis, position in at.items())
+        return Affine(index.offset + offset, tuple(index.coefficients[axis] for axis in kept))
+    if isinstance(index, Lookup):
+        return Lookup(tuple(kept.index(axis) for axis in index.axes), index.table)
+    return type(index)(
+        kept.index(index.axis), index.size, index.degree, index.start, index.stop
+    )
+
+
+def _number(index: Index) -> int:
+    assert isinstance(index, Affine) and not any(index.coefficients)
+    return index.offset.const
+
+
+def _product(operands: Sequence[Expr]) -> Expr:
+    value = operands[0]
+    for other in operands[1:]:
+        value = build.apply(mul, value, other)
+    return value
+
+
+def _sum(terms: Sequence[Expr]) -> Expr:
+    value = terms[0]
+    for other in terms[1:]:
+        value = build.apply(add, value, other)
+    return value
