@@ -40,22 +40,22 @@ _SHORT = 4
 """Elements of an axis that is written out: three such arrays of a loop fill half the registers."""
 _LEAST = 16
 """Other elements of an array for which a loop over them pays."""
-_TOGETHER = 3
-"""Elements that are computed while one is put into an array of rows."""
+_RESULT, _REARRANGED = 3, 12
+"""Elements computed while one is put into an array of rows: a result, or one that is read again."""
 _MOST_NODES = 400
 _LONGER = 4
 """By this factor a loop is longer than an array of which it reads a copy without strides."""
 
 Place = tuple[Expr, int]
-"""An axis of a node."""
+"""An axis of a node or, as ~label, a label along which it sums."""
 Fixed = tuple[tuple[int, int], ...]
 """Positions along some axes of a node, in the order of the axes."""
 
 
 class How(Enum):
-    """How a node reads an axis of an operand that is not one of its own axes.
+    """How a node reads an axis of an operand along which it does not run itself.
 
-    Element by element, as a sum does, or only together with all other elements.
+    Element by element, or only together with all other elements.
     """
 
     ELEMENTS = "elements"
@@ -69,7 +69,7 @@ def with_short_axes(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[Expr, ..
 
 
 def _read(node: Expr, numbers: Numbers) -> Iterator[tuple[int, int, int | How]]:
-    """How a node reads each axis of its operands: (operand, axis, its own axis or how)."""
+    """How a node reads each axis of its operands: (operand, axis, its own axis or ~label or how)."""
     if isinstance(node, Map):
         for k, own in enumerate(node.axes):
             yield from ((k, p, axis) for p, axis in enumerate(own))
@@ -82,7 +82,7 @@ def _read(node: Expr, numbers: Numbers) -> Iterator[tuple[int, int, int | How]]:
 def _axis_read(node: Expr, k: int, p: int, numbers: Numbers) -> int | How:
     if isinstance(node, Einsum) and _is_loop(node, numbers):
         label = node.inputs[k][p]
-        return node.output.index(label) if label in node.output else How.ELEMENTS
+        return node.output.index(label) if label in node.output else ~label
     if isinstance(node, Gather) and not k:
         return _alone(node.index[p]) if _is_fixed(node.index[p]) else How.WHOLE
     if isinstance(node, Scatter) and not k:
@@ -92,16 +92,6 @@ def _axis_read(node: Expr, k: int, p: int, numbers: Numbers) -> int | How:
         alone = len(places) == 1 and _is_fixed(node.index[places[0]])
         return places[0] if alone else How.ELEMENTS
     return How.WHOLE
-
-
-def _summed_together(node: Expr, numbers: Numbers) -> Iterator[tuple[Place, Place]]:
-    """Pairs of axes of operands along which a sum of products runs."""
-    if not isinstance(node, Einsum) or len(node.operands) < 2 or not _is_loop(node, numbers):
-        return
-    left, right = node.operands
-    for p, label in enumerate(node.inputs[0]):
-        if label not in node.output and label in node.inputs[1]:
-            yield (left, p), (right, node.inputs[1].index(label))
 
 
 def _is_loop(node: Einsum, numbers: Numbers) -> bool:
@@ -114,7 +104,7 @@ def _is_loop(node: Einsum, numbers: Numbers) -> bool:
     same = len({frozenset(own) for own in node.inputs}) == 1
     if same or (len(node.operands) == 2 and is_batch_of_vectors(node)):
         return True
-    return sum(number_of(dim, numbers) > _SHORT for dim in node.dims) <= 1
+    return sum(number_of(dim, numbers) > _SHORT for dim in node.dims) == 1
 
 
 def _is_fixed(index: Index) -> bool:
@@ -175,14 +165,12 @@ class _Choice:
     def chosen(self) -> dict[Expr, tuple[int, ...]]:
         """The axes, in order, of each node that are written out."""
         for node in self._order:
-            for axis in range(node.rank):
-                if self._is_short((node, axis)):
+            for axis in self._axes(node):
+                if 0 < self._size(node, axis) <= _SHORT:
                     self._class_of[node, axis] = _Class([(node, axis)])
             for k, p, how in _read(node, self._numbers):
                 if isinstance(how, int):
                     self._join((node.operands[k], p), (node, how))
-            for one, other in _summed_together(node, self._numbers):
-                self._join(one, other)
         found: dict[Expr, list[int]] = {}
         for one in {id(own): own for own in self._class_of.values()}.values():
             if self._pays(one):
@@ -190,9 +178,20 @@ class _Choice:
                     found.setdefault(node, []).append(axis)
         return {node: tuple(sorted(axes)) for node, axes in found.items()}
 
-    def _is_short(self, place: Place) -> bool:
-        node, axis = place
-        return 0 < number_of(node.shape[axis], self._numbers) <= _SHORT
+    def _axes(self, node: Expr) -> list[int]:
+        """The axes of a node that a loop computes, and the labels ~k that it sums over."""
+        if isinstance(node, Map | Gather | Scatter):
+            return list(range(node.rank))
+        if not isinstance(node, Einsum) or not _is_loop(node, self._numbers):
+            return []
+        summed = [~label for label in range(len(node.dims)) if label not in node.output]
+        return [*range(node.rank), *summed]
+
+    def _size(self, node: Expr, axis: int) -> int:
+        if axis < 0:
+            assert isinstance(node, Einsum)
+            return number_of(node.dims[~axis], self._numbers)
+        return number_of(node.shape[axis], self._numbers)
 
     def _join(self, one: Place, other: Place) -> None:
         a, b = self._class_of.get(one), self._class_of.get(other)
@@ -206,48 +205,51 @@ class _Choice:
     def _pays(self, one: _Class) -> bool:
         """Whether loops without these axes save more than it takes to put arrays together again."""
         own = set(one.places)
-        work = stacked = number = 0
+        work = number = 0
         is_useful = False
         for node, axis in one.places:
-            size = self._elements(node)
-            computed = _computes(node, axis, own, self._numbers)
-            number += number_of(node.shape[axis], self._numbers) * computed
-            long = size >= _LEAST * number_of(node.shape[axis], self._numbers)
+            elements, size = self._elements(node), self._size(node, axis)
+            computed = axis < 0 or _computes(node, axis, own, self._numbers)
+            number += size * computed
             is_view = isinstance(node, Gather) and not is_listed(node)
             if computed and not is_view:
-                work += size
-                is_useful |= long and self._gains(node, axis)
-            whole = node in self._roots
-            for user in dict.fromkeys(self._users[node]):
-                for k, p, how in _read(user, self._numbers):
-                    if user.operands[k] is not node or p != axis:
-                        continue
-                    joined = isinstance(how, int) and (user, how) in own
-                    if how is How.ELEMENTS and long and isinstance(user, Einsum):
-                        work += size
-                        is_useful = True
-                    whole |= not (joined or how is How.ELEMENTS) or not self._is_split(user, own)
-            if whole and computed:
+                work += elements
+                is_useful |= elements >= _LEAST * size and self._gains(node, axis)
+            if computed and axis >= 0 and self._is_read_whole(node, axis, own):
                 if node.dtype != "real":
                     return False
-                stacked += size
-        return is_useful and number <= _MOST_NODES and work >= _TOGETHER * stacked
+                work -= (_RESULT if node in self._roots else _REARRANGED) * elements
+        return is_useful and number <= _MOST_NODES and work >= 0
+
+    def _is_read_whole(self, node: Expr, axis: int, own: Container[Place]) -> bool:
+        """Whether an array has to be put together from its parts along an axis."""
+        if node in self._roots:
+            return True
+        for user in dict.fromkeys(self._users[node]):
+            for k, p, how in _read(user, self._numbers):
+                if user.operands[k] is node and p == axis:
+                    joined = how is How.ELEMENTS or (user, how) in own
+                    if not joined or not self._is_split(user, own):
+                        return True
+        return False
 
     def _gains(self, node: Expr, axis: int) -> bool:
-        """Whether rows of a node are looked up, or share what is computed once for each row."""
-        if is_listed(node):
+        """Whether rows of a node are looked up or summed, or share what each of them needs."""
+        if is_listed(node) or axis < 0:
             return True
         if not isinstance(node, Map):
             return False
         return any(own and axis not in own for own in node.axes)
 
-    def _is_split(self, user: Expr, own: set[Place]) -> bool:
+    def _is_split(self, user: Expr, own: Container[Place]) -> bool:
         """Whether a user computes its elements one by one along all its axes in a class."""
         axes = [axis for axis in range(user.rank) if (user, axis) in own]
         return all(_computes(user, axis, own, self._numbers) for axis in axes)
 
     def _elements(self, node: Expr) -> int:
-        return prod(max(0, number_of(dim, self._numbers)) for dim in node.shape)
+        """The number of elements that the loop of a node runs over."""
+        dims = node.dims if isinstance(node, Einsum) else node.shape
+        return prod(max(0, number_of(dim, self._numbers)) for dim in dims)
 
 
 class _Rewriting:
@@ -258,7 +260,7 @@ class _Rewriting:
     ) -> None:
         self._roots = roots
         self._numbers = numbers
-        self._axes = axes
+        self._axes = {node: tuple(k for k in own if k >= 0) for node, own in axes.items()}
         self._chosen = {(node, axis) for node, own in axes.items() for axis in own}
         self._whole: dict[Expr, Expr] = {}
         self._parts: dict[tuple[Expr, Fixed], Expr] = {}
@@ -266,8 +268,7 @@ class _Rewriting:
     def roots(self) -> tuple[Expr, ...]:
         for node in postorder(*self._roots):
             own = self._axes.get(node, ())
-            reads = any(one in self._axes for one in node.operands)
-            if not own and not reads:
+            if node not in self._axes and not any(self._axes.get(o) for o in node.operands):
                 self._whole[node] = remake(node, tuple(self._whole[o] for o in node.operands))
             elif not self._is_split(node):
                 self._whole[node] = remake(node, tuple(map(self._together, node.operands)))
@@ -311,7 +312,7 @@ class _Rewriting:
 
     def _operand(self, node: Expr, fixed: Mapping[int, int], loop: int) -> Expr:
         """The elements of an operand at positions along its axes, for a loop of this length."""
-        own = tuple((axis, fixed[axis]) for axis in self._axes.get(node, ()))
+        own = tuple(sorted(fixed.items()))
         if not own or (node, own) in self._parts:
             return self._parts[node, own] if own else self._whole[node]
         kept = _others(node.rank, dict(own))
@@ -353,12 +354,7 @@ class _Rewriting:
 
     def _part_of_sum(self, node: Einsum, at: Mapping[int, int]) -> Expr:
         fixed = {node.output[axis]: position for axis, position in at.items()}
-        summed = dict.fromkeys(
-            label
-            for operand, own in zip(node.operands, node.inputs, strict=True)
-            for p, label in enumerate(own)
-            if p in self._axes.get(operand, ()) and label not in fixed
-        )
+        summed = [label for label in range(len(node.dims)) if (node, ~label) in self._chosen]
         kept = [
             label for label in range(len(node.dims)) if label not in fixed and label not in summed
         ]
@@ -366,7 +362,7 @@ class _Rewriting:
         loop = prod(max(0, number_of(dim, self._numbers)) for dim in dims)
         output = tuple(kept.index(label) for label in node.output if label not in fixed)
         terms = []
-        for positions in product(*(range(self._size(node, label)) for label in summed)):
+        for positions in product(*(range(number_of(node.dims[label], self._numbers)) for label in summed)):
             now = {**fixed, **dict(zip(summed, positions, strict=True))}
             operands, inputs = [], []
             for operand, own in zip(node.operands, node.inputs, strict=True):
@@ -381,9 +377,6 @@ class _Rewriting:
             return build.einsum([_sum(values)], [whole], output, dims)
         parts = [build.einsum(operands, inputs, output, dims) for operands, inputs in terms]
         return _sum([lowered(one, self._numbers) for one in parts])
-
-    def _size(self, node: Einsum, label: int) -> int:
-        return number_of(node.dims[label], self._numbers)
 
     def _part_of_gather(self, node: Gather, at: Mapping[int, int]) -> Expr:
         kept = _others(node.rank, at)
