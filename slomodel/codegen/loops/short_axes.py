@@ -104,6 +104,10 @@ def _is_loop(node: Einsum, numbers: Numbers) -> bool:
     same = len({frozenset(own) for own in node.inputs}) == 1
     if same or (len(node.operands) == 2 and is_batch_of_vectors(node)):
         return True
+    return _has_one_long_side(node, numbers)
+
+
+def _has_one_long_side(node: Einsum, numbers: Numbers) -> bool:
     return sum(number_of(dim, numbers) > _SHORT for dim in node.dims) == 1
 
 
@@ -171,6 +175,11 @@ class _Choice:
             for k, p, how in _read(node, self._numbers):
                 if isinstance(how, int):
                     self._join((node.operands[k], p), (node, how))
+            if isinstance(node, Einsum) and _has_one_long_side(node, self._numbers):
+                # With one axis less it would be a product of matrices.
+                short = [axis for axis in self._axes(node) if (node, axis) in self._class_of]
+                for axis in short[1:]:
+                    self._join((node, short[0]), (node, axis))
         found: dict[Expr, list[int]] = {}
         for one in {id(own): own for own in self._class_of.values()}.values():
             if self._pays(one):

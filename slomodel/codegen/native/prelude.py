@@ -90,15 +90,29 @@ static inline void slo_fill(real *a, long m, real value) {
     for (long i = 0; i < m; i++) a[i] = value;
 }
 
-/* Eight sums at a time: quick, and less rounding than one after another. */
+/* Neighbouring elements of an array, from any element on. */
+typedef real slo_vec
+    __attribute__((vector_size(8 * sizeof(real)), aligned(sizeof(real)), may_alias));
+typedef double slo_sums __attribute__((vector_size(8 * sizeof(double))));
+static inline slo_sums slo_at(const real *a) {
+    return __builtin_convertvector(*(const slo_vec *)a, slo_sums);
+}
+static inline double slo_joined(slo_sums part) {
+    return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
+}
+
+/* Many sums at a time: no addition waits for the last one, and the rounding is less. */
 static inline double slo_total(const real *a, long m) {
-    double part[8] = {0.0};
-    const long whole = m & ~7L;
-    for (long i = 0; i < whole; i += 8)
-        for (int k = 0; k < 8; k++) part[k] += a[i + k];
-    for (long i = whole; i < m; i++) part[i - whole] += a[i];
-    for (int k = 0; k < 4; k++) part[k] += part[k + 4];
-    return (part[0] + part[2]) + (part[1] + part[3]);
+    slo_sums s0 = {0.0}, s1 = {0.0}, s2 = {0.0}, s3 = {0.0};
+    long i = 0;
+    for (; i + 32 <= m; i += 32) {
+        s0 += slo_at(a + i), s1 += slo_at(a + i + 8);
+        s2 += slo_at(a + i + 16), s3 += slo_at(a + i + 24);
+    }
+    for (; i + 8 <= m; i += 8) s0 += slo_at(a + i);
+    double rest = 0.0;
+    for (; i < m; i++) rest += a[i];
+    return slo_joined((s0 + s1) + (s2 + s3)) + rest;
 }
 
 static inline double slo_rows_total(const double *a, long m) {
@@ -109,13 +123,17 @@ static inline double slo_rows_total(const double *a, long m) {
 }
 
 static inline double slo_dot(const real *a, const real *b, long m) {
-    double part[8] = {0.0};
-    const long whole = m & ~7L;
-    for (long i = 0; i < whole; i += 8)
-        for (int k = 0; k < 8; k++) part[k] += a[i + k] * b[i + k];
-    for (long i = whole; i < m; i++) part[i - whole] += a[i] * b[i];
-    for (int k = 0; k < 4; k++) part[k] += part[k + 4];
-    return (part[0] + part[2]) + (part[1] + part[3]);
+    slo_sums s0 = {0.0}, s1 = {0.0}, s2 = {0.0}, s3 = {0.0};
+    long i = 0;
+    for (; i + 32 <= m; i += 32) {
+        s0 += slo_at(a + i) * slo_at(b + i), s1 += slo_at(a + i + 8) * slo_at(b + i + 8);
+        s2 += slo_at(a + i + 16) * slo_at(b + i + 16);
+        s3 += slo_at(a + i + 24) * slo_at(b + i + 24);
+    }
+    for (; i + 8 <= m; i += 8) s0 += slo_at(a + i) * slo_at(b + i);
+    double rest = 0.0;
+    for (; i < m; i++) rest += a[i] * b[i];
+    return slo_joined((s0 + s1) + (s2 + s3)) + rest;
 }
 
 #define EXTREME(name, start) \
@@ -142,9 +160,6 @@ static inline double slo_settled(double sum, double lost) {
     return all == all ? all : sum;
 }
 
-/* Neighbouring elements of an array, from any element on. */
-typedef real slo_vec
-    __attribute__((vector_size(8 * sizeof(real)), aligned(sizeof(real)), may_alias));
 static inline real slo_across(slo_vec a) {
     return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
 }
