@@ -353,3 +353,14 @@ def test_conditions_on_indices_are_those_of_the_reference(size: int) -> None:
     own, other = (slomodel.compile(text, backend=b) for b in ("c", "numpy"))
     np.testing.assert_allclose(own.gradient(x), other.gradient(x), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(own.hvp(x, v), other.hvp(x, v), rtol=1e-12, atol=1e-12)
+
+
+def test_a_function_of_data_in_an_array_that_loops_compute_again() -> None:
+    text = """dim m, p
+    data d[m]
+    var a, x[p]
+    minimize sum(sin(sum(d[j] * sum(d) * a * x[i] * d[j] for j in m)) for i in p)"""
+    d, x = np.array([0.5, -1.0, 2.0, 0.25, 1.0]), np.array([0.3, 1.0, -0.7, 0.2, 0.9])
+    model = slomodel.compile(text, data={"d": d}, dims={"p": 4}, backend="c")
+    wanted = np.sin(d.sum() * (d @ d) * x[0] * x[1:]).sum()
+    assert model.value(x) == pytest.approx(wanted, rel=1e-13)
