@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from agreeing import asked
-from random_graphs import KINDS, throw
 from codegen.test_lower import assert_simple
+from random_graphs import KINDS, throw
 
 import slomodel
 from slomodel.codegen.loops import planning, short_axes

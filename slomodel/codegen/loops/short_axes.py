@@ -69,7 +69,7 @@ def with_short_axes(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[Expr, ..
 
 
 def _read(node: Expr, numbers: Numbers) -> Iterator[tuple[int, int, int | How]]:
-    """How a node reads each axis of its operands: (operand, axis, its own axis or ~label or how)."""
+    """How a node reads the axes of its operands: (operand, axis, its own axis or ~label or how)."""
     if isinstance(node, Map):
         for k, own in enumerate(node.axes):
             yield from ((k, p, axis) for p, axis in enumerate(own))
@@ -144,7 +144,9 @@ def _computes(node: Expr, axis: int, chosen: Container[Place], numbers: Numbers)
         entry = node.index[axis]
         moved = _alone(entry) if _is_fixed(entry) else How.WHOLE
         if isinstance(moved, int):
-            return (node.operands[0], moved) in chosen and _axis_read(node, 0, moved, numbers) == axis
+            return (node.operands[0], moved) in chosen and _axis_read(
+                node, 0, moved, numbers
+            ) == axis
         return moved is How.ELEMENTS
     return False
 
@@ -294,9 +296,9 @@ class _Rewriting:
         if not all(_computes(node, axis, self._chosen, self._numbers) for axis in own):
             return False
         for k, p, how in _read(node, self._numbers):
-            if (node.operands[k], p) in self._chosen and how is not How.ELEMENTS:
-                if how is How.WHOLE or (node, how) not in self._chosen:
-                    return False
+            joined = how is How.ELEMENTS or (node, how) in self._chosen
+            if (node.operands[k], p) in self._chosen and not joined:
+                return False
         return True
 
     def _positions(self, node: Expr) -> list[Fixed]:
@@ -371,7 +373,9 @@ class _Rewriting:
         loop = prod(max(0, number_of(dim, self._numbers)) for dim in dims)
         output = tuple(kept.index(label) for label in node.output if label not in fixed)
         terms = []
-        for positions in product(*(range(number_of(node.dims[label], self._numbers)) for label in summed)):
+        for positions in product(
+            *(range(number_of(node.dims[label], self._numbers)) for label in summed)
+        ):
             now = {**fixed, **dict(zip(summed, positions, strict=True))}
             operands, inputs = [], []
             for operand, own in zip(node.operands, node.inputs, strict=True):
@@ -432,13 +436,12 @@ def _restricted(index: Index, at: Mapping[int, int], kept: Sequence[int]) -> Ind
         return Affine(index.offset + offset, tuple(index.coefficients[axis] for axis in kept))
     if isinstance(index, Lookup):
         return Lookup(tuple(kept.index(axis) for axis in index.axes), index.table)
-    return type(index)(
-        kept.index(index.axis), index.size, index.degree, index.start, index.stop
-    )
+    return type(index)(kept.index(index.axis), index.size, index.degree, index.start, index.stop)
 
 
 def _number(index: Index) -> int:
-    assert isinstance(index, Affine) and not any(index.coefficients)
+    assert isinstance(index, Affine)
+    assert not any(index.coefficients)
     return index.offset.const
 
 

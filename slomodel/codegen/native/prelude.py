@@ -97,8 +97,8 @@ typedef double slo_sums __attribute__((vector_size(8 * sizeof(double))));
 static inline slo_sums slo_at(const real *a) {
     return __builtin_convertvector(*(const slo_vec *)a, slo_sums);
 }
-static inline double slo_joined(slo_sums part) {
-    return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
+static inline double slo_joined(slo_sums a) {
+    return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
 }
 
 /* Many sums at a time: no addition waits for the last one, and the rounding is less. */
