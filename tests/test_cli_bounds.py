@@ -50,6 +50,12 @@ def test_a_line_for_each_radius() -> None:
     ]
 
 
+def test_without_a_radius_there_are_three() -> None:
+    result = run("plane.slo")
+    assert result.exit_code == 0, result.output
+    assert [line.split()[0] for line in result.stdout.splitlines()[1:4]] == ["0.01", "0.1", "1"]
+
+
 def test_json_has_the_numbers_of_the_library() -> None:
     np.savez("at.npz", x=np.array([2.0, 3.0]))
     result = run("plane.slo", "--at", "at.npz", "--radius", "0.5", "inf", "--json")
@@ -83,7 +89,6 @@ def test_estimates_are_called_sampled() -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("plane.slo",), 2, "--radius"),
         (("plane.slo", "--radius", "-1"), 1, "radius: expected a number ≥ 0, found -1.0"),
         (("plane.slo", "--radius", "1", "--at", "none.npz"), 1, "cannot read the start"),
         (("plane.slo", "--radius", "wide"), 2, "'wide' is not a valid float"),

@@ -18,6 +18,7 @@ from slomodel.cli.errors import handled_errors
 from slomodel.cli.inputs import check_ready, request, start_from
 from slomodel.cli.outputs import print_json
 
+DEFAULT_RADII = (0.01, 0.1, 1.0)
 OPTIONS = (
     *options.MODEL[:-1],
     click.option(
@@ -30,9 +31,9 @@ OPTIONS = (
         "radii",
         type=float,
         multiple=True,
-        required=True,
+        default=DEFAULT_RADII,
         metavar="R...",
-        help="Radius of the ball; several radii give one line each.",
+        help="Radius of the ball; several radii give one line each [0.01 0.1 1].",
     ),
     click.option("--seed", type=int, default=0, help="Seed of the start and of samples [0]."),
     click.option(

@@ -61,4 +61,6 @@ def certify(
         if as_json:
             print_json({"model": model.name, "certificate": found.as_json()})
         else:
+            if not at:
+                click.echo("The point x is the start; `--at run.npz` takes the one of a run.")
             click.echo(found.summary)

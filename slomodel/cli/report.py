@@ -17,7 +17,7 @@ from slomodel import plots
 from slomodel.bounds import Bounds
 from slomodel.bounds.result import checked_radius, shown
 from slomodel.cli import options
-from slomodel.cli.bounds import Radii, document
+from slomodel.cli.bounds import DEFAULT_RADII, Radii, document
 from slomodel.cli.errors import handled_errors
 from slomodel.cli.inputs import check_ready, request, start_of_run
 from slomodel.cli.outputs import check_target, print_json, write_text
@@ -40,7 +40,6 @@ from slomodel.html import (
 from slomodel.model import Model
 from slomodel.solve import Solution
 
-_RADII = (0.01, 0.1, 1.0)
 OPTIONS = (
     *options.MODEL[:-1],
     click.option("-o", "--out", type=options.FILE, required=True, help="The HTML file to write."),
@@ -49,7 +48,7 @@ OPTIONS = (
         "radii",
         type=float,
         multiple=True,
-        default=_RADII,
+        default=DEFAULT_RADII,
         metavar="R...",
         help="Radius of a ball to bound over; several radii give one row each [0.01 0.1 1].",
     ),

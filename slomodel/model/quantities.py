@@ -60,6 +60,8 @@ class Quantities:
             known = [*(v.name for v in problem.variables), *problem.definitions]
             listed = ", ".join(f"`{one}`" for one in known)
             remedy = suggestion(name, self._graphs) or f"there is {listed}"
+            if not name.isidentifier():
+                remedy = f"name the expression in the model, as in `let q = {name}`, and give `q`"
             message = f"the model has no variable and no definition `{name}`"
             raise DomainError(Diagnostic("E309", message, help=remedy))
         return found

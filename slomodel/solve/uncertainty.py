@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import fill
 from typing import TYPE_CHECKING, Literal, final
 
 import numpy as np
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 IntervalMethod = Literal["delta", "profile"]
 _MOST_ROWS = 12
+_WIDTH = 88
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,7 @@ class Uncertainty:
         return self.predict(name).standard_error
 
     def interval(self, name: str, level: float = 0.95, method: IntervalMethod = "delta") -> Vector:
-        """Intervals (…, 2) of a variable or definition, with its shape in front.
+        """Intervals (…, 2) of a variable, definition or element, with its shape in front.
 
         `delta` is the estimate plus and minus a multiple of the standard error. `profile`, for
         variables, are the values at which the objective, minimised over all others, has grown by
@@ -146,18 +148,40 @@ class Uncertainty:
             found = self.predict(name, level=level)
             return np.stack([found.low, found.high], axis=-1)
         quantile = self._scale.quantile(number("level", level, 0.0, 1.0))
-        shape = self._linearise(name, None).value.shape
-        return self._profile(name, quantile).reshape(*shape, 2)
+        whole, element = self._located(name, None)
+        shape = self._linearise(whole, None).value.shape
+        intervals = self._profile(whole, quantile).reshape(*shape, 2)
+        return intervals if element is None else intervals.reshape(-1, 2)[element]
 
     def predict(
         self, name: str, data: Mapping[str, object] | None = None, level: float = 0.95
     ) -> Prediction:
-        """A variable or definition with its standard error and interval, on new data if given."""
+        """A variable, definition or element with its standard error and interval.
+
+        They are those on `data` if given. An element is named as in the table: `u[north]`.
+        """
         quantile = self._scale.quantile(number("level", level, 0.0, 1.0))
-        found = self._linearise(name, data)
-        error = self._errors(found.jacobian).reshape(found.value.shape)
+        whole, element = self._located(name, data)
+        found = self._linearise(whole, data)
+        value, error = found.value, self._errors(found.jacobian).reshape(found.value.shape)
+        if element is not None:
+            value, error = value.reshape(-1)[element], error.reshape(-1)[element]
         width = quantile * error
-        return Prediction(found.value, error, found.value - width, found.value + width)
+        return Prediction(value, error, value - width, value + width)
+
+    def _located(self, name: str, data: Mapping[str, object] | None) -> tuple[str, int | None]:
+        """The quantity that a name such as `u[north]` is an element of, and the place in it."""
+        whole, bracket, _ = name.partition("[")
+        if not (bracket and whole.isidentifier() and name.endswith("]")):
+            return name, None
+        labels = self._linearise(whole, data).labels
+        if name not in labels and name.count("[") > 1:
+            return name, None
+        if name not in labels:
+            message = f"`{whole}` has no element `{name}`"
+            some = ", ".join(f"`{one}`" for one in labels[:_MOST_ROWS])
+            raise DomainError(Diagnostic("E309", message, help=f"there is {some}"))
+        return whole, labels.index(name)
 
     def _errors(self, jacobian: Vector) -> Vector:
         """The standard errors (k,) of a quantity with this Jacobian (k, m)."""
@@ -174,7 +198,9 @@ class Uncertainty:
         rows: list[EstimateRow] = []
         for name in names or self._shapes:
             found = self.predict(name, level=level)
-            labels = self._linearise(name, None).labels
+            whole, element = self._located(name, None)
+            every = self._linearise(whole, None).labels
+            labels = every if element is None else every[element : element + 1]
             columns = (found.value, found.standard_error, found.low, found.high)
             numbers = np.stack([one.ravel() for one in columns], axis=1).tolist()
             rows += [EstimateRow(label, *row) for label, row in zip(labels, numbers, strict=True)]
@@ -210,7 +236,8 @@ class Uncertainty:
         lines = _aligned([head, *cells])
         if len(shown) < len(rows):
             lines.append(f"… {more} more rows")
-        return "\n".join([*lines, "", self.assumption, *self.notes])
+        said = [fill(one, _WIDTH) for one in (self.assumption, *self.notes)]
+        return "\n".join([*lines, "", *said])
 
     def __repr__(self) -> str:
         return self.table()

@@ -89,3 +89,12 @@ def test_the_words_are_names_elsewhere_and_are_formatted() -> None:
     layout = 'data y[3] from "t.csv" drop missing, x[3] = 1\n'
     source = layout.replace("drop missing", "drop\n  missing") + "var a minimize sum(y) * a\n"
     assert formatted(SourceText(source)).startswith(layout)
+
+
+def test_all_data_of_a_table_have_to_drop_its_rows(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n3,\n5,6\n")
+    text = 'dim N data a[N] from "t.csv" data b[N] from "t.csv" drop missing var m\n'
+    (tmp_path / "t.slo").write_text(text + "minimize sumsq(a - m * b)")
+    with pytest.raises(slomodel.ShapeError) as caught:
+        slomodel.compile(tmp_path / "t.slo")
+    assert 'write `drop missing` after every `"t.csv"`' in str(caught.value)

@@ -55,6 +55,8 @@ _LEAST = 8.0 * UNIT
 """Least radius of a box, relative to |x|."""
 _MOST_BOXED = 200
 """Beyond it a ball is tried first: boxes of many unknowns are far larger than the ball in them."""
+_NO_INVERSE = 0.1
+"""‖I - R H‖ at the centre beyond which H is singular up to rounding: R is an inverse in float64."""
 _HOPELESS = 1e3
 """Row sums of |I - R H| beyond which larger boxes cannot succeed."""
 
@@ -157,6 +159,8 @@ def critical_point(setting: Setting, free: Truths, lipschitz: Lipschitz) -> Crit
         if found.exists:
             return found
         reasons.append(found.reason)
+    if spectral_norm(distance_from_identity(R, _taken(at.H, free))) > _NO_INVERSE:
+        reasons[0] = "the Hessian at x is singular up to rounding; minimisers may not be isolated"
     return replace(nothing, reason=reasons[0])
 
 

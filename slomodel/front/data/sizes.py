@@ -54,7 +54,7 @@ def inferred_sizes(
         if found < 0:
             raise _no_size(declaration, dim, name, size)
         if sizes.setdefault(name, found) != found:
-            raise _conflict(declaration, name, found, sizes[name], origin[name])
+            raise _conflict(problem, declaration, name, found, sizes[name], origin[name])
         origin.setdefault(name, f"data `{declaration.name}`")
     _solve(axes, sizes)
     for dim_declaration in problem.dims:
@@ -97,12 +97,23 @@ def single_name(dim: Dim) -> str | None:
 
 
 def _conflict(
-    declaration: DataDeclaration, name: str, found: int, known: int, origin: str
+    problem: Problem, declaration: DataDeclaration, name: str, found: int, known: int, origin: str
 ) -> ShapeError:
     shape = show_shape(declaration.declared_shape)
     own = f"data `{declaration.name}` {shape}"
     message = f"dim `{name}` is {found} in {own}, but {known} in {origin}"
-    return ShapeError(Diagnostic("E311", message, declaration.span, help=_AGREE))
+    partly = _partly_dropped(problem)
+    remedy = f'write `drop missing` after every `"{partly}"`' if partly else _AGREE
+    return ShapeError(Diagnostic("E311", message, declaration.span, help=remedy))
+
+
+def _partly_dropped(problem: Problem) -> str:
+    """A table that some data read without the rows with missing values and others with all."""
+    files = [one.file for one in problem.data if one.file is not None]
+    all_rows = {one.path for one in files if one.complete is None}
+    return next(
+        (one.path for one in files if one.complete is not None and one.path in all_rows), ""
+    )
 
 
 def check_shapes(problem: Problem, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> None:

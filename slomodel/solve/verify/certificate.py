@@ -114,6 +114,9 @@ class Certificate:
             text.append(_LEGEND)
         return "\n".join(text)
 
+    def __str__(self) -> str:
+        return self.summary
+
     def _repr_html_(self) -> str:
         """The verdict and the inequalities as a table, for notebooks."""
         head = ("inequality", "checked", "violated")

@@ -127,6 +127,7 @@ def test_the_gap_bounds_what_points_nearby_gain() -> None:
     ("text", "x", "reason"),
     [
         ("var x[3]\nminimize sum(abs(x)^1.5)", [0.0, 1.0, 1.0], "singular"),
+        ("var x[2]\nminimize (0.1*x[0] + 0.3*x[1] - 1)^2", [0.3, 0.6], "singular up to rounding"),
         ("var x\nminimize log(x) + 1/x", [-1.0], "no value"),
         ("var x\nminimize x^4 + x", [3.0], "too far"),
         ("var x[2] in simplex\nminimize sumsq(x)", [0.5, 0.5], "intervals and balls"),

@@ -38,6 +38,7 @@ _NEARLY = re.compile(
 )
 """Cells that are numbers in other notations: 1_000, a typographic minus, 1d0, 0x1F, `1 # kg`."""
 _OTHER = 'write a number there, or read another column, as in `"file.csv:column"`'
+_TEXTS = "write a number there; a column of texts is index data, as in `data g[n] in G labels`"
 _LONGEST_LIST = 200
 _PLAIN = "write it as a plain number, like 1000, -1.5 or 1e-3"
 _GROUPS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+", re.ASCII)
@@ -141,7 +142,12 @@ def _table(text: TextIO, column: str) -> Table:
     if column:
         names = _names(column, layout.names)
         wanted = [_column(name, layout) for name in names]
-        return Table(_checked(rows, layout, wanted), tuple(names))
+        try:
+            return Table(_checked(rows, layout, wanted), tuple(names))
+        except UnreadableFile as fault:
+            if fault.remedy != _OTHER:
+                raise
+            raise UnreadableFile(fault.code, fault.reason, _TEXTS) from None
     numbers = _fast(rows, layout.delimiter)
     if numbers is None or numbers.shape[1] != layout.width or np.isinf(numbers).any():
         # A second pass cell by cell, to locate an error or to confirm that inf is written out.
