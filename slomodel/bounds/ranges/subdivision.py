@@ -23,6 +23,10 @@ _ROUNDS = (10, 20, 8)
 """Rounds, by the number of arguments; a round subdivides pieces along one of them."""
 _LARGEST = (3, 8, 8)
 """Pieces of an element that a round subdivides: those of the largest magnitudes."""
+_AT_LEAST = 256
+"""Pieces of all elements together below which a round subdivides more of each: enclosing a node
+costs as much for one piece as for about this many.
+"""
 TINY = float(np.finfo(np.float64).tiny)
 _VERY_LOOSE = 2.0
 """Pieces that are loose by this factor come first, with a work limit larger by the same factor."""
@@ -126,12 +130,13 @@ class Search:
         for _ in range(rounds):
             pieces = self._without_tight(_joined(self.left))
             self.left = [pieces]
-            cut = _largest(pieces, self._loose(pieces, least), _LARGEST[len(family.boxes) - 1])
+            each = max(_LARGEST[len(family.boxes) - 1], _AT_LEAST // self.count)
+            cut = _largest(pieces, self._loose(pieces, least), each)
             if not cut.any() or operations > most:
                 break
             self.left = [pieces.take(~cut)]
             new = _subdivided(family, pieces.take(cut))
-            operations += len(new.element) * nodes
+            operations += max(len(new.element), _PARTS * _AT_LEAST) * nodes
             self.add(new)
 
     def _without_tight(self, pieces: Pieces) -> Pieces:
