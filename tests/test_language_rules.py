@@ -68,6 +68,8 @@ GIVES: list[tuple[str, str, float]] = [
      np.logaddexp(3, 7) + np.logaddexp(1, 3) + np.logaddexp(2, 4)),
     ("softmax is along the last axis", "softmax(y)[1] + sum(softmax(A)[:, 0])",
      1 / (1 + np.exp(-4)) + 2 / (1 + np.exp(1))),
+    ("log_softmax is its logarithm", "log_softmax(y)[1] + sum(log_softmax(A, axis=0)[0, :])",
+     -np.log1p(np.exp(-4)) - 2 * np.log1p(np.exp(2))),
     ("outer, trace and diag", "sum(outer(x, y)) + trace(A) + sum(diag(diag(A)) @ x)",
      float(np.sum(np.outer(X, Y)) + 5.0 + 0.25 - 8.0)),
     ("eye, zeros and ones", "sum(eye(n) @ x) + sum(zeros(n, m) + U) + sum(ones(m, n) @ y)",

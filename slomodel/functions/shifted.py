@@ -63,6 +63,11 @@ def softmax(x: Expr, axes: Axes) -> Expr:
     return div(exp(_less(x, shift, axes)), build.broadcast(total, _kept(x, axes), x.shape))
 
 
+def log_softmax(x: Expr, axes: Axes) -> Expr:
+    """log(exp(x) / sum(exp(x))) over some axes, which must not be empty; of the shape of x."""
+    return sub(x, build.broadcast(logsumexp(x, axes), _kept(x, axes), x.shape))
+
+
 def _finite(largest: Expr) -> Expr:
     return still(where(lt(abs(largest), Const(math.inf)), largest, 0.0))
 

@@ -38,6 +38,7 @@ TERMS = {
     "cumlogsumexp(x, axis=None)": ["sum(cumlogsumexp(x))"],
     "logsumexp(x, axis=None)": ["logsumexp(x)", "sum(logsumexp(outer(x, x), axis=1))"],
     "softmax(x, axis=-1)": ["softmax(x)[0]", "sum(softmax(outer(x, x))[0, :])"],
+    "log_softmax(x, axis=-1)": ["-log_softmax(2 * x)[0]"],
     "sumsq(x)": ["sumsq(x)^2"],
     "norm2(x)": ["norm2(x)"],
     "fro(x)": ["fro(outer(x, x))"],

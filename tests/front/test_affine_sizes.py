@@ -70,6 +70,33 @@ def test_lengths_that_no_size_has() -> None:
         slomodel.compile(text.replace("2*n", "n + 8"), data={"y": np.ones(5)})
 
 
+def test_names_of_sizes_that_others_determine() -> None:
+    text = "dim n, k, m = n - k + 1, p = 2*m\ndata y[m]\nvar x[n], z[p]\n"
+    text += "let s[t in m] = y[t] + 0.5 * s[t-1] first 0\n"
+    text += "minimize sum(x[i + k - 1] * s[i] for i in m) / m + sumsq(x) + sumsq(z)"
+    y = np.array([1.0, 2.0, 4.0])
+    model = slomodel.compile(text, data={"y": y}, dims={"k": 3})
+    assert model.variables == {"x": (5,), "z": (6,)}
+    s = [0.0, 2.0, 5.0]
+    x = np.arange(5.0)
+    found = model.value({"x": x, "z": np.zeros(6)})
+    assert found == pytest.approx((x[2:] @ s) / 3 + x @ x, rel=1e-14)
+    with pytest.raises(SlomodelError, match="E309"):
+        slomodel.compile(text, data={"y": y}, dims={"k": 3, "m": 3})
+    with pytest.raises(SlomodelError, match="-2"):
+        slomodel.compile(
+            text.replace("data y[m]", "data y[q]").replace("dim n", "dim q, n"),
+            data={"y": y},
+            dims={"n": 2, "k": 5},
+        )
+
+
+@pytest.mark.parametrize("size", ["n*n", "n/2", "a", "1.5", "q + 1", "x"])
+def test_what_is_no_named_size(size: str) -> None:
+    with pytest.raises(SlomodelError, match=r"E201|E209|E217"):
+        slomodel.compile(f"dim n\ndata a\nvar x[n]\ndim m = {size}\nvar y[m]\nminimize sumsq(y)")
+
+
 def test_it_is_written_again_as_it_was() -> None:
     tidy = "dim  n, k\nvar  x[n-2*k+1], y[2*n]\nminimize sumsq(x) + sumsq(y)\n"
     assert (

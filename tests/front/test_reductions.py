@@ -137,7 +137,7 @@ def test_sums_of_exponentials_have_no_kink() -> None:
 
 
 def test_of_nothing_there_is_no_largest() -> None:
-    for name in ("max", "min", "logsumexp", "softmax"):
+    for name in ("max", "min", "logsumexp", "softmax", "log_softmax"):
         text = f"dim n data a[n] var x minimize x + sum(zeros(1)) + sum({name}(a) * ones(n))"
         with pytest.raises(SlomodelError, match="` has no elements: n = 0"):
             slomodel.compile(text, data={"a": np.zeros(0)})

@@ -151,10 +151,13 @@ def _reduced(call: ArrayCall) -> Value:
     return reduced(call.name, call.x, call.scope.model, call.span, axes=call.axes())
 
 
+@_entry(
+    "log_softmax(x, axis=-1)", "x", meaning="log(softmax(x)), x minus its logsumexp along an axis"
+)
 @_entry("softmax(x, axis=-1)", "x", meaning="exp(x) divided by its sum along an axis")
 def _softmax(call: ArrayCall) -> Value:
     _need_array(call)
-    return softened(call.x, call.one_axis(), call.scope.model, call.span)
+    return softened(call.name, call.x, call.one_axis(), call.scope.model, call.span)
 
 
 @_entry("cumlogsumexp(x, axis=None)", "x", meaning="logsumexp of the elements up to each")

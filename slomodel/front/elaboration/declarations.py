@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from slomodel.errors import Span
 from slomodel.front.data.arrays import file_reference
 from slomodel.front.elaboration import sparse
-from slomodel.front.elaboration.affine_index import whole
+from slomodel.front.elaboration.affine_index import size
 from slomodel.front.elaboration.arguments import match, signature
 from slomodel.front.elaboration.errors import (
     StatementError,
@@ -54,15 +54,20 @@ _LARGEST_DIM = 10**12
 _DISTRIBUTIONS = {"uniform": "uniform(a, b)", "normal": "normal(mu, s)"}
 
 
-def declare_dim(statement: DimDecl, model: Elaboration) -> DimDeclaration:
+def declare_dim(statement: DimDecl, model: Elaboration) -> DimDeclaration | None:
+    """Declare a size; None for one that is given by others, as in `dim M = N - L + 1`."""
     name = statement.name
     default = None
     if statement.default is not None:
-        default = whole(statement.default, Scope(model))
+        span = statement.default.span
+        found = size(statement.default, Scope(model))
+        if not found.is_literal:
+            model.declare(Symbol(name.text, "dim", name.span, dim=found))
+            return None
+        default = found.const
         if not 0 <= default <= _LARGEST_DIM:
-            message = f"a dim is a size, and `{statement.default.span.text}` is not"
-            remedy = "write a whole number from 0 to 10^12"
-            raise error("E217", message, statement.default.span, remedy)
+            message = f"a dim is a size, and `{span.text}` is not"
+            raise error("E217", message, span, "write a whole number from 0 to 10^12")
     model.declare(Symbol(name.text, "dim", name.span, dim=named(name.text)))
     return DimDeclaration(name.text, default, name.span)
 

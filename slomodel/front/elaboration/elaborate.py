@@ -124,7 +124,8 @@ def _statements(group: Sequence[Statement], model: Elaboration, gathered: _Gathe
 def _statement(statement: Statement, model: Elaboration, gathered: _Gathered) -> None:
     match statement:
         case DimDecl():
-            gathered.dims.append(declare_dim(statement, model))
+            own = declare_dim(statement, model)
+            gathered.dims += [] if own is None else [own]
         case DataDecl():
             declared = declare_data(statement, model)
             gathered.data += (declared, *declared.positions)

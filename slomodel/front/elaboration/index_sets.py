@@ -128,8 +128,7 @@ def label_of(iteration: Iteration, inner: Scope) -> Label:
     domain, model = iteration.domain, inner.model
     if not (isinstance(domain, FunctionCall) and domain.function.text == "range"):
         extent = size(domain, inner)
-        is_name = len(extent.terms) == 1 and extent.terms[0][1] == 1 and not extent.const
-        if not is_name and not extent.is_literal:
+        if not isinstance(domain, Name) and not extent.is_literal:
             message = "an index runs over a dim or over a range"
             raise error("E212", message, domain.span, f"write `range({domain.span.text})`")
         _check_extent(extent, domain)

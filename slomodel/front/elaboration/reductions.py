@@ -37,7 +37,7 @@ from slomodel.front.elaboration.values import (
 )
 from slomodel.front.text.syntax import Comprehension
 from slomodel.functions import abs, div, ge, land, mul, where
-from slomodel.functions.shifted import logsumexp, softmax
+from slomodel.functions.shifted import log_softmax, logsumexp, softmax
 from slomodel.functions.translate import balanced
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, literal
@@ -224,11 +224,12 @@ def reduced(
     return Value(_REDUCTIONS[name](expr, tuple(sorted(dropped))), kept, rest)
 
 
-def softened(value: Value, axis: int, model: Elaboration, span: Span) -> Value:
-    """`softmax` of a value along one axis."""
-    require_nonempty("softmax", model, [value.dims[axis]], span)
+def softened(name: str, value: Value, axis: int, model: Elaboration, span: Span) -> Value:
+    """`softmax` or `log_softmax` of a value along one axis."""
+    require_nonempty(name, model, [value.dims[axis]], span)
     place = len(value.labels) + axis
-    return Value(softmax(value.expr, (place,)), value.labels, value.axes)
+    function = softmax if name == "softmax" else log_softmax
+    return Value(function(value.expr, (place,)), value.labels, value.axes)
 
 
 def require_nonempty(name: str, model: Elaboration, dims: Sequence[Dim], span: Span) -> None:
