@@ -145,12 +145,13 @@ class Evaluator:
     `nhev` the Hessian products. Where both a value and a gradient are needed the value is computed
     first, so that it counts once. `nonfinite` counts the points at which either was not finite;
     `last_nonfinite` is the last of these. The solvers evaluate at points of `within` only; None
-    stands for the whole space.
+    stands for the whole space. `own_gradient`, if set, may compute gradients in place of the
+    objective's: (x, out), both (n,), returns whether it has written one.
     """
 
     __slots__ = (
         *("_loaded", "_max_nfev", "_max_time", "_objective", "_ray_loaded"),
-        *("deadline", "last_nonfinite"),
+        *("deadline", "last_nonfinite", "own_gradient"),
         *("nfev", "nhev", "njev", "nonfinite", "sign", "started", "within"),
     )
 
@@ -172,6 +173,7 @@ class Evaluator:
         self.nhev = 0
         self.nonfinite = 0
         self.last_nonfinite: Vector | None = None
+        self.own_gradient: Callable[[Vector, Vector], bool] | None = None
 
     @property
     def eps(self) -> float:
@@ -268,12 +270,13 @@ class Evaluator:
 
         In a set X it is the norm ‖x − P(x − ∇f)‖ of the projected gradient, P the projection on X.
         """
-        self.njev += 1
-        _, g = self._objective.value_and_gradient(x, out)
-        if g is not out:
-            np.copyto(out, g)
-        if self.sign < 0.0:
-            np.negative(out, out=out)
+        if self.own_gradient is None or not self.own_gradient(x, out):
+            self.njev += 1
+            _, g = self._objective.value_and_gradient(x, out)
+            if g is not out:
+                np.copyto(out, g)
+            if self.sign < 0.0:
+                np.negative(out, out=out)
         size = norm(out)
         if self.within is not None and math.isfinite(size):
             size = projected_norm(self.within, x, out)

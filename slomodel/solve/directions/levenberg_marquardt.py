@@ -56,6 +56,10 @@ class LevenbergMarquardt:
         self._predicted = self._in_range = 0.0
         self._R = np.empty((0, 0))
         self._Qr = np.empty(0)
+        self._J: Vector | None = None
+        self._r = np.empty(0)
+        self._x = np.empty(0)
+        evaluate.own_gradient = self._gradient
 
     def recover(self) -> None:
         """Continue with `MixedNewton`, which depends least on the units of the variables."""
@@ -103,6 +107,25 @@ class LevenbergMarquardt:
             self._mixed.learn(pair)
         self._other.learn(replace(pair, own=pair.own and not self._active))
 
+    def _gradient(self, x: Vector, out: Vector) -> bool:
+        """Write 2 Jᵀr at a trial point x (n,) into `out`; False while J is not used.
+
+        The next step needs J there, so that the gradient costs nothing more.
+        """
+        if not self._active:
+            return False
+        r, J = self._jacobian(x)
+        np.matmul(r, J, out=out)
+        out *= 2.0
+        return True
+
+    def _jacobian(self, x: Vector) -> tuple[Vector, Vector]:
+        """The residuals (m,) and J (m, n) at x (n,); those of the last point are cached."""
+        if self._J is None or not np.array_equal(x, self._x):
+            self._r, self._J = self._evaluate.jacobian(x)
+            self._x = x.copy()
+        return self._r, self._J
+
     def _propose_other(self, at: Iterate, out: Vector) -> float:
         self._predicted = 0.0
         self.units = None
@@ -110,7 +133,7 @@ class LevenbergMarquardt:
 
     def _factorise(self, at: Iterate) -> bool:
         """J = QR at a point, and the damping that the last step implies; False to leave."""
-        r, J = self._evaluate.jacobian(at.x)
+        r, J = self._jacobian(at.x)
         if not (np.isfinite(J).all() and np.isfinite(r).all()):
             self._leave()
             return False

@@ -1,0 +1,116 @@
+"""Sparse Hessians from few products: unknowns of one colour share a product.
+
+Powell & Toint, On the estimation of sparse Hessian matrices (1979); Gebremedhin, Manne & Pothen,
+What color is your Jacobian? Graph coloring for computing derivatives (2005), Section 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.solve.norms import Vector
+
+Sparse: TypeAlias = Any
+"""A square matrix of scipy.sparse."""
+Indices = NDArray[np.intp]
+
+# A row is that of a hub if it has this many times the mean number of entries, and at least so many.
+# Hubs are eliminated last, and are left out of the ordering by which fill is estimated.
+HUB, FULL = 10.0, 20
+
+
+@dataclass(frozen=True, slots=True)
+class ColouredHessian:
+    """A symmetric pattern (n, n) with colours (n,) such that every entry is in some product.
+
+    `products` is the number of colours. The entry at `rows`, `columns` is the element `at` of the
+    product with the sum of the unit vectors of colour `group`. `fill` estimates, from above, the
+    entries of a Cholesky factor, and `flops` the multiplications to compute it.
+    """
+
+    n: int
+    colours: Indices
+    products: int
+    rows: Indices
+    columns: Indices
+    group: Indices
+    at: Indices
+    fill: float
+    flops: float
+
+    def matrix(self, product: Callable[[Vector, Vector], None]) -> Sparse:
+        """The Hessian (n, n) in CSC format; `product(v, out)` writes its product with v (n,)."""
+        from scipy.sparse import csc_array
+
+        found = np.empty((self.products, self.n))
+        for colour, out in enumerate(found):
+            product((self.colours == colour).astype(np.float64), out)
+        entries = found[self.group, self.at]
+        return csc_array((entries, (self.rows, self.columns)), shape=(self.n, self.n))
+
+
+def coloured(pattern: Sparse, most: int | None = None) -> ColouredHessian | None:
+    """The colours of a symmetric Boolean pattern in CSR format; None for more than `most` colours.
+
+    Two unknowns with a common neighbour share a colour only if the colour of the neighbour is
+    lower, and adjacent ones never do. Then for an entry between colours c < d the unknown of
+    colour c is the only neighbour of that colour of the other.
+    """
+    n = pattern.shape[0]
+    indptr, indices = pattern.indptr.tolist(), pattern.indices.tolist()
+    degrees = np.diff(pattern.indptr)
+    # Bit sets: the colours of the neighbours of each unknown so far.
+    near = [0] * n
+    colours = [-1] * n
+    products = 0
+    for v in np.argsort(-degrees, kind="stable").tolist():
+        own = indices[indptr[v] : indptr[v + 1]]
+        taken = 0
+        for w in own:
+            colour = colours[w]
+            taken |= near[w] if colour < 0 else (near[w] & ((1 << colour) - 1)) | (1 << colour)
+        free = (~taken & (taken + 1)).bit_length() - 1
+        colours[v] = free
+        bit = 1 << free
+        for w in own:
+            if w != v:
+                near[w] |= bit
+        products = max(products, free + 1)
+        if most is not None and products > most:
+            return None
+    return _of(pattern, np.array(colours, np.intp), products)
+
+
+def _of(pattern: Sparse, colours: Indices, products: int) -> ColouredHessian:
+    entries = pattern.tocoo()
+    rows, columns = entries.row.astype(np.intp), entries.col.astype(np.intp)
+    lower = colours[rows] < colours[columns]
+    group = np.where(lower, colours[rows], colours[columns])
+    at = np.where(lower, columns, rows)
+    fill, flops = _factor(pattern)
+    own = (len(colours), colours, products, rows, columns, group, at, fill, flops)
+    return ColouredHessian(*own)
+
+
+def _factor(pattern: Sparse) -> tuple[float, float]:
+    """Estimates of fill and flops of a Cholesky factor: those of the profile after reordering."""
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    n = pattern.shape[0]
+    degrees = np.diff(pattern.indptr)
+    kept = degrees <= max(FULL, HUB * float(degrees.mean() if n else 0.0))
+    hubs = n - int(kept.sum())
+    rest = pattern[kept][:, kept].tocsr()
+    order = reverse_cuthill_mckee(rest, symmetric_mode=True)
+    place = np.empty(len(order), np.intp)
+    place[order] = np.arange(len(order))
+    entries = rest.tocoo()
+    first = np.arange(len(order))
+    np.minimum.at(first, place[entries.row], place[entries.col])
+    widths = np.arange(len(order)) - first + 1.0 + hubs
+    return float(widths.sum()) + hubs * hubs, float((widths * widths).sum()) + float(hubs) ** 3
