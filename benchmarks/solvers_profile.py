@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import least_squares, minimize
 
 if __package__ in (None, ""):  # run as a script
@@ -123,10 +124,13 @@ class Counted:
     def has_residuals(self) -> bool:
         return bool(self._inner.has_residuals)
 
-    def jacobian(self, x: Array) -> tuple[Array, Array]:
+    def affine_unknowns(self) -> NDArray[np.bool_]:
+        return np.asarray(self._inner.affine_unknowns())
+
+    def jacobian(self, x: Array, columns: Array | None = None) -> tuple[Array, Array]:
         """A column counts as one value; the residuals come with it."""
-        self._count(self.n)
-        r, J = self._inner.jacobian(x / self._of_x)
+        self._count(self.n if columns is None else len(columns))
+        r, J = self._inner.jacobian(x / self._of_x, columns)
         return np.sqrt(self._of_f) * r, np.sqrt(self._of_f) / self._of_x * J
 
     def residuals(self, x: Array) -> Array:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slomodel.calculus.rays.bounds import RayBounds
 from slomodel.codegen.entry import EntryName
@@ -89,10 +90,16 @@ class CompiledObjective:
         assert found is not None
         return found.residuals(x)
 
-    def jacobian(self, x: Vector) -> tuple[Vector, Vector]:
+    def jacobian(self, x: Vector, columns: Vector | None = None) -> tuple[Vector, Vector]:
         found = self._squares and self._squares()
         assert found is not None
-        return found.jacobian(x)
+        return found.jacobian(x, columns)
+
+    def affine_unknowns(self) -> NDArray[np.bool_]:
+        """Unknowns (n,) in which the residuals are affine, for given values of the others."""
+        found = self._squares and self._squares()
+        assert found is not None
+        return found.affine
 
     def ray_bounds(self, x: Vector, v: Vector, T: float) -> RayBounds:  # noqa: N803
         if self._along_rays is None:

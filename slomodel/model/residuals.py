@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from slomodel.codegen.kernels import Compiled, Derivatives, Kernels
 from slomodel.ir import build
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr, Input
+from slomodel.model.hessian_sparsity import affine_unknowns
 from slomodel.rewrite.work import prepared
 
 Vector = NDArray[np.float64]
@@ -27,6 +29,7 @@ class Residuals:
 
     def __init__(self, compiled: Compiled, data: Mapping[str, Vector], n: int) -> None:
         own = compiled.derivatives
+        self._compiled, self._data, self._squares = compiled, data, own.squares
         x, squares = own.variables, own.squares
         v = tuple(build.variable(f"v[{one.name}]", one.shape) for one in x)
         residuals = [square.residual for square in squares]
@@ -63,13 +66,25 @@ class Residuals:
         """r (m,) at x (n,)."""
         return self.along(x, np.zeros(self._n))[0]
 
-    def jacobian(self, x: Vector) -> tuple[Vector, Vector]:
-        """r (m,) and J (m, n) at x (n,), from n products with unit vectors."""
-        J = np.empty((len(self._root), self._n))  # noqa: N806
+    def jacobian(self, x: Vector, columns: Vector | None = None) -> tuple[Vector, Vector]:
+        """r (m,) and J (m, n) at x (n,), from n products with unit vectors.
+
+        `columns` (k,) are the positions of the columns that J has; None stands for all.
+        """
+        chosen = np.arange(self._n) if columns is None else columns
+        J = np.empty((len(self._root), len(chosen)))  # noqa: N806
         r = np.empty(len(self._root))
-        for k, unit in enumerate(np.eye(self._n)):
+        unit = np.zeros(self._n)
+        for k, position in enumerate(chosen):
+            unit[position] = 1.0
             r, J[:, k] = self.along(x, unit)
+            unit[position] = 0.0
         return r, J
+
+    @cached_property
+    def affine(self) -> NDArray[np.bool_]:
+        """Unknowns (n,) in which the residuals are affine, for given values of the others."""
+        return affine_unknowns(self._squares, self._compiled, self._data)
 
     def _numbers(self, x: Vector, v: Vector) -> tuple[Vector, Vector, Vector]:
         n, (m, _, w) = self._n, self._sizes

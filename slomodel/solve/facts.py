@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from slomodel.calculus.rays.bounds import RayBounds
 from slomodel.solve.norms import Vector
 
@@ -57,8 +60,12 @@ class Residual(Protocol):
     @property
     def has_residuals(self) -> bool: ...
 
-    def jacobian(self, x: Vector) -> tuple[Vector, Vector]:
-        """The residuals (m,) and their Jacobian (m, n) at x (n,)."""
+    def jacobian(self, x: Vector, columns: Vector | None = None) -> tuple[Vector, Vector]:
+        """The residuals (m,) and columns of their Jacobian (m, n) at x (n,); None for all."""
+        ...
+
+    def affine_unknowns(self) -> NDArray[np.bool_]:
+        """Unknowns (n,) in which the residuals are affine, for given values of the others."""
         ...
 
 

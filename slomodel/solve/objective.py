@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slomodel.calculus.rays.bounds import RayBounds
 from slomodel.errors import Diagnostic, ShapeError
@@ -186,15 +187,21 @@ class Evaluator:
         objective = self._objective
         return self.sign > 0.0 and isinstance(objective, Residual) and objective.has_residuals
 
-    def jacobian(self, x: Vector) -> tuple[Vector, Vector]:
+    def jacobian(self, x: Vector, columns: Vector | None = None) -> tuple[Vector, Vector]:
         """r (m,) with f = Σ r² up to a constant, and its Jacobian (m, n), at x (n,).
 
-        Two columns count as one Hessian product, of which each is about half the work.
+        `columns` (k,) are the positions of those that are computed; None stands for all. Two
+        columns count as one Hessian product, of which each is about half the work.
         """
         self.check_time()
         assert isinstance(self._objective, Residual)
-        self.nhev += (len(x) + 1) // 2
-        return self._objective.jacobian(x)
+        self.nhev += ((len(x) if columns is None else len(columns)) + 1) // 2
+        return self._objective.jacobian(x, columns)
+
+    def affine_unknowns(self) -> NDArray[np.bool_]:
+        """Unknowns (n,) in which the residuals are affine, for given values of the others."""
+        assert isinstance(self._objective, Residual)
+        return self._objective.affine_unknowns()
 
     @property
     def measure(self) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from slomodel.solve.directions.direction import SecantPair
 from slomodel.solve.directions.mixed_newton import MixedNewton
 from slomodel.solve.directions.quasi_newton import QuasiNewton
+from slomodel.solve.directions.variable_projection import VariableProjection
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
@@ -25,6 +26,8 @@ FORGET = 0.1
 # A step is slow if f and the part of the residual in the range of J both stay above this fraction.
 # After PATIENCE slow steps in a row quasi-Newton steps take over for as much work as was spent.
 SLOW, PATIENCE = 0.7, 4
+# Trials of one step with its affine unknowns at their best values.
+CORRECTIONS = 8
 
 
 class LevenbergMarquardt:
@@ -34,7 +37,8 @@ class LevenbergMarquardt:
     predicted decrease; after a rejected trial `bend` proposes a step with a larger λ. Where these
     steps are slow, as with large residuals of large curvature, quasi-Newton steps alternate with
     them; every step updates the quasi-Newton matrix. A run that stalls continues with
-    `MixedNewton`. Moré, The Levenberg-Marquardt algorithm (1978); Nielsen, Damping parameter in
+    `MixedNewton`. Unknowns in which r is affine are moved to their best values after every trial
+    (`VariableProjection`). Moré, The Levenberg-Marquardt algorithm (1978); Nielsen, Damping parameter in
     Marquardt's method (1999).
     """
 
@@ -58,8 +62,10 @@ class LevenbergMarquardt:
         self._Qr = np.empty(0)
         self._J: Vector | None = None
         self._r = np.empty(0)
+        self._change = np.empty(0)
         self._x = np.empty(0)
         evaluate.own_gradient = self._gradient
+        self._projection = VariableProjection(evaluate)
 
     def recover(self) -> None:
         """Continue with `MixedNewton`, which depends least on the units of the variables."""
@@ -89,9 +95,12 @@ class LevenbergMarquardt:
 
     def bend(self, at: Iterate, out: Vector) -> float:
         """Write the step with the next larger λ into `out` (n,); return its norm."""
+        self._raise_damping()
+        return self._solve(at, out)
+
+    def _raise_damping(self) -> None:
         self._damping = min(self._damping * self._growth, MOST_DAMPING)
         self._growth *= BEND
-        return self._solve(at, out)
 
     def confirm(self, at: Iterate, out: Vector) -> float:
         """Write the step by the whole Hessian at a point into `out` (n,); return its norm."""
@@ -122,7 +131,7 @@ class LevenbergMarquardt:
     def _jacobian(self, x: Vector) -> tuple[Vector, Vector]:
         """The residuals (m,) and J (m, n) at x (n,); those of the last point are cached."""
         if self._J is None or not np.array_equal(x, self._x):
-            self._r, self._J = self._evaluate.jacobian(x)
+            self._r, self._J = self._projection.jacobian(x)
             self._x = x.copy()
         return self._r, self._J
 
@@ -140,6 +149,7 @@ class LevenbergMarquardt:
         lengths = np.sqrt((J * J).sum(axis=0))
         np.maximum(FORGET * self._lengths, lengths, out=self._lengths)
         self.units = 1.0 / np.where(self._lengths > 0.0, self._lengths, 1.0)
+        self._change = self._projection.begin(r, J)
         Q, self._R = np.linalg.qr(J * self.units)
         self._Qr = r @ Q
         in_range = norm(self._Qr) / (norm(r) or 1.0)
@@ -165,7 +175,24 @@ class LevenbergMarquardt:
         self._growth = BEND
 
     def _solve(self, at: Iterate, out: Vector) -> float:
-        """Write the step with the present λ into `out` (n,); return its norm."""
+        """Write the step with the present λ into `out` (n,); return its norm.
+
+        If a change of the affine unknowns alone attains less, and much, that is the step; otherwise
+        λ is raised.
+        """
+        for _ in range(CORRECTIONS):
+            self._damped(at, out)
+            if self._projection.correct(at, out):
+                break
+            if self._change.any():
+                out[:] = self._change
+                self._predicted = 0.0
+                break
+            self._raise_damping()
+        return norm(out)
+
+    def _damped(self, at: Iterate, out: Vector) -> None:
+        """Write the Levenberg–Marquardt step into `out` (n,)."""
         assert self.units is not None
         n = len(at.x)
         damped = np.vstack([self._R, math.sqrt(self._damping) * np.eye(n)])
@@ -174,4 +201,3 @@ class LevenbergMarquardt:
         Rp = self._R @ p
         self._predicted = float(Rp.dot(Rp)) + 2.0 * self._damping * float(p.dot(p))
         np.multiply(p, self.units, out=out)
-        return norm(out)
