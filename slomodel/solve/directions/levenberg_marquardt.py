@@ -15,11 +15,13 @@ from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
 
-# Damping in units of the scaled matrix, whose diagonal is at most 1.
-FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-3, 1e-14, 1e10
-# The damping is divided by at most RELIEF after a step, and multiplied by BEND after a rejected
-# one, by its square after the next, and so on.
-RELIEF, BEND = 10.0, 4.0
+# The length of a step is limited to SHORTEN times the last one after a ratio of actual to predicted
+# decrease below POOR or a rejected trial, and to LENGTHEN times the last one after a ratio above
+# GOOD. At first the limit is the length of x0. Lengths are in units in which columns have length 1.
+POOR, GOOD = 0.25, 0.75
+SHORTEN, LENGTHEN = 0.25, 2.0
+# Accuracy to which a step has the length of its limit.
+CLOSE = 0.1
 # Lengths of columns are forgotten by this factor per step: from a start far away they may have been
 # larger by 1e40 than they are near the solution.
 FORGET = 0.1
@@ -33,13 +35,13 @@ CORRECTIONS = 8
 class LevenbergMarquardt:
     """v = −(JᵀJ + λD²)⁻¹ Jᵀr for f = Σ r², D the recent largest lengths of the columns of J.
 
-    The system is solved by a QR factorisation of J. λ follows the ratio of the actual to the
-    predicted decrease; after a rejected trial `bend` proposes a step with a larger λ. Where these
+    λ is 0, or such that ‖Dv‖ is a limit that follows the ratio of the actual to the predicted
+    decrease; after a rejected trial `bend` proposes a shorter step. The system is solved by QR
+    factorisation of J and singular values of R. Where these
     steps are slow, as with large residuals of large curvature, quasi-Newton steps alternate with
     them; every step updates the quasi-Newton matrix. A run that stalls continues with
     `MixedNewton`. Unknowns in which r is affine are moved to their best values after every trial
-    (`VariableProjection`). Moré, The Levenberg-Marquardt algorithm (1978); Nielsen, Damping parameter in
-    Marquardt's method (1999).
+    (`VariableProjection`). Moré, The Levenberg-Marquardt algorithm (1978).
     """
 
     wants_pairs = True
@@ -51,15 +53,16 @@ class LevenbergMarquardt:
         self._mixed = MixedNewton(evaluate, start, delta_bar)
         self._stalled = False
         self._lengths = np.zeros_like(start.x)
-        self._damping = FIRST_DAMPING
-        self._growth = BEND
+        self._limit = 0.0
+        self._length = 0.0
         self._active = evaluate.has_residuals
         self._began = self._until = evaluate.weighted_work
         self._slow = 0
         self._f = start.f
         self._predicted = self._in_range = 0.0
-        self._R = np.empty((0, 0))
-        self._Qr = np.empty(0)
+        self._s = np.empty(0)
+        self._V = np.empty((0, 0))
+        self._Ur = np.empty(0)
         self._J: Vector | None = None
         self._r = np.empty(0)
         self._change = np.empty(0)
@@ -94,13 +97,9 @@ class LevenbergMarquardt:
         return self._active
 
     def bend(self, at: Iterate, out: Vector) -> float:
-        """Write the step with the next larger λ into `out` (n,); return its norm."""
-        self._raise_damping()
+        """Write the next shorter step into `out` (n,); return its norm."""
+        self._limit = SHORTEN * self._length
         return self._solve(at, out)
-
-    def _raise_damping(self) -> None:
-        self._damping = min(self._damping * self._growth, MOST_DAMPING)
-        self._growth *= BEND
 
     def confirm(self, at: Iterate, out: Vector) -> float:
         """Write the step by the whole Hessian at a point into `out` (n,); return its norm."""
@@ -150,9 +149,12 @@ class LevenbergMarquardt:
         np.maximum(FORGET * self._lengths, lengths, out=self._lengths)
         self.units = 1.0 / np.where(self._lengths > 0.0, self._lengths, 1.0)
         self._change = self._projection.begin(r, J)
-        Q, self._R = np.linalg.qr(J * self.units)
-        self._Qr = r @ Q
-        in_range = norm(self._Qr) / (norm(r) or 1.0)
+        Q, R = np.linalg.qr(J * self.units)
+        U, self._s, self._V = np.linalg.svd(R)
+        self._Ur = (r @ Q) @ U
+        in_range = norm(self._Ur) / (norm(r) or 1.0)
+        if not self._limit:
+            self._limit = norm(self._lengths * at.x) or 1.0
         if self._predicted > 0.0:
             self._judge((self._f - at.f) / self._predicted)
             slow = at.f > SLOW * self._f and in_range > SLOW * self._in_range
@@ -169,16 +171,17 @@ class LevenbergMarquardt:
         self._until = now + 2 * max(now - self._began, 10 * len(self._lengths))
 
     def _judge(self, ratio: float) -> None:
-        """Adapt the damping to the ratio of the actual to the predicted decrease."""
-        factor = max(1.0 / RELIEF, 1.0 - (2.0 * ratio - 1.0) ** 3)
-        self._damping = max(self._damping * min(factor, BEND), LEAST_DAMPING)
-        self._growth = BEND
+        """Adapt the limit to the ratio of the actual to the predicted decrease."""
+        if ratio < POOR:
+            self._limit = SHORTEN * self._length
+        elif ratio > GOOD:
+            self._limit = max(self._limit, LENGTHEN * self._length)
 
     def _solve(self, at: Iterate, out: Vector) -> float:
-        """Write the step with the present λ into `out` (n,); return its norm.
+        """Write the step within the present limit into `out` (n,); return its norm.
 
         If a change of the affine unknowns alone attains less, and much, that is the step; otherwise
-        λ is raised.
+        the limit is lowered.
         """
         for _ in range(CORRECTIONS):
             self._damped(at, out)
@@ -188,16 +191,39 @@ class LevenbergMarquardt:
                 out[:] = self._change
                 self._predicted = 0.0
                 break
-            self._raise_damping()
+            self._limit = SHORTEN * self._length
         return norm(out)
 
     def _damped(self, at: Iterate, out: Vector) -> None:
         """Write the Levenberg–Marquardt step into `out` (n,)."""
         assert self.units is not None
-        n = len(at.x)
-        damped = np.vstack([self._R, math.sqrt(self._damping) * np.eye(n)])
-        Q, R = np.linalg.qr(damped)
-        p = np.linalg.solve(R, -(self._Qr @ Q[: len(self._Qr)]))
-        Rp = self._R @ p
-        self._predicted = float(Rp.dot(Rp)) + 2.0 * self._damping * float(p.dot(p))
-        np.multiply(p, self.units, out=out)
+        s, b = self._s, self._Ur
+        determined = s > len(s) * self._evaluate.eps * float(s.max(initial=0.0))
+        s, b = s[determined], b[determined]
+        damping = damping_of(s, b, self._limit)
+        p = -s * b / (s * s + damping)
+        self._length = norm(p)
+        along = s * p
+        self._predicted = float(along.dot(along)) + 2.0 * damping * float(p.dot(p))
+        np.multiply(p @ self._V[determined], self.units, out=out)
+
+
+def damping_of(s: Vector, b: Vector, limit: float) -> float:
+    """λ >= 0 with ‖p‖ about `limit`, p_i = s_i b_i/(s_i² + λ) for singular values s_i > 0.
+
+    0 if that is within the limit. Newton's method on 1/‖p‖: Moré & Sorensen, Computing a trust
+    region step (1983).
+    """
+    if not norm(b / s) > (1.0 + CLOSE) * limit:
+        return 0.0
+    damping = 0.0
+    for _ in range(50):
+        divisor = s * s + damping
+        p = s * b / divisor
+        length = norm(p)
+        if abs(length - limit) <= CLOSE * limit:
+            break
+        slope = float((p * p / divisor).sum()) / length
+        damping += (length / limit - 1.0) * length / slope
+        damping = max(damping, 0.0)
+    return damping
