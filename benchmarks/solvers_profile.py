@@ -33,7 +33,7 @@ from benchmarks.solvers_classical import classical
 from slomodel.errors import ModelWarning
 from slomodel.solve import Solution
 from slomodel.solve.entry import solve
-from slomodel.solve.facts import DescribedObjective, ObjectiveFacts, Product
+from slomodel.solve.facts import DescribedObjective, ObjectiveFacts, Pattern, Product
 from tests import nist_problems
 
 OURS = "auto"
@@ -119,6 +119,9 @@ class Counted:
     def gauss_newton(self, x: Array, v: Array) -> Array:
         self._count(PRODUCT)
         return self._of_f / self._of_x**2 * self._inner.gauss_newton(x / self._of_x, v)
+
+    def hessian_pattern(self) -> Pattern | None:
+        return self._inner.hessian_pattern()
 
     @property
     def has_residuals(self) -> bool:

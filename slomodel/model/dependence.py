@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +29,8 @@ from slomodel.ir.expr import (
 from slomodel.ir.walk import dependents, postorder
 from slomodel.reference import evaluate
 from slomodel.reference.values import missing_axes, positions
+from slomodel.solve.facts import Pattern
 
-Pattern: TypeAlias = Any
-"""A Boolean matrix of scipy.sparse, by rows."""
 Positions = NDArray[np.intp]
 
 # Largest number of stored elements of a pattern: 100 MB.
@@ -114,7 +112,9 @@ def _propagated(node: Expr, operands: Sequence[Pattern | None], known: _Known) -
     Every element of a node without a rule depends on all elements of its operands.
     """
     rows = known.size(node)
-    whole = [_read(np.zeros(one.shape[0], np.intp), None, one, 1) for one in operands if one is not None]
+    whole = [
+        _read(np.zeros(one.shape[0], np.intp), None, one, 1) for one in operands if one is not None
+    ]
     return _read(None, np.zeros(rows, np.intp), _union(whole), rows)
 
 
@@ -173,7 +173,10 @@ def _(node: Einsum, operands: Sequence[Pattern | None], known: _Known) -> Patter
             continue
         own = [mask for mask in masks if mask[1].ndim and not mask[1].all()]
         ranged = {*labels, *node.output}
-        if np.prod([float(dims[k]) for k in {*ranged, *(k for m in own for k in m[0])}]) < MOST_STORED:
+        if (
+            np.prod([float(dims[k]) for k in {*ranged, *(k for m in own for k in m[0])}])
+            < MOST_STORED
+        ):
             ranged |= {k for m in own for k in m[0]}
         own = [mask for mask in own if ranged.issuperset(mask[0])]
         parts.append(_contracted(node.output, labels, tuple(ranged), dims, own, operand))

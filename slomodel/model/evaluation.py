@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +18,7 @@ from slomodel.front.data.points import FLOAT64, Point, Vector, VectorLayout, sta
 from slomodel.front.source import Recipe
 from slomodel.ir.expr import Input
 from slomodel.model.closed_sets import closed_set, is_closed, moved_inside
+from slomodel.model.hessian_sparsity import hessian_pattern
 from slomodel.model.plans import Plans
 from slomodel.model.quantities import Quantities
 from slomodel.model.residuals import Residuals
@@ -24,7 +26,10 @@ from slomodel.model.unconstrained import ChangeOfVariables, UserCoordinates
 from slomodel.model.waiting import waiting
 from slomodel.problem import Problem
 from slomodel.reference import evaluate
+from slomodel.rewrite.work import work
 from slomodel.solve import Solution
+from slomodel.solve.coloured_hessian import ColouredHessian, coloured
+from slomodel.solve.facts import Pattern
 from slomodel.solve.options import whole
 from slomodel.solve.sets.convex_set import Set
 
@@ -192,14 +197,58 @@ class Evaluating:
             found[one.name] = np.asarray(np.maximum(found.get(one.name, excess), excess))
         return found
 
-    def hessian(self, x: Point | Solution) -> Vector:
-        """The Hessian (n, n) at x (n,), from n products with unit vectors; for n up to 5,000."""
+    @overload
+    def hessian(self, x: Point | Solution, *, sparse: Literal[False] = False) -> Vector: ...
+    @overload
+    def hessian(self, x: Point | Solution, *, sparse: Literal[True]) -> Pattern: ...
+
+    def hessian(self, x: Point | Solution, *, sparse: bool = False) -> Vector | Pattern:
+        """The Hessian (n, n) at x (n,), from n products with unit vectors; for n up to 5,000.
+
+        With `sparse` it is a csc_array with the entries of `hessian_sparsity`, from as many
+        products as its pattern needs: unknowns without a common entry share one.
+        """
         point = self._point(x)
+        if sparse:
+            own = self._coloured
+            return own.matrix(own.entries(lambda v, out: np.copyto(out, self.hvp(point, v))))
         if point.size > _MOST_ROWS:
             message = f"a Hessian of {point.size} rows is too large; the limit is {_MOST_ROWS}"
             raise DomainError(Diagnostic("E320", message, help="use hvp(x, v), its product with v"))
         matrix: Vector = np.array([self.hvp(point, unit) for unit in np.eye(point.size)])
         return 0.5 * (matrix + matrix.T)
+
+    def hessian_sparsity(self) -> Pattern:
+        """The pattern of the Hessian: a Boolean csr_array (n, n), symmetric, with its diagonal.
+
+        Entries that are not stored are 0 at every x, by the operations and indices of the model;
+        stored ones may be 0 too. Raises DomainError for more than 5,000 unknowns if it is dense.
+        """
+        self._binding.require_data()
+        if self._pattern is not None:
+            return self._pattern.copy()
+        if self.n > _MOST_ROWS:
+            message = "the pattern of the Hessian has too many entries to be stored"
+            raise DomainError(Diagnostic("E320", message, help="use hvp(x, v), its product with v"))
+        from scipy.sparse import csr_array
+
+        return csr_array(np.ones((self.n, self.n), dtype=bool))
+
+    @cached_property
+    def _pattern(self) -> Pattern | None:
+        return hessian_pattern(self._compiled, self._binding.arrays)
+
+    @cached_property
+    def _operations(self) -> float:
+        """Operations of a value and gradient."""
+        own = self._compiled.derivatives
+        return work((own.objective, *own.gradient), self._compiled.numbers)
+
+    @cached_property
+    def _coloured(self) -> ColouredHessian:
+        found = coloured(self.hessian_sparsity())
+        assert found is not None
+        return found
 
     def evaluate(self, name: str, x: Point | Solution) -> Vector:
         """The value of a definition, a variable or the objective by name at x (n,).

@@ -1,4 +1,4 @@
-"""The sparsity of the Hessian of a compiled model, and the unknowns that residuals are affine in."""
+"""The sparsity of the Hessian of a model, and the unknowns in which residuals are affine."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from slomodel.calculus.squares import Square
 from slomodel.codegen.kernels import Compiled
 from slomodel.functions import add
 from slomodel.ir import build
-from slomodel.ir.expr import Input
-from slomodel.model.dependence import Pattern, TooDense, dependence
+from slomodel.ir.expr import Expr, Input
+from slomodel.model.dependence import TooDense, dependence
 from slomodel.reference import evaluate
+from slomodel.solve.facts import Pattern
 
 Arrays = Mapping[str, NDArray[np.generic]]
 
 
 def hessian_pattern(compiled: Compiled, arrays: Arrays) -> Pattern | None:
     """The symmetric Boolean pattern (n, n) in CSR format; None if it has too many entries."""
+    from scipy.sparse import eye_array
+
     own = compiled.derivatives
     try:
-        found = dependence(
-            own.gradient, own.variables, _data(compiled, arrays), compiled.numbers
-        )
+        found = dependence(own.gradient, own.variables, _data(compiled, arrays), compiled.numbers)
     except TooDense:
         return None
-    return (found + found.T).tocsr()
+    return (found + found.T + eye_array(found.shape[0], dtype=bool, format="csr")).tocsr()
 
 
 def affine_unknowns(
@@ -41,7 +42,7 @@ def affine_unknowns(
     residuals = [one.residual for one in squares]
     variables = compiled.derivatives.variables
     factors = [build.data(f"factor {k}", one.shape) for k, one in enumerate(residuals)]
-    total = build.const(0.0)
+    total: Expr = build.const(0.0)
     for factor, residual in zip(factors, residuals, strict=True):
         total = build.apply(add, total, build.inner(factor, residual))
     values = _data(compiled, arrays)

@@ -279,6 +279,8 @@ class Model(Proving):
             None if users is None else users.logarithmic(),
             along_rays=self.ray_bounds,
             squares=lambda: self._squares,
+            pattern=lambda: self._pattern,
+            operations=self._operations,
         )
 
     def _constraints(self, users: UserCoordinates | None = None) -> CompiledConstraints:

@@ -18,7 +18,7 @@ from slomodel.front.data.points import Point, Vector, VectorLayout
 from slomodel.ir.expr import Const
 from slomodel.model.residuals import Residuals
 from slomodel.solve import Solution
-from slomodel.solve.facts import ObjectiveFacts, Product
+from slomodel.solve.facts import ObjectiveFacts, Pattern, Product
 
 
 class CompiledObjective:
@@ -38,6 +38,8 @@ class CompiledObjective:
         logarithmic: Vector | None = None,
         along_rays: Callable[[Vector, Vector, float], RayBounds] | None = None,
         squares: Callable[[], Residuals | None] | None = None,
+        pattern: Callable[[], Pattern | None] | None = None,
+        operations: float = 0.0,
     ) -> None:
         self.n = n
         self._eps = float(np.finfo(precision).eps)
@@ -45,6 +47,8 @@ class CompiledObjective:
         self._logarithmic = logarithmic
         self._along_rays = along_rays
         self._squares = squares
+        self._pattern = pattern
+        self._operations = operations
         self._function = function
         self._derivatives = derivatives
         function("value")
@@ -61,7 +65,8 @@ class CompiledObjective:
         weights = [square.weight for square in known.squares]
         signed = not all(isinstance(w, Const) and w.value >= 0.0 for w in weights)
         return ObjectiveFacts(
-            *(True, bool(known.squares), known.degree, self._smooth, signed, self._logarithmic)
+            *(True, bool(known.squares), known.degree, self._smooth, signed, self._logarithmic),
+            self._operations,
         )
 
     def load(self, product: Product) -> None:
@@ -90,7 +95,7 @@ class CompiledObjective:
         assert found is not None
         return found.residuals(x)
 
-    def jacobian(self, x: Vector, columns: Vector | None = None) -> tuple[Vector, Vector]:
+    def jacobian(self, x: Vector, columns: NDArray[np.intp] | None = None) -> tuple[Vector, Vector]:
         found = self._squares and self._squares()
         assert found is not None
         return found.jacobian(x, columns)
@@ -100,6 +105,10 @@ class CompiledObjective:
         found = self._squares and self._squares()
         assert found is not None
         return found.affine
+
+    def hessian_pattern(self) -> Pattern | None:
+        """The Boolean pattern (n, n) of the Hessian, CSR; None if it is unknown or large."""
+        return None if self._pattern is None else self._pattern()
 
     def ray_bounds(self, x: Vector, v: Vector, T: float) -> RayBounds:  # noqa: N803
         if self._along_rays is None:

@@ -66,7 +66,7 @@ class Residuals:
         """r (m,) at x (n,)."""
         return self.along(x, np.zeros(self._n))[0]
 
-    def jacobian(self, x: Vector, columns: Vector | None = None) -> tuple[Vector, Vector]:
+    def jacobian(self, x: Vector, columns: NDArray[np.intp] | None = None) -> tuple[Vector, Vector]:
         """r (m,) and J (m, n) at x (n,), from n products with unit vectors.
 
         `columns` (k,) are the positions of the columns that J has; None stands for all.

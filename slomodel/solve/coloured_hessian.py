@@ -43,14 +43,17 @@ class ColouredHessian:
     fill: float
     flops: float
 
-    def matrix(self, product: Callable[[Vector, Vector], None]) -> Sparse:
-        """The Hessian (n, n) in CSC format; `product(v, out)` writes its product with v (n,)."""
-        from scipy.sparse import csc_array
-
+    def entries(self, product: Callable[[Vector, Vector], None]) -> Vector:
+        """The entries of the Hessian; `product(v, out)` writes its product with v (n,) into out."""
         found = np.empty((self.products, self.n))
         for colour, out in enumerate(found):
             product((self.colours == colour).astype(np.float64), out)
-        entries = found[self.group, self.at]
+        return found[self.group, self.at]
+
+    def matrix(self, entries: Vector) -> Sparse:
+        """The matrix (n, n) of some entries, in CSC format."""
+        from scipy.sparse import csc_array
+
         return csc_array((entries, (self.rows, self.columns)), shape=(self.n, self.n))
 
 

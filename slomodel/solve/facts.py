@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from slomodel.calculus.rays.bounds import RayBounds
 from slomodel.solve.norms import Vector
 
+Pattern: TypeAlias = Any
+"""A Boolean matrix of scipy.sparse in CSR format."""
 Product = Literal["hvp", "gauss_newton"]
 
 
@@ -31,6 +33,7 @@ class ObjectiveFacts:
     upper bound on the degree of a polynomial; None for anything else. `smooth`: the objective is
     known to be continuously differentiable, or nothing is known. `logarithmic`, (n,), is 1 for
     variables on a logarithmic scale, as those of open sets, and 0 for others; None without any.
+    `operations` estimates those of a value and gradient; 0 if unknown.
     """
 
     curvature: bool = False
@@ -39,6 +42,7 @@ class ObjectiveFacts:
     smooth: bool = True
     signed: bool = False
     logarithmic: Vector | None = field(default=None, compare=False)
+    operations: float = field(default=0.0, compare=False)
 
 
 NO_FACTS = ObjectiveFacts()
@@ -54,13 +58,22 @@ class RayBounded(Protocol):
 
 
 @runtime_checkable
+class Sparse(Protocol):
+    """An objective that may know the sparsity of its Hessian."""
+
+    def hessian_pattern(self) -> Pattern | None:
+        """The symmetric pattern (n, n) of its Hessian; None if it is unknown or large."""
+        ...
+
+
+@runtime_checkable
 class Residual(Protocol):
     """An objective that may be a sum of squares of residuals, up to a constant."""
 
     @property
     def has_residuals(self) -> bool: ...
 
-    def jacobian(self, x: Vector, columns: Vector | None = None) -> tuple[Vector, Vector]:
+    def jacobian(self, x: Vector, columns: NDArray[np.intp] | None = None) -> tuple[Vector, Vector]:
         """The residuals (m,) and columns of their Jacobian (m, n) at x (n,); None for all."""
         ...
 

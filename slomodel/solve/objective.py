@@ -6,14 +6,23 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.calculus.rays.bounds import RayBounds
 from slomodel.errors import Diagnostic, ShapeError
-from slomodel.solve.facts import Curved, DescribedObjective, Product, RayBounded, Residual
+from slomodel.solve.coloured_hessian import ColouredHessian, coloured
+from slomodel.solve.facts import (
+    Curved,
+    DescribedObjective,
+    Product,
+    RayBounded,
+    Residual,
+    Sparse,
+    facts_of,
+)
 from slomodel.solve.norms import EPS, Vector, norm, ratio
 from slomodel.solve.options import bad_value
 from slomodel.solve.run_options import RunOptions
@@ -22,6 +31,7 @@ from slomodel.solve.status import Status
 
 # A central difference with h = eps^DIFFERENCE_POWER balances rounding, eps/h, and truncation, h².
 DIFFERENCE_POWER = 1.0 / 3.0
+Positions = NDArray[np.intp]
 # What the tolerance applies to, in messages.
 GRADIENT, PROJECTED_GRADIENT = "gradient norm", "norm of the projected gradient"
 
@@ -147,12 +157,13 @@ class Evaluator:
     first, so that it counts once. `nonfinite` counts the points at which either was not finite;
     `last_nonfinite` is the last of these. The solvers evaluate at points of `within` only; None
     stands for the whole space. `own_gradient`, if set, may compute gradients in place of the
-    objective's: (x, out), both (n,), returns whether it has written one.
+    objective's: (x, out), both (n,), returns whether it has written one; `has_own_gradients` is
+    True once it has.
     """
 
     __slots__ = (
-        *("_loaded", "_max_nfev", "_max_time", "_objective", "_ray_loaded"),
-        *("deadline", "last_nonfinite", "own_gradient"),
+        *("_coloured", "_loaded", "_max_nfev", "_max_time", "_objective", "_ray_loaded"),
+        *("deadline", "has_own_gradients", "last_nonfinite", "own_gradient"),
         *("nfev", "nhev", "njev", "nonfinite", "sign", "started", "within"),
     )
 
@@ -174,6 +185,8 @@ class Evaluator:
         self.nhev = 0
         self.nonfinite = 0
         self.last_nonfinite: Vector | None = None
+        self._coloured: ColouredHessian | Literal[False] | None = False
+        self.has_own_gradients = False
         self.own_gradient: Callable[[Vector, Vector], bool] | None = None
 
     @property
@@ -187,7 +200,7 @@ class Evaluator:
         objective = self._objective
         return self.sign > 0.0 and isinstance(objective, Residual) and objective.has_residuals
 
-    def jacobian(self, x: Vector, columns: Vector | None = None) -> tuple[Vector, Vector]:
+    def jacobian(self, x: Vector, columns: Positions | None = None) -> tuple[Vector, Vector]:
         """r (m,) with f = Σ r² up to a constant, and its Jacobian (m, n), at x (n,).
 
         `columns` (k,) are the positions of those that are computed; None stands for all. Two
@@ -202,6 +215,11 @@ class Evaluator:
         """Unknowns (n,) in which the residuals are affine, for given values of the others."""
         assert isinstance(self._objective, Residual)
         return self._objective.affine_unknowns()
+
+    @property
+    def operations(self) -> float:
+        """An estimate of the operations of a value and gradient; 0 if unknown."""
+        return facts_of(self._objective).operations
 
     @property
     def measure(self) -> str:
@@ -277,7 +295,9 @@ class Evaluator:
 
         In a set X it is the norm ‖x − P(x − ∇f)‖ of the projected gradient, P the projection on X.
         """
-        if self.own_gradient is None or not self.own_gradient(x, out):
+        if self.own_gradient is not None and self.own_gradient(x, out):
+            self.has_own_gradients = True
+        else:
             self.njev += 1
             _, g = self._objective.value_and_gradient(x, out)
             if g is not out:
@@ -309,6 +329,19 @@ class Evaluator:
             np.multiply(self._objective.hvp(x, v), self.sign, out=out)
         else:
             self._difference(x, v, out)
+
+    def coloured_hessian(self, most: int) -> ColouredHessian | None:
+        """The pattern of the Hessian, coloured by at most so many colours; None if that fails.
+
+        Known after the first request, whatever `most` is then.
+        """
+        if self._coloured is False:
+            self.check_time()
+            self._coloured = None
+            if isinstance(self._objective, Sparse):
+                pattern = self._objective.hessian_pattern()
+                self._coloured = None if pattern is None else coloured(pattern, most)
+        return self._coloured or None
 
     def _load(self, product: Product) -> None:
         """Prepare a product; the time this takes is not charged to the run."""

@@ -286,6 +286,7 @@ class InUnits:
         self.facts = self._inner.facts
         self.has_residuals = self._inner.has_residuals
         self.load = self._inner.load
+        self.hessian_pattern = self._inner.hessian_pattern
 
     def value(self, x: Vector) -> float:
         return self._c * self._inner.value(x / self._s)
@@ -300,8 +301,11 @@ class InUnits:
     def gauss_newton(self, x: Vector, v: Vector) -> Vector:
         return self._c / self._s**2 * self._inner.gauss_newton(x / self._s, v)
 
-    def jacobian(self, x: Vector) -> tuple[Vector, Vector]:
-        r, J = self._inner.jacobian(x / self._s)
+    def affine_unknowns(self) -> Vector:
+        return self._inner.affine_unknowns()
+
+    def jacobian(self, x: Vector, columns: Vector | None = None) -> tuple[Vector, Vector]:
+        r, J = self._inner.jacobian(x / self._s, columns)
         return np.sqrt(self._c) * r, np.sqrt(self._c) / self._s * J
 
 

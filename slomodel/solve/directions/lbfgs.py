@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from slomodel.solve.directions.direction import SecantPair, along_minus, curved
@@ -19,7 +21,7 @@ class LBFGS:
     This is the two-loop recursion with each loop written as a triangular solve: with R the upper
     triangle of S Yᵀ and D its diagonal, the first loop is R a = S g and the second Rᵀ c = D a − Y
     r. R⁻¹ is stored, since a new pair adds one column to it. Pairs with too little curvature are
-    skipped.
+    skipped. H begins as γI, or as the map `inverse` of vectors (n,) if there is one.
     """
 
     wants_pairs = True
@@ -31,6 +33,7 @@ class LBFGS:
         self.count = 0
         self.learned = 0
         self.gamma = 0.0
+        self.inverse: Callable[[Vector], Vector] | None = None
         self._delta_bar = delta_bar
         self._first = 0
         self._S = np.empty((memory + SPARE, n))
@@ -46,7 +49,7 @@ class LBFGS:
         return self._S[rows], self._Y[rows]
 
     def propose(self, at: Iterate, out: Vector) -> float:
-        if not self.count:
+        if not self.count and self.inverse is None:
             return self.fallback(at, out)
         g = at.g
         S, Y = self.pairs
@@ -54,7 +57,10 @@ class LBFGS:
         a = Rinv @ (S @ g)
         np.matmul(a, Y, out=out)
         np.subtract(g, out, out=out)
-        out *= self.gamma
+        if self.inverse is None:
+            out *= self.gamma
+        else:
+            out[:] = self.inverse(out)
         c = (D * a - Y @ out) @ Rinv
         np.matmul(c, S, out=self._work)
         out += self._work
@@ -65,6 +71,10 @@ class LBFGS:
         """Write −γg into `out`, with γ that of H; before the first pair −g of the search length."""
         gamma = self.gamma if self.count else min(self._delta_bar / at.gnorm, LARGEST)
         return along_minus(at, gamma, out)
+
+    def forget(self) -> None:
+        """Discard all pairs."""
+        self._first = self.count = 0
 
     def learn(self, pair: SecantPair) -> None:
         s, y, sy = pair.s, pair.y, pair.sy

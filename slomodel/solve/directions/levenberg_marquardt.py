@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -25,6 +24,8 @@ CLOSE = 0.1
 # Lengths of columns are forgotten by this factor per step: from a start far away they may have been
 # larger by 1e40 than they are near the solution.
 FORGET = 0.1
+# A length below this fraction of the one before says that the region was another.
+FAR = 1e-6
 # A step is slow if f and the part of the residual in the range of J both stay above this fraction.
 # After PATIENCE slow steps in a row quasi-Newton steps take over for as much work as was spent.
 SLOW, PATIENCE = 0.7, 4
@@ -146,11 +147,12 @@ class LevenbergMarquardt:
             self._leave()
             return False
         lengths = np.sqrt((J * J).sum(axis=0))
-        np.maximum(FORGET * self._lengths, lengths, out=self._lengths)
+        far = lengths < FAR * self._lengths
+        np.maximum(np.where(far, 0.0, FORGET) * self._lengths, lengths, out=self._lengths)
         self.units = 1.0 / np.where(self._lengths > 0.0, self._lengths, 1.0)
         self._change = self._projection.begin(r, J)
         Q, R = np.linalg.qr(J * self.units)
-        U, self._s, self._V = np.linalg.svd(R)
+        U, self._s, self._V = np.linalg.svd(R, full_matrices=False)
         self._Ur = (r @ Q) @ U
         in_range = norm(self._Ur) / (norm(r) or 1.0)
         if not self._limit:
@@ -189,7 +191,9 @@ class LevenbergMarquardt:
                 break
             if self._change.any():
                 out[:] = self._change
-                self._predicted = 0.0
+                # The next Jacobian may be of another scale, and so may the limit.
+                self._predicted = self._limit = 0.0
+                self._lengths[:] = 0.0
                 break
             self._limit = SHORTEN * self._length
         return norm(out)
@@ -214,7 +218,7 @@ def damping_of(s: Vector, b: Vector, limit: float) -> float:
     0 if that is within the limit. Newton's method on 1/‖p‖: Moré & Sorensen, Computing a trust
     region step (1983).
     """
-    if not norm(b / s) > (1.0 + CLOSE) * limit:
+    if not norm(b / s) > (1.0 + CLOSE) * limit or not limit > 0.0:
         return 0.0
     damping = 0.0
     for _ in range(50):
@@ -223,7 +227,9 @@ def damping_of(s: Vector, b: Vector, limit: float) -> float:
         length = norm(p)
         if abs(length - limit) <= CLOSE * limit:
             break
-        slope = float((p * p / divisor).sum()) / length
+        slope = float((p * p / divisor).sum()) / length if length > 0.0 else 0.0
+        if slope == 0.0:
+            break
         damping += (length / limit - 1.0) * length / slope
         damping = max(damping, 0.0)
     return damping

@@ -10,6 +10,7 @@ from slomodel.solve.directions.direction import SecantPair, along_minus, curved
 from slomodel.solve.directions.lbfgs import LBFGS
 from slomodel.solve.directions.newton import dense, inverse_magnitude
 from slomodel.solve.directions.newton_cg import NewtonCG
+from slomodel.solve.directions.sparse_newton import CALL, SparseNewton
 from slomodel.solve.norms import LARGEST, Vector, norm, ratio
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
@@ -22,6 +23,11 @@ LARGEST_MATRIX = 100
 WAIT, WAIT_OF_MANY, FEW = 1.0, 2.0, 20
 # The same for the next time, doubled after each.
 REPEAT = 5.0
+# Work before the pattern of the Hessian of more than FEW unknowns is computed, and before Newton
+# steps begin if it is sparse, and until the next, as multiples of the work of such a Hessian.
+WAIT_FOR_PATTERN, WAIT_SPARSE, REFRESH = 30, 4.0, 1.0
+# Operations for each unknown to compute the pattern.
+PATTERN = 3e3
 # Most pairs, and the number of elements in their vectors, before there is a matrix.
 MOST_PAIRS, LEAST_PAIRS, ELEMENTS = 100, 10, 50_000
 # Products, and relative residual, of the conjugate gradients that confirm a step.
@@ -34,12 +40,12 @@ class QuasiNewton:
     The first step has the length that the curvature along −g implies. At first H is defined by
     pairs, many if n is small. For n ≤ LARGEST_MATRIX it is replaced by the inverse of the Hessian
     with positive eigenvalues, after about as much work as that costs, and updated as a matrix from
-    then on; should the run be long, this is repeated at growing intervals. Without Hessian products
-    H is that of the pairs.
+    then on; should the run be long, this is repeated at growing intervals. If the Hessian is
+    sparse, the pairs update its inverse instead, which is computed anew after as much work as it
+    costs. Without Hessian products H is that of the pairs.
     """
 
     wants_pairs = True
-    units = None
 
     def __init__(self, evaluate: Evaluator, start: Iterate, delta_bar: float) -> None:
         n = len(start.x)
@@ -54,25 +60,78 @@ class QuasiNewton:
         self._interval = REPEAT * 2.0 * n
         has_matrix = evaluate.has_products and n <= LARGEST_MATRIX
         self._due = evaluate.weighted_work + wait if has_matrix else math.inf
+        many = evaluate.has_products and n > FEW
+        self._began = evaluate.weighted_work
+        wait = WAIT_FOR_PATTERN + PATTERN * n / (CALL + evaluate.operations)
+        self._sparse_due = self._began + wait if many else math.inf
+        self._newton = SparseNewton(evaluate, n)
+        self._by_newton = False
+
+    @property
+    def units(self) -> Vector | None:
+        return self._newton.units if self._by_newton else None
+
+    @property
+    def bends(self) -> bool:
+        """Whether the last proposal is a Newton step, which can be followed by a shorter one."""
+        return self._by_newton and not self._pairs.count
+
+    def bend(self, at: Iterate, out: Vector) -> float:
+        """Write the next shorter Newton step into `out` (n,); return its norm."""
+        return self._newton_step(at, out) if self._newton.raise_shift() else self.fallback(at, out)
 
     def propose(self, at: Iterate, out: Vector) -> float:
+        if self._evaluate.weighted_work >= self._sparse_due and self._compute_sparse(at):
+            return self._newton_step(at, out)
         if self._evaluate.weighted_work >= self._due:
             self._compute(at)
         if self._H is not None:
             np.matmul(self._H, at.g, out=out)
             np.negative(out, out=out)
             return norm(out)
-        if self._pairs.count:
+        # A resumed run has the Hessian, and not yet its factor.
+        self._pairs.inverse = self._newton.apply if self._by_newton else None
+        if self._pairs.count or self._by_newton:
             return self._pairs.propose(at, out)
         if not self._gamma and self._evaluate.has_products:
             self._gamma = self._first_length(at)
         return self.fallback(at, out)
+
+    def _compute_sparse(self, at: Iterate) -> bool:
+        """Begin the pairs anew from the inverse of the Hessian, if it is sparse and it is time."""
+        now = self._evaluate.weighted_work
+        structure = self._newton.structure
+        if structure is None:
+            self._sparse_due = math.inf
+            return False
+        self._due = math.inf
+        if not self._by_newton and now < self._began + WAIT_SPARSE * self._newton.work:
+            self._sparse_due = self._began + WAIT_SPARSE * self._newton.work
+            return False
+        self._by_newton = self._newton.compute(at)
+        self._pairs.forget()
+        self._H = None
+        self._pairs.inverse = self._newton.apply if self._by_newton else None
+        self._sparse_due = self._evaluate.weighted_work + REFRESH * self._newton.work
+        self.curvatures = self._newton.curvatures
+        return self._by_newton
+
+    def _newton_step(self, at: Iterate, out: Vector) -> float:
+        np.negative(self._newton.apply(at.g), out=out)
+        self._newton.predict(at, out)
+        return norm(out)
 
     def confirm(self, at: Iterate, out: Vector) -> float:
         """Write a step by the Hessian at a point into `out` (n,); return its norm.
 
         For n > LARGEST_MATRIX it is that of at most CONFIRMING conjugate gradients.
         """
+        if self._by_newton and not self._pairs.count:
+            return self.propose(at, out)
+        if self._evaluate.weighted_work >= self._sparse_due:
+            self._by_newton = self._newton.structure is not None
+            if self._compute_sparse(at):
+                return self._newton_step(at, out)
         if len(at.x) > LARGEST_MATRIX:
             cg = NewtonCG(self._evaluate, at, self._delta_bar)
             return cg.truncated(at, out, RESIDUAL, CONFIRMING)
@@ -80,6 +139,7 @@ class QuasiNewton:
 
     def fallback(self, at: Iterate, out: Vector) -> float:
         """Write −γg into `out`, γ from the last pair or the first curvature."""
+        self._newton.forget()
         gamma = self._gamma or min(self._delta_bar / at.gnorm, LARGEST)
         return along_minus(at, gamma, out)
 

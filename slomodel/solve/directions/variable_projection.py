@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from slomodel.solve.norms import Vector
-from slomodel.solve.objective import Evaluator
+from slomodel.solve.objective import Evaluator, Positions
 from slomodel.solve.subroutine import Iterate
 
 # A corrected step must keep this fraction of the slope of the step itself.
@@ -29,8 +29,8 @@ class VariableProjection:
     def __init__(self, evaluate: Evaluator) -> None:
         self._evaluate = evaluate
         self._known = False
-        self._affine = np.empty(0, np.intp)
-        self._others = np.empty(0, np.intp)
+        self._affine: Positions = np.empty(0, np.intp)
+        self._others: Positions = np.empty(0, np.intp)
         self._alpha = np.empty(0)
         self._columns = np.empty((0, 0))
         self._before = np.inf

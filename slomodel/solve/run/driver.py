@@ -79,6 +79,10 @@ def minimize(
     except KeyboardInterrupt:
         run.end(Status.interrupted)
     run.return_to_best()
+    if evaluate.has_own_gradients:
+        # The solution has the objective's own gradient, which may differ by rounding.
+        evaluate.own_gradient = None
+        run.current.gnorm = evaluate.gradient(run.current.x, run.current.g)
     if not watch and monitor.k > 0:
         look_beyond(evaluate, run)
     if watch and run.status is not Status.unbounded:

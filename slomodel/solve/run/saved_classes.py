@@ -21,6 +21,7 @@ from slomodel.solve.directions.mixed_newton import MixedNewton
 from slomodel.solve.directions.newton import Newton
 from slomodel.solve.directions.newton_cg import NewtonCG
 from slomodel.solve.directions.quasi_newton import QuasiNewton
+from slomodel.solve.directions.sparse_newton import SparseNewton
 from slomodel.solve.facts import ObjectiveFacts
 from slomodel.solve.line_search.arc import ArcSearch
 from slomodel.solve.line_search.armijo import LineSearch
@@ -178,6 +179,7 @@ _TABLE = (
     SavedClass(MixedNewton, "MixedNewton"),
     SavedClass(Newton, "Newton"),
     SavedClass(NewtonCG, "NewtonCG"),
+    SavedClass(SparseNewton, "SparseNewton"),
     SavedClass(Turns, "Turns"),
     SavedClass(SecantPair, "Pair", created=True),
     SavedClass(LineSearch, "LineSearch", {"_resolution": "_floor"}),
