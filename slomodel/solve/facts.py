@@ -58,7 +58,7 @@ class RayBounded(Protocol):
 
 
 @runtime_checkable
-class Sparse(Protocol):
+class SparselyCurved(Protocol):
     """An objective that may know the sparsity of its Hessian."""
 
     def hessian_pattern(self) -> Pattern | None:

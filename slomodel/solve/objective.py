@@ -20,7 +20,7 @@ from slomodel.solve.facts import (
     Product,
     RayBounded,
     Residual,
-    Sparse,
+    SparselyCurved,
     facts_of,
 )
 from slomodel.solve.norms import EPS, Vector, norm, ratio
@@ -338,7 +338,7 @@ class Evaluator:
         if self._coloured is False:
             self.check_time()
             self._coloured = None
-            if isinstance(self._objective, Sparse):
+            if isinstance(self._objective, SparselyCurved):
                 pattern = self._objective.hessian_pattern()
                 self._coloured = None if pattern is None else coloured(pattern, most)
         return self._coloured or None
