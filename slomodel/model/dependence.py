@@ -42,7 +42,7 @@ class TooDense(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _Bound:
     """Sizes of dims, the values of given inputs, and those of the tables that indices read."""
 
     sizes: Mapping[str, int]
@@ -73,7 +73,7 @@ def dependence(
     moving = dependents(order, set(variables).__contains__)
     needed = list(dict.fromkeys(t for node in order for t in tables_of(node) if node in moving))
     tables = dict(zip(needed, evaluate(needed, values, sizes), strict=True))
-    known = _Known(sizes, values, tables)
+    known = _Bound(sizes, values, tables)
     n = sum(known.size(one) for one in variables)
     found: dict[Expr, Pattern] = {}
     first = 0
@@ -106,7 +106,7 @@ def _last_users(order: Sequence[Expr]) -> dict[Expr, list[Expr]]:
 
 
 @singledispatch
-def _propagated(node: Expr, operands: Sequence[Pattern | None], known: _Known) -> Pattern:
+def _propagated(node: Expr, operands: Sequence[Pattern | None], known: _Bound) -> Pattern:
     """The pattern of a node from those of its operands, None for one that is constant.
 
     Every element of a node without a rule depends on all elements of its operands.
@@ -144,7 +144,7 @@ def _read(to: Positions | None, taken: Positions | None, operand: Pattern, rows:
 
 
 @_propagated.register
-def _(node: Map, operands: Sequence[Pattern | None], known: _Known) -> Pattern:
+def _(node: Map, operands: Sequence[Pattern | None], known: _Bound) -> Pattern:
     shape = known.shape(node)
     parts = []
     for k, (one, operand) in enumerate(zip(node.operands, operands, strict=True)):
@@ -160,7 +160,7 @@ def _(node: Map, operands: Sequence[Pattern | None], known: _Known) -> Pattern:
 
 
 @_propagated.register
-def _(node: Einsum, operands: Sequence[Pattern | None], known: _Known) -> Pattern:
+def _(node: Einsum, operands: Sequence[Pattern | None], known: _Bound) -> Pattern:
     dims = concrete(node.dims, known.sizes)
     masks = [
         (labels, known.values[one] != 0.0)
@@ -211,7 +211,7 @@ def _contracted(
 
 
 @_propagated.register
-def _(node: Gather, operands: Sequence[Pattern | None], known: _Known) -> Pattern:
+def _(node: Gather, operands: Sequence[Pattern | None], known: _Bound) -> Pattern:
     inner = known.shape(node.operands[0])
     where = positions(node.index, known.shape(node), inner, known.sizes, known.tables)
     taken = _ravelled(where, inner, known.size(node))
@@ -219,7 +219,7 @@ def _(node: Gather, operands: Sequence[Pattern | None], known: _Known) -> Patter
 
 
 @_propagated.register
-def _(node: Scatter, operands: Sequence[Pattern | None], known: _Known) -> Pattern:
+def _(node: Scatter, operands: Sequence[Pattern | None], known: _Bound) -> Pattern:
     inner, outer = known.shape(node.operands[0]), known.shape(node)
     where = positions(node.index, inner, outer, known.sizes, known.tables)
     to = _ravelled(where, outer, known.size(node.operands[0]))
@@ -234,12 +234,12 @@ def _ravelled(where: Sequence[Positions], shape: tuple[int, ...], size: int) -> 
 
 
 @_propagated.register
-def _(node: Reshape, operands: Sequence[Pattern | None], known: _Known) -> Pattern:
+def _(node: Reshape, operands: Sequence[Pattern | None], known: _Bound) -> Pattern:
     return operands[0]
 
 
 @_propagated.register
-def _(node: Extreme, operands: Sequence[Pattern | None], known: _Known) -> Pattern:
+def _(node: Extreme, operands: Sequence[Pattern | None], known: _Bound) -> Pattern:
     inner = known.shape(node.operands[0])
     kept = [size for k, size in enumerate(inner) if k not in node.axes]
     grid = np.arange(int(np.prod(kept, dtype=int))).reshape(kept)
@@ -248,7 +248,7 @@ def _(node: Extreme, operands: Sequence[Pattern | None], known: _Known) -> Patte
 
 
 @_propagated.register
-def _(node: Scan, operands: Sequence[Pattern | None], known: _Known) -> Pattern:
+def _(node: Scan, operands: Sequence[Pattern | None], known: _Bound) -> Pattern:
     """Every element along the axis depends on all elements of the operands along it."""
     inner = known.shape(node)
     kept = inner[: node.axis] + inner[node.axis + 1 :]
