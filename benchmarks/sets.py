@@ -5,8 +5,9 @@
 Boxes are compared with L-BFGS-B, simplices and balls with SLSQP and trust-constr; spheres, which
 `Model.scipy` does not express, with recorded runs of SLSQP. `total` is the number of evaluations
 until a solver ends by its own default test, `right` that until f is the minimum (or another
-recorded stationary value) to 1e-6; an evaluation is a value, with or without gradient, or a product
-with the Hessian. Times are those of the processor, the best of N runs (default 5).
+recorded stationary value) to 1e-6; an evaluation is a value, with or without gradient. `products`
+are those with the Hessian, of which each costs about as much as a gradient. Times are those of the
+processor, the best of N runs (default 5).
 """
 
 from __future__ import annotations
@@ -41,11 +42,15 @@ Stop = Callable[[float], bool]
 
 @dataclass
 class Effort:
-    """Evaluations in all and until f is right, and seconds; None: not known, or never right."""
+    """Evaluations in all and until f is right, seconds, and products with the Hessian.
+
+    None: not known, or never right.
+    """
 
     total: int
     right: int | None
     seconds: float | None = None
+    products: int = 0
 
     @property
     def shown(self) -> str:
@@ -80,12 +85,12 @@ def ours(model: slomodel.Model, x0: Vector, is_right: Stop, repeats: int, direct
 
     def seen(state: State) -> None:
         if is_right(state.fun):
-            right.append(state.nfev + state.nhev)
+            right.append(state.nfev)
 
     found = model.solve(x0=x0, callback=seen, **options)
     seconds = min(timed(lambda: model.solve(x0=x0, **options)) for _ in range(repeats))
     ended = found.success and is_right(found.fun)
-    return Effort(found.nfev + found.nhev, right[0] if right and ended else None, seconds)
+    return Effort(found.nfev, right[0] if right and ended else None, seconds, found.nhev)
 
 
 def theirs(model: slomodel.Model, x0: Vector, is_right: Stop, repeats: int, method: str) -> Effort:
@@ -142,12 +147,12 @@ def mean(ratios: Iterable[float]) -> str:
 
 def table(rows: dict[str, tuple[Effort, dict[str, Effort]]]) -> str:
     """One line a case, as markdown."""
-    lines = ["| case | auto: total (right) | peer | total (right) | ms | peer's ms |"]
-    lines.append("| --- | ---: | --- | ---: | ---: | ---: |")
+    lines = ["| case | auto: total (right) | products | peer | total (right) | ms | peer's ms |"]
+    lines.append("| --- | ---: | ---: | --- | ---: | ---: | ---: |")
     for name, (mine, peers) in rows.items():
         for peer, effort in peers.items():
             lines.append(
-                f"| {name} | {mine.shown} | {peer} | {effort.shown} | {_ms(mine.seconds)} "
+                f"| {name} | {mine.shown} | {mine.products} | {peer} | {effort.shown} | {_ms(mine.seconds)} "
                 f"| {_ms(effort.seconds)} |"
             )
     return "\n".join(lines)
@@ -159,7 +164,8 @@ def _ms(seconds: float | None) -> str:
 
 def summary(rows: dict[str, tuple[Effort, dict[str, Effort]]]) -> str:
     """Geometric means of our cost over each peer's, where both are right."""
-    lines = ["| over | right | total | time |", "| --- | ---: | ---: | ---: |"]
+    lines = ["| over | right | total | with products | time |"]
+    lines.append("| --- | ---: | ---: | ---: | ---: |")
     for peer in ("L-BFGS-B", "SLSQP", "trust-constr"):
         both = [
             (mine, peers[peer])
@@ -168,8 +174,9 @@ def summary(rows: dict[str, tuple[Effort, dict[str, Effort]]]) -> str:
         ]
         right = mean(a.right / b.right for a, b in both if a.right and b.right)
         total = mean(a.total / b.total for a, b in both)
+        products = mean((a.total + a.products) / b.total for a, b in both)
         time = mean(a.seconds / b.seconds for a, b in both if a.seconds and b.seconds)
-        lines.append(f"| {peer} | {right} | {total} | {time} |")
+        lines.append(f"| {peer} | {right} | {total} | {products} | {time} |")
     return "\n".join(lines)
 
 

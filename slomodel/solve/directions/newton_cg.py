@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -28,6 +28,15 @@ class Products(Protocol):
 
     def hvp(self, x: Vector, v: Vector, out: Vector) -> None:
         """Write the Hessian at x times v into `out`, all (n,)."""
+        ...
+
+
+@runtime_checkable
+class CountsSteps(Protocol):
+    """Products that are told of the steps along their vectors."""
+
+    def took(self, step: float) -> None:
+        """Note a step of this length along the last vector."""
         ...
 
 
@@ -57,6 +66,7 @@ class NewtonCG:
     def truncated(self, at: Iterate, out: Vector, enough: float, most: int) -> float:
         """Write v (n,) with ‖Hv + g‖ ≤ enough·‖g‖, or of `most` products, into `out`; its norm."""
         r, d, Hd = self._residual, self._d, self._Hd
+        took = self._evaluate.took if isinstance(self._evaluate, CountsSteps) else None
         # In units of ‖g‖, so that no square overflows.
         np.divide(at.g, at.gnorm, out=r)
         np.negative(r, out=d)
@@ -70,6 +80,8 @@ class NewtonCG:
                     return self.fallback(at, out)
                 break
             step = rr / curvature
+            if took is not None:
+                took(step)
             out += np.multiply(d, step, out=d)
             r += np.multiply(Hd, step, out=Hd)
             before, rr = rr, float(r.dot(r))

@@ -47,11 +47,18 @@ class ArcSearch:
         self._longer = Iterate(np.empty_like(start.x), 0.0, np.empty_like(start.g), 0.0)
 
     def search(
-        self, at: Iterate, v: Vector, slope: float, delta: float, longest: float
+        self,
+        at: Iterate,
+        v: Vector,
+        slope: float,
+        delta: float,
+        longest: float,
+        end: Vector | None = None,
     ) -> Found | None:
         """Search from `at` along v (n,), slope = ⟨g,v⟩ < 0; None if no trial is accepted.
 
-        The first trial is `delta`, and none is beyond `longest`. The accepted point is stored in
+        The first trial is `delta`, and none is beyond `longest`. `end` (n,) is x + v without its
+        rounding, which may leave a bound that is active there. The accepted point is stored in
         arrays that the second search after this one overwrites.
         """
         self.trials = 0
@@ -60,7 +67,7 @@ class ArcSearch:
         band = (at.f - noise, max(min(at.f, self._resolution.lowest) + noise, at.f))
         rounding_trials = 0
         while rounding_trials < ROUNDING_TRIALS:
-            f = self._try(at, v, delta, new)
+            f = self._try(at, v, delta, new, end)
             if f == at.f and np.array_equal(new.x, at.x):
                 break
             armijo = self._descends(at, f, delta * slope)
@@ -77,12 +84,17 @@ class ArcSearch:
             delta *= self._shorter(f - at.f, delta * slope)
         return None
 
-    def _try(self, at: Iterate, v: Vector, delta: float, new: Iterate) -> float:
+    def _try(
+        self, at: Iterate, v: Vector, delta: float, new: Iterate, end: Vector | None = None
+    ) -> float:
         within = self._evaluate.within
         assert within is not None
-        np.multiply(v, delta, out=new.x)
-        new.x += at.x
-        within.project(new.x, new.x)
+        if delta == 1.0 and end is not None:
+            np.copyto(new.x, end)
+        else:
+            np.multiply(v, delta, out=new.x)
+            new.x += at.x
+            within.project(new.x, new.x)
         new.f = self._evaluate.value(new.x)
         self.trials += 1
         return new.f

@@ -6,12 +6,13 @@ import numpy as np
 
 from slomodel.solve.facts import ObjectiveFacts
 from slomodel.solve.norms import Vector
+from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.subroutine import Iterate
 
 FEW = 20
 """Largest n for which a matrix per step costs no more than the rest of the step."""
 MANY = 1000
-"""Largest n for which a quadratic over a set is left to `lbfgs`."""
+"""Largest n for which a quadratic is left to matrices, and over a curved set to `lbfgs`."""
 REACH = 10.0
 """δ̄ over max(1, ‖x0‖), larger since directions with their own length need less restriction."""
 DESCENT = 1e-4
@@ -56,6 +57,11 @@ class PredictedDecrease:
         return decrease <= gtol * gtol * size or bool((np.abs(v) <= MOVED * gtol * np.abs(x)).all())
 
 
+def is_quadratic(facts: ObjectiveFacts) -> bool:
+    """Whether the objective is a polynomial of degree 2 at most."""
+    return facts.degree is not None and facts.degree <= 2
+
+
 def chosen(facts: ObjectiveFacts, n: int) -> tuple[str, str]:
     """A direction for n unknowns, and the reason for the choice.
 
@@ -70,19 +76,20 @@ def chosen(facts: ObjectiveFacts, n: int) -> tuple[str, str]:
         return "lbfgs", "an objective with kinks"
     if not facts.curvature:
         return ("lbfgs/newton" if few else "lbfgs"), f"plain functions of {size}"
-    if facts.degree is not None and facts.degree <= 2 and n > MANY:
+    if is_quadratic(facts) and n > MANY:
         return "newton-cg", f"a quadratic objective of {size}"
     if facts.squares and n <= FEW:
         return "levenberg-marquardt", f"a sum of squares in {size}"
     return "bfgs", f"a smooth objective of {size}"
 
 
-def chosen_in_set(facts: ObjectiveFacts, n: int) -> tuple[str, str]:
+def chosen_in_set(facts: ObjectiveFacts, n: int, within: Set) -> tuple[str, str]:
     """A direction for n unknowns in a set, and the reason for the choice.
 
-    `lbfgs` takes the fewest evaluations. A quadratic of many unknowns is solved on each
-    face by conjugate gradients, whose products cost less than the linear algebra of the pairs.
+    `lbfgs` takes the fewest evaluations. A quadratic is its own model: over a polyhedral set it is
+    minimised on each face by conjugate gradients, whose products cost less than the linear algebra
+    of the pairs, and over others if there are many unknowns.
     """
-    if facts.curvature and facts.degree is not None and facts.degree <= 2 and n > MANY:
+    if facts.curvature and is_quadratic(facts) and (within.polyhedral or n > MANY):
         return "newton-cg", f"a quadratic objective of {n} unknowns in a set"
     return "lbfgs", "variables in a set"

@@ -12,7 +12,7 @@ from slomodel.solve.line_search.arc import ArcSearch
 from slomodel.solve.line_search.armijo import Found
 from slomodel.solve.line_search.initial_step import INITIAL_STEPS, StepMemory
 from slomodel.solve.methods.ball import ball_of_a_step
-from slomodel.solve.norms import EPS, LARGEST, norm
+from slomodel.solve.norms import EPS, LARGEST, Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.quadratics.minimize import minimiser
 from slomodel.solve.quadratics.quadratic import Quadratic
@@ -38,8 +38,8 @@ class ProjectedSearch:
     """Steps of length at most δ̄ along feasible directions y − x, without Lipschitz constants.
 
     For the direction `gradient` y is the projection of x − t∇f, with t from `initial_step`; for
-    others it minimises a quadratic model over the set. D = d = δ̄, so that every step ends its
-    epoch.
+    others it minimises a quadratic model over the set, which with `is_quadratic` is the objective.
+    D = d = δ̄, so that every step ends its epoch.
     """
 
     within: Set
@@ -51,6 +51,7 @@ class ProjectedSearch:
     initial_step: str
     first_step: float
     chosen_for: str = ""
+    is_quadratic: bool = False
 
     name = "norm-armijo"
 
@@ -78,19 +79,24 @@ class ProjectedSearch:
         return ball_of_a_step(start, self.delta_bar, self.within)
 
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> ProjectedSearchRun:
-        return ProjectedSearchRun(self, evaluate, start)
+        return ProjectedSearchRun(self, evaluate, start, tolerance)
 
 
 class ProjectedSearchRun:
     """One run of ProjectedSearch: its buffers, the memory of the model, and its stagnation."""
 
-    def __init__(self, method: ProjectedSearch, evaluate: Evaluator, start: Iterate) -> None:
+    def __init__(
+        self, method: ProjectedSearch, evaluate: Evaluator, start: Iterate, tolerance: float
+    ) -> None:
         self._method = method
         self._initial_step = INITIAL_STEPS[method.initial_step]
         self._model: Quadratic | None = None
         if method.direction in MODELS:
-            self._model = MODELS[method.direction](evaluate, start, method.first_step)
+            goal = tolerance if method.is_quadratic else 0.0
+            self._model = MODELS[method.direction](evaluate, start, method.first_step, goal)
         self._memory = StepMemory()
+        # The minimiser of the model that v points to, a point of the set.
+        self._end: Vector | None = None
         # The face at the last accepted point.
         self._face: Face | None = None
         idle = DIRECTIONS[method.direction].idle
@@ -132,7 +138,7 @@ class ProjectedSearchRun:
             return None
         longest = min(D / length, LARGEST)
         slope = float(at.g.dot(self._v))
-        return self._search.search(at, self._v, slope, min(1.0, longest), longest)
+        return self._search.search(at, self._v, slope, min(1.0, longest), longest, self._end)
 
     def _toward_minimiser(self, at: Iterate) -> bool:
         """Write y − x (n,) into v, y the minimiser of the model; False if it is not suitable.
@@ -140,6 +146,7 @@ class ProjectedSearchRun:
         On a curved boundary v is the projection of y − x on the tangent cone. It is suitable if
         ⟨g,v⟩ ≤ −α‖x − P(x − g)‖‖v‖.
         """
+        self._end = None
         if self._model is None:
             return False
         within = self._method.within
@@ -152,7 +159,9 @@ class ProjectedSearchRun:
         except np.linalg.LinAlgError:
             return False
         np.subtract(y, at.x, out=self._v)
-        if shift is not None:
+        if shift is None:
+            self._end = y
+        else:
             within.tangent(at.x, self._v.copy(), self._v)
         return self._descends(at, self._method.alpha)
 
@@ -162,6 +171,7 @@ class ProjectedSearchRun:
 
     def _toward_projection(self, at: Iterate) -> None:
         """Write P(x − t∇f) − x (n,) into v, with t ≤ 1 if a larger one is not suitable."""
+        self._end = None
         longest = min(self._method.delta_bar / norm(at.g), LARGEST)
         t = self._initial_step(longest, self._memory)
         self._project(at, t)

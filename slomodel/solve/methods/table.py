@@ -18,7 +18,7 @@ from slomodel.solve.line_search.exact import LARGEST_DEGREE
 from slomodel.solve.line_search.initial_step import INITIAL_STEPS
 from slomodel.solve.methods.adgd import adgd
 from slomodel.solve.methods.agp import agp, agp_source
-from slomodel.solve.methods.auto import DESCENT, REACH, chosen, chosen_in_set
+from slomodel.solve.methods.auto import DESCENT, REACH, chosen, chosen_in_set, is_quadratic
 from slomodel.solve.methods.ball import is_auto
 from slomodel.solve.methods.bpg import bpg, bpg_source
 from slomodel.solve.methods.certified_steps import certified
@@ -63,8 +63,8 @@ def norm_armijo(given: Options, context: MethodContext) -> NormArmijo | Projecte
 
 def auto(given: Options, context: MethodContext) -> NormArmijo | ProjectedSearch:
     """The paper's method along a direction that suits the objective (auto.py)."""
-    choose = chosen if context.within is None else chosen_in_set
-    direction, reason = choose(context.facts, len(context.x0))
+    facts, n, within = context.facts, len(context.x0), context.within
+    direction, reason = chosen(facts, n) if within is None else chosen_in_set(facts, n, within)
     found = line_search(given, context, direction, REACH)
     if isinstance(found, NormArmijo):
         found = replace(found, logarithmic=context.facts.logarithmic)
@@ -144,6 +144,7 @@ def search_in_set(
         alpha=number("alpha", given.get("alpha", rule.alpha), 0.0, 1.0),
         direction=direction,
         initial_step=choice("initial_step", given.get("initial_step", "bb"), INITIAL_STEPS),
+        is_quadratic=is_quadratic(context.facts),
         first_step=min(max(1.0, norm(context.x0)) / math.sqrt(max(1, len(context.x0))), farthest),
     )
 

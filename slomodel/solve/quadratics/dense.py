@@ -21,6 +21,7 @@ class DenseHessian:
     """
 
     wants_pairs = False
+    is_exact = False
     accuracy = 1e-6
     most = 50
 
@@ -41,8 +42,8 @@ class DenseHessian:
     def product(self, s: Vector) -> Vector:
         return self._B @ s
 
-    def solve(self, face: Face, r: Vector) -> Vector:
-        return on_face(self._B, face, r)
+    def solve(self, face: Face, r: Vector) -> tuple[Vector, None]:
+        return on_face(self._B, face, r), None
 
     def learn(self, pair: SecantPair) -> None:
         pass
@@ -52,6 +53,7 @@ class Damped:
     """B = M + λD, the Gauss–Newton matrix M with the damping of Levenberg and Marquardt."""
 
     wants_pairs = True
+    is_exact = False
     accuracy = 1e-6
     most = 50
 
@@ -72,8 +74,8 @@ class Damped:
     def product(self, s: Vector) -> Vector:
         return self._B @ s
 
-    def solve(self, face: Face, r: Vector) -> Vector:
-        return on_face(self._B, face, r)
+    def solve(self, face: Face, r: Vector) -> tuple[Vector, None]:
+        return on_face(self._B, face, r), None
 
     def learn(self, pair: SecantPair) -> None:
         self._rule.learn(pair)

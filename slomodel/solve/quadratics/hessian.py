@@ -14,25 +14,39 @@ from slomodel.solve.sets.convex_set import Face
 from slomodel.solve.subroutine import Iterate
 
 
+# Fraction of its goal to which the norm of a projected gradient is reduced.
+REACHED = 0.5
+# Steps of one minimisation; more for a model that is the objective itself.
+MOST, MOST_IF_EXACT = 10, 100
+
+
 class HessianProducts:
     """B = ∇²f(x), never formed: on a face its equation is solved by conjugate gradients.
 
-    They stop at the first direction without positive curvature, and so does the minimisation.
+    They stop at the first direction without positive curvature, and so does the minimisation. For a
+    quadratic objective, `goal` is the norm of the projected gradient at which a run ends: the
+    objective is the model, and minimised up to it. For others `goal` is 0.
     """
 
     wants_pairs = False
-    most = 10
 
-    def __init__(self, evaluate: Evaluator, start: Iterate, longest: float) -> None:
+    def __init__(
+        self, evaluate: Evaluator, start: Iterate, longest: float, goal: float = 0.0
+    ) -> None:
         self.accuracy = LOOSEST
+        self.is_exact = goal > 0.0
+        self.most = MOST_IF_EXACT if self.is_exact else MOST
         self._evaluate = evaluate
         self._first = start.gnorm
         self._longest = longest
+        self._goal = goal
         self._at = start
 
     def begin(self, at: Iterate, shift: Vector | None) -> bool:
         self._at = at
         self.accuracy = min(LOOSEST, math.sqrt(at.gnorm / self._first))
+        if self.is_exact:
+            self.accuracy = REACHED * self._goal / at.gnorm
         return True
 
     def free_step(self, at: Iterate) -> None:
@@ -43,30 +57,38 @@ class HessianProducts:
         self._evaluate.hvp(self._at.x, s, out)
         return out
 
-    def solve(self, face: Face, r: Vector) -> Vector:
+    def solve(self, face: Face, r: Vector) -> tuple[Vector, Vector]:
         g = face.project(r)
         at = Iterate(self._at.x, self._at.f, g, norm(g))
         d = np.zeros_like(r)
+        on_face = OnFace(self._evaluate, face, np.zeros_like(r))
         if at.gnorm > 0.0:
-            on_face = OnFace(self._evaluate, face)
             start = Iterate(at.x, at.f, at.g, max(self._first, at.gnorm))
             NewtonCG(on_face, start, self._longest).propose(at, d)
-        return d
+        return d, on_face.total * at.gnorm
 
     def learn(self, pair: SecantPair) -> None:
         pass
 
 
 class OnFace:
-    """Products with the Hessian on the subspace of a face, with the curvature of the face."""
+    """Products with the Hessian on the subspace of a face, with the curvature of the face.
 
-    def __init__(self, evaluate: Evaluator, face: Face) -> None:
+    `total` (n,) adds up the products with the steps that were taken, of all elements.
+    """
+
+    def __init__(self, evaluate: Evaluator, face: Face, total: Vector) -> None:
         self.eps = evaluate.eps
+        self.total = total
         self._evaluate = evaluate
         self._face = face
+        self._last = np.empty_like(total)
 
     def hvp(self, x: Vector, v: Vector, out: Vector) -> None:
         """Write Q(∇²f(x) + shift)v into `out` for v (n,) in the subspace."""
-        self._evaluate.hvp(x, v, out)
+        self._evaluate.hvp(x, v, self._last)
         shift = self._face.shift
-        out[:] = self._face.project(out if shift is None else out + shift * v)
+        out[:] = self._face.project(self._last if shift is None else self._last + shift * v)
+
+    def took(self, step: float) -> None:
+        self.total += step * self._last

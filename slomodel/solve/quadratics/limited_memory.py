@@ -30,6 +30,7 @@ class LimitedMemory:
     """
 
     wants_pairs = True
+    is_exact = False
     accuracy = 1e-2
     most = 30
 
@@ -96,7 +97,7 @@ class LimitedMemory:
         out += (self._theta * c[m:]) @ S
         return out
 
-    def solve(self, face: Face, r: Vector) -> Vector:
+    def solve(self, face: Face, r: Vector) -> tuple[Vector, None]:
         """The exact solution −(Qr/δ + Zᵀ(M⁻¹ − WᵀZ)⁻¹Z r) with Z = QW/δ, δ = θ + shift − Λ."""
         inverse: Vector | float = 1.0 / self._theta
         if face.shift is not None or self._shift is not None:
@@ -104,17 +105,17 @@ class LimitedMemory:
             inverse = 1.0 / np.maximum(self._theta + next(added) - next(added), LEAST * self._theta)
         d: Vector = face.project(r) * -inverse
         if not self._pairs.count:
-            return d
+            return d, None
         S, Y = self._pairs.pairs
         if isinstance(face, Coordinates):
             WW = self._products.over(face.free, S, Y, self._theta) / self._theta
             c: Vector = np.linalg.solve(self._inner() - WW, self._times(S, Y, d)).astype(np.float64)
-            return d + face.project(self._combined(c, S, Y)) * inverse
+            return d + face.project(self._combined(c, S, Y)) * inverse, None
         S, Y = face.project(S), face.project(Y)
         W = np.concatenate([Y, self._theta * S])
         c = np.linalg.solve(self._inner() - (W * inverse) @ W.T, W @ d).astype(np.float64)
         d += c @ W * inverse
-        return d
+        return d, None
 
     def learn(self, pair: SecantPair) -> None:
         before = self._pairs.learned

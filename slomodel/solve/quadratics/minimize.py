@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from slomodel.solve.norms import Vector
+from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import projected_norm
 from slomodel.solve.quadratics.quadratic import Quadratic
 from slomodel.solve.sets.convex_set import Face, Set
@@ -31,8 +31,8 @@ def minimiser(model: Quadratic, within: Set, at: Iterate, face: Face) -> Vector:
     np.copyto(y, at.x)
     r = at.g.copy()
     goal = model.accuracy * at.gnorm
-    for k in range(model.most):
-        step = _on_face(model, within, y, r, within.face(y, r) if k else face)
+    for _ in range(model.most):
+        step = _on_face(model, within, y, r, face)
         if step is None:
             step = _projected(model, within, y, r)
         s, Bs = step
@@ -40,7 +40,13 @@ def minimiser(model: Quadratic, within: Set, at: Iterate, face: Face) -> Vector:
         within.project(y, y)
         r += Bs
         curvature = float(s.dot(Bs))
-        if not s.any() or curvature <= 0.0 or projected_norm(within, y, r) <= goal:
+        if not s.any() or curvature <= 0.0:
+            break
+        if not model.is_exact and projected_norm(within, y, r) <= goal:
+            break
+        face = within.face(y, r)
+        # At a minimiser that is known to be one, bounds are active and not only near.
+        if model.is_exact and norm(face.project(r)) <= goal:
             break
     return y
 
@@ -50,19 +56,20 @@ def _on_face(
 ) -> tuple[Vector, Vector] | None:
     """A step s on the face of −r and Bs, both (n,); None if no length gives a decrease."""
     try:
-        d = model.solve(face, r)
+        d, Bd = model.solve(face, r)
     except np.linalg.LinAlgError:
         return None
     if not np.isfinite(d).all():
         return None
     trial = np.empty_like(y)
+    known = Bd is not None and Bd.any()
     for t in FACTORS:
-        within.project(y + t * d, trial)
+        moved = within.project(y + t * d, trial)
         s = trial - y
         slope = float(r.dot(s))
         if slope >= 0.0:
             continue
-        Bs = model.product(s)
+        Bs = t * Bd if known and not moved else model.product(s)
         if slope + 0.5 * float(s.dot(Bs)) <= SUFFICIENT * slope:
             return s, Bs
     return None

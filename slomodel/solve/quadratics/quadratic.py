@@ -14,8 +14,8 @@ class Quadratic(Protocol):
     """A rule for the matrix B of the model at a point, with its memory.
 
     `accuracy` is the fraction to which a minimisation reduces the norm of the model's projected
-    gradient, and `most` the largest number of its steps. `wants_pairs`: B depends on the pairs of
-    accepted steps.
+    gradient, and `most` the largest number of its steps. `is_exact`: the objective is the model.
+    `wants_pairs`: B depends on the pairs of accepted steps.
     """
 
     @property
@@ -23,6 +23,9 @@ class Quadratic(Protocol):
 
     @property
     def accuracy(self) -> float: ...
+
+    @property
+    def is_exact(self) -> bool: ...
 
     @property
     def most(self) -> int: ...
@@ -42,10 +45,11 @@ class Quadratic(Protocol):
         """B s for s (n,)."""
         ...
 
-    def solve(self, face: Face, r: Vector) -> Vector:
-        """d (n,) in the subspace of the face with Q(B + shift)d = −Qr, Q its projection.
+    def solve(self, face: Face, r: Vector) -> tuple[Vector, Vector | None]:
+        """d (n,) in the subspace of the face with Q(B + shift)d = −Qr, Q its projection, and Bd.
 
-        It may be approximate; it is a direction of descent for the gradient r (n,) of the model.
+        d may be approximate; it is a direction of descent for the gradient r (n,) of the model. Bd
+        is None unless it is a by-product; for a d that no product was computed with, it is 0.
         """
         ...
 

@@ -12,10 +12,12 @@ from slomodel.solve.quadratics.limited_memory import LimitedMemory
 from slomodel.solve.quadratics.quadratic import Quadratic
 from slomodel.solve.subroutine import Iterate
 
-MODELS: dict[str, Callable[[Evaluator, Iterate, float], Quadratic]] = {
-    "lbfgs": lambda evaluate, start, longest: LimitedMemory(len(start.x), longest, evaluate.eps),
+MODELS: dict[str, Callable[[Evaluator, Iterate, float, float], Quadratic]] = {
+    "lbfgs": lambda evaluate, start, longest, _: LimitedMemory(len(start.x), longest, evaluate.eps),
     "newton-cg": HessianProducts,
-    "newton": lambda evaluate, start, longest: DenseHessian(evaluate),
-    "gauss-newton": lambda evaluate, start, longest: Damped(GaussNewton(evaluate, start, longest)),
+    "newton": lambda evaluate, start, longest, _: DenseHessian(evaluate),
+    "gauss-newton": lambda evaluate, start, longest, _: Damped(
+        GaussNewton(evaluate, start, longest)
+    ),
 }
-"""(evaluate, start, longest step) -> the model of a run."""
+"""(evaluate, start, longest step, goal for a quadratic objective or 0) -> the model of a run."""

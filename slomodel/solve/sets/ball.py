@@ -21,6 +21,7 @@ class EuclideanBall:
     radius: float
 
     convex = True
+    polyhedral = False
 
     @property
     def diameter(self) -> float:

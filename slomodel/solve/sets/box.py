@@ -23,6 +23,7 @@ class Box:
     high: Vector
 
     convex = True
+    polyhedral = True
 
     @property
     def diameter(self) -> float:

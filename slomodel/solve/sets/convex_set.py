@@ -41,6 +41,11 @@ class Set(Protocol):
     @property
     def convex(self) -> bool: ...
 
+    @property
+    def polyhedral(self) -> bool:
+        """Whether its boundary is flat: finitely many linear inequalities and equations."""
+        ...
+
     def contains(self, x: Vector, slack: float = 0.0) -> bool:
         """Whether x (n,) is in the set, or at a distance of at most `slack` from it.
 

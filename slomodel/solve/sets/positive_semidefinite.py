@@ -20,6 +20,7 @@ class PositiveSemidefinite:
     k: int
 
     convex = True
+    polyhedral = False
 
     def contains(self, x: Vector, slack: float = 0.0) -> bool:
         if slack > 0.0:

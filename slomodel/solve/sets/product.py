@@ -33,6 +33,10 @@ class ProductSet:
     def convex(self) -> bool:
         return all(one.set.convex for one in self.parts)
 
+    @property
+    def polyhedral(self) -> bool:
+        return all(one.set.polyhedral for one in self.parts)
+
     def contains(self, x: Vector, slack: float = 0.0) -> bool:
         if slack == 0.0:
             return all(one.set.contains(x[one.of]) for one in self.parts)

@@ -22,6 +22,7 @@ class Simplex:
     axis: int = -1
 
     convex = True
+    polyhedral = True
 
     def contains(self, x: Vector, slack: float = 0.0) -> bool:
         if slack == 0.0:

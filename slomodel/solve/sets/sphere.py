@@ -22,6 +22,7 @@ class Sphere:
     centre: Vector
 
     convex = False
+    polyhedral = False
 
     def contains(self, x: Vector, slack: float = 0.0) -> bool:
         off = np.abs(self._lengths(x) - self.radius)
