@@ -152,8 +152,8 @@ def table(rows: dict[str, tuple[Effort, dict[str, Effort]]]) -> str:
     for name, (mine, peers) in rows.items():
         for peer, effort in peers.items():
             lines.append(
-                f"| {name} | {mine.shown} | {mine.products} | {peer} | {effort.shown} | {_ms(mine.seconds)} "
-                f"| {_ms(effort.seconds)} |"
+                f"| {name} | {mine.shown} | {mine.products} | {peer} | {effort.shown} "
+                f"| {_ms(mine.seconds)} | {_ms(effort.seconds)} |"
             )
     return "\n".join(lines)
 

@@ -13,7 +13,6 @@ from slomodel.solve.objective import Evaluator
 from slomodel.solve.sets.convex_set import Face
 from slomodel.solve.subroutine import Iterate
 
-
 # Fraction of its goal to which the norm of a projected gradient is reduced.
 REACHED = 0.5
 # Steps of one minimisation; more for a model that is the objective itself.
