@@ -123,6 +123,58 @@ def test_statuses_are_true() -> None:
     assert solved(text, max_nfev=2).status is Status.max_nfev
 
 
+# Text, start, and how the problem ends: none of these has a solution.
+WITHOUT_SOLUTION = [
+    ("var x[2] minimize x[0] - x[1] subject to x[0] + x[1] >= 1", [0, 0], Status.unbounded),
+    ("var x[2] minimize -x[0]^2 subject to x[0] == x[1]", [1, 1], Status.unbounded),
+    ("var x[2] minimize -x[0] - x[1] subject to x[0] * x[1] >= 1", [1, 1], Status.unbounded),
+    ("var x[2] >= 0 minimize -x[0]^2 - x[1] subject to x[0] >= x[1]", [1, 1], Status.unbounded),
+    ("var x[2] minimize x[0] subject to sum(x) == 1, sum(x) == 2", [1, 1], Status.infeasible),
+    ("var x[2] in [0, 1] minimize x[0] subject to sum(x) >= 3", [1, 1], Status.infeasible),
+    ("var x minimize x subject to x^2 == -1", [1], Status.infeasible),
+]
+
+
+@pytest.mark.parametrize(("text", "start", "status"), WITHOUT_SOLUTION)
+def test_what_has_no_solution_is_called_so(text: str, start: list[float], status: Status) -> None:
+    found = solved(text, start)
+    assert found.status is status
+    if status is Status.unbounded:
+        assert found.fun < -1e3
+        assert found.violation <= 1e-9 * max(1.0, float(np.abs(found.x).max()))
+
+
+@pytest.mark.parametrize("start", [[0.0, 0.0], [1.0, 2.0], [5.0, -9.0]])
+def test_a_face_of_solutions(start: list[float]) -> None:
+    found = solved("var x[2] minimize x[0] + x[1] subject to x[0] + x[1] >= 1", start)
+    assert found.success
+    assert_allclose(found.fun, 1.0, atol=1e-9)
+    assert np.abs(found.x).max() <= 100.0
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "least"),
+    [
+        ("var x[2] minimize x[0]^2 - x[1]^2 subject to sumsq(x) <= 1", [0.3, 0.0], -1.0),
+        ("var x[2] minimize x[0]^2 - x[1]^2 subject to sumsq(x) == 1", [1.3, 0.0], -1.0),
+        ("var x[3] minimize x[0] * x[1] + x[2]^2 subject to sumsq(x) == 1", [0.0, 0, 1], -0.5),
+    ],
+)
+def test_second_order_leaves_saddles(text: str, start: list[float], least: float) -> None:
+    assert solved(text, start).fun > least + 0.5
+    found = solved(text, start, second_order=True)
+    assert found.success
+    assert_allclose(found.fun, least, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", [1, 5])
+def test_a_chain_from_starts_with_nearly_dependent_gradients(seed: int) -> None:
+    found = slomodel.compile(CHAIN).solve(seed=seed)
+    assert found.success
+    assert_allclose(found.fun, -6.644544538, atol=1e-7)
+    assert found.nit <= 200
+
+
 def test_constraints_of_large_numbers_hold_up_to_rounding() -> None:
     """A violation of one unit in the last place is neither infeasible nor a failure."""
     for scale in (1e8, 1e12):

@@ -46,6 +46,8 @@ UNITS, SIGNS = 32.0, 4
 FAR = 1e3
 # So many subproblems in a row that improve nothing end the run.
 IDLE = 5
+# Fraction of a descent without end by which f has to fall at points where the constraints hold.
+FALLEN = 0.5
 _BUDGETS = (
     *(Status.max_iter, Status.max_time, Status.max_nfev),
     *(Status.user_stopped, Status.interrupted),
@@ -150,7 +152,13 @@ class AugmentedLagrangian:
         return None if status is None else self._end(status)
 
     def _newton(self) -> ConstrainedOutcome | None:
-        """Newton steps for the KKT conditions; the outcome if they hold."""
+        """Newton steps for the KKT conditions; the outcome if they hold.
+
+        With `second_order` only from the minimiser of a subproblem, which is not a saddle: along
+        the active constraints the augmented Lagrangian has the curvature of the Lagrangian.
+        """
+        if self.run.second_order and self.last is None:
+            return None
         if self._is_solved():
             return self._end(Status.converged)
         if self.method != "auto" or self.options or self.objective.n > LARGEST:
@@ -168,8 +176,12 @@ class AugmentedLagrangian:
             return self.record.spent is None and not new.is_solution(self.tolerance, self.run.ctol)
 
         steps = NewtonSteps(self.objective, self.within, evaluated)
-        self.at = steps.run(self.at, self.penalty, took)
-        return self._ended()
+        before, self.at = self.at, steps.run(self.at, self.penalty, took)
+        ended = self._ended()
+        # Multipliers of nearly dependent gradients have no size that a subproblem could start from.
+        if ended is None and self.at.error > before.error:
+            self.at = before
+        return ended
 
     def _ended(self) -> ConstrainedOutcome | None:
         """The outcome if the KKT conditions hold, or hold up to rounding errors."""
@@ -253,13 +265,25 @@ class AugmentedLagrangian:
         return found
 
     def _unbounded(self, run: Solution, c: Vector) -> ConstrainedOutcome | None:
-        """A descent without end: of f itself if the constraints hold there, else of the sum."""
+        """A descent without end: of f itself if the constraints hold there, else of the sum.
+
+        Far out the constraints hold up to `ctol` times the magnitude of x at best, which shows that
+        f is unbounded only where they hold at some point. Where they do not hold on the way, f has
+        to have fallen half as far at the nearest point at which they do.
+        """
         equations = self.objective.equations
-        excess = float(np.max(np.where(equations, np.abs(c), np.maximum(c, 0.0)), initial=0.0))
-        size = max(1.0, float(np.abs(run.x).max(initial=0.0)))
-        if excess <= self.run.ctol * size:
-            values = self.objective.evaluate(run.x, self.at.y)
-            self.at = PrimalDual.of(run.x, self.at.y, values, equations, self.within)
+        if self.at.violation > self.run.ctol and not self.restored:
+            return self._restore()
+        values = self.objective.evaluate(run.x, self.at.y)
+        far = PrimalDual.of(run.x, self.at.y, values, equations, self.within)
+        least = far.f
+        if not self._holds_far_out(far):
+            least = self.at.f + FALLEN * (far.f - self.at.f)
+            nearest = self._minimised(run.x, np.zeros_like(c), 1.0, self.run.ctol, weight=0.0)
+            values = self.objective.evaluate(nearest.x, self.at.y)
+            far = PrimalDual.of(nearest.x, self.at.y, values, equations, self.within)
+        if self._holds_far_out(far) and far.f <= least:
+            self.at = far
             return self._end(Status.unbounded)
         if self.penalty >= LARGEST_PENALTY:
             return self._end(
@@ -268,6 +292,11 @@ class AugmentedLagrangian:
             )
         self.penalty *= PENALTY_FACTOR
         return None
+
+    def _holds_far_out(self, point: PrimalDual) -> bool:
+        """Whether the constraints hold up to `ctol`, relative to the magnitude of x."""
+        size = max(1.0, float(np.abs(point.x).max(initial=0.0)))
+        return point.violation <= self.run.ctol * size
 
     def _judged(self) -> ConstrainedOutcome | None:
         """The outcome if the residual has stopped falling or the constraints cannot hold."""

@@ -20,6 +20,8 @@ from slomodel.solve.sets.convex_set import Mask
 MOST_GUESSES = 15
 # Singular values and eigenvalues below this fraction of the largest count as 0.
 DEPENDENT = 1e-10
+# Slopes along directions without curvature count as 0 up to this multiple of their rounding error.
+ROUNDED = 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +86,15 @@ def _with_guess(program: QuadraticProgram, active: Mask, side: Vector) -> Quadra
     rank = int((s > DEPENDENT * max(1.0, s[0])).sum()) if s.size else 0
     U, s, V, Z = U[:, :rank], s[:rank], Vt[:rank].T, Vt[rank:].T
     normal = -V @ ((U.T @ c) / s)
-    along = Z.T @ (g + B @ normal)
+    slopes = g + B @ normal
+    along = Z.T @ slopes
     values, vectors = np.linalg.eigh(Z.T @ B @ Z)
     size = max(float(np.abs(B).max(initial=0.0)), EPS)
     convex = not values.size or values[0] >= -DEPENDENT * size
     values = np.abs(values)
     # A direction without curvature is left out unless f falls along it.
-    curved = (values > EPS * size) | (np.abs(vectors.T @ along) > EPS * size)
+    least = EPS * max(size, ROUNDED * float(np.abs(slopes).sum()))
+    curved = (values > EPS * size) | (np.abs(vectors.T @ along) > least)
     values = np.maximum(values, np.sqrt(EPS) * size if not convex else EPS * size)
     step = -(vectors[:, curved] @ ((vectors[:, curved].T @ along) / values[curved]))
     d[free] = normal + Z @ step
