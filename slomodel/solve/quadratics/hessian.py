@@ -56,7 +56,7 @@ class HessianProducts:
         self._evaluate.hvp(self._at.x, s, out)
         return out
 
-    def solve(self, face: Face, r: Vector) -> tuple[Vector, Vector]:
+    def solve(self, face: Face, r: Vector) -> tuple[Vector, Vector | None]:
         g = face.project(r)
         at = Iterate(self._at.x, self._at.f, g, norm(g))
         d = np.zeros_like(r)
@@ -64,7 +64,8 @@ class HessianProducts:
         if at.gnorm > 0.0:
             start = Iterate(at.x, at.f, at.g, max(self._first, at.gnorm))
             NewtonCG(on_face, start, self._longest).propose(at, d)
-        return d, on_face.total * at.gnorm
+        # The first direction may be one without positive curvature, of which no product was added.
+        return d, on_face.total * at.gnorm if on_face.total.any() else None
 
     def learn(self, pair: SecantPair) -> None:
         pass

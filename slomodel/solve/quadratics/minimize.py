@@ -62,14 +62,13 @@ def _on_face(
     if not np.isfinite(d).all():
         return None
     trial = np.empty_like(y)
-    known = Bd is not None and Bd.any()
     for t in FACTORS:
         moved = within.project(y + t * d, trial)
         s = trial - y
         slope = float(r.dot(s))
         if slope >= 0.0:
             continue
-        Bs = t * Bd if known and not moved else model.product(s)
+        Bs: Vector = model.product(s) if moved or Bd is None else t * Bd
         if slope + 0.5 * float(s.dot(Bs)) <= SUFFICIENT * slope:
             return s, Bs
     return None

@@ -49,7 +49,7 @@ class Quadratic(Protocol):
         """d (n,) in the subspace of the face with Q(B + shift)d = −Qr, Q its projection, and Bd.
 
         d may be approximate; it is a direction of descent for the gradient r (n,) of the model. Bd
-        is None unless it is a by-product; for a d that no product was computed with, it is 0.
+        is None unless it is a by-product.
         """
         ...
 
