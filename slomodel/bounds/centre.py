@@ -56,7 +56,7 @@ def centre_entries(setting: Setting) -> Entries | None:
     one = itemgetter(np.newaxis)
     live = live_in(setting)
     found = enclose([setting.objective], boxed(setting.values, 1), setting.sizes, 1, live=live)
-    smooth = smoothness(setting.objective, found, 1, setting.spans, live)
+    smooth = smoothness(setting.objective, found, 1, setting.spans, live, setting.sizes)
     order = np.broadcast_to(smooth.order, (1,))
     return Entries(H.each(one), T.each(one), Smoothness(order, smooth.reason))
 

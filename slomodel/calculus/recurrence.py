@@ -23,11 +23,23 @@ Jvp = Callable[[Sequence[Expr], Mapping[Expr, Expr]], tuple[Expr, ...]]
 
 def states_along(node: Recur, tangents: Sequence[Expr | None], jvp: Jvp) -> tuple[Expr, ...]:
     """The tangents of all states of a loop from those of its operands; None stands for zero."""
+    first = [None if one is None else tangents[one] for one in node.loop.initial]
+    return _tangents(node, first, tangents, jvp)
+
+
+def states_after(node: Recur, added: Sequence[Expr], jvp: Jvp) -> tuple[Expr, ...]:
+    """The tangents of all states of a loop when the arrays `added`, of their shapes, are added to
+    them, each element at its own step.
+    """
+    return _tangents(node, added, [None] * len(node.operands), jvp)
+
+
+def _tangents(
+    node: Recur, first: Sequence[Expr | None], tangents: Sequence[Expr | None], jvp: Jvp
+) -> tuple[Expr, ...]:
+    """The tangents of states that begin as `first`, with those of the operands that steps read."""
     loop = node.loop
-    states = [
-        (shape, None if first is None else tangents[first])
-        for shape, first in zip(loop.shapes, loop.initial, strict=True)
-    ]
+    states = list(zip(loop.shapes, first, strict=True))
     readings: dict[Expr, Reading] = {}
     moving: dict[Expr, Expr] = {}
     for k, (one, source) in enumerate(loop.sources):

@@ -106,7 +106,7 @@ def hessian_in_box(setting: Setting, radii: Array) -> HessianBox:
     live = live_in(setting, setting.objective, *graphs.second)
     found = enclose(fixed, boxes, setting.sizes, live=live)
     known = {node: found[node] for node in fixed}
-    smooth = smoothness(setting.objective, known, 0, setting.spans, live_in(setting))
+    smooth = smoothness(setting.objective, known, 0, setting.spans, live_in(setting), setting.sizes)
     if int(smooth.order) < 1:
         return HessianBox(None, smooth.reason)
     H = hessian_over(setting, known, setting.effort.count(_FLOPS))

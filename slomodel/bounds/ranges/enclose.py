@@ -34,6 +34,7 @@ from slomodel.bounds.ranges.liveness import (
     neutral,
 )
 from slomodel.bounds.ranges.matrices import range_of_operation
+from slomodel.bounds.ranges.recurrences import states_over
 from slomodel.bounds.ranges.values import value_range
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.stopping import pause
@@ -50,6 +51,7 @@ from slomodel.ir.expr import (
     Iota,
     Map,
     MatrixOperation,
+    Recur,
     Reshape,
     Scan,
     Scatter,
@@ -81,11 +83,13 @@ def enclose(
             if node in found:
                 continue
             pause()
-            if isinstance(node, Input):
-                own = boxes[node]
-            else:
-                own = range_of(node, [found[o] for o in node.operands], sizes, batch)
-            found[node] = neutral(node, own, live)
+            operands = [found[o] for o in node.operands]
+            if isinstance(node, Recur):
+                own = states_over(node, operands, sizes, batch, range_of)
+                found |= zip(node.states, own, strict=True)
+                continue
+            one = boxes[node] if isinstance(node, Input) else range_of(node, operands, sizes, batch)
+            found[node] = neutral(node, one, live)
     return found
 
 
@@ -268,6 +272,11 @@ def _(node: Scan, operands: list[Interval], sizes: Sizes, batch: int) -> Interva
         lo[..., i], hi[..., i] = now.lo, now.hi
         before = now
     return interval(np.moveaxis(lo, -1, axis), np.moveaxis(hi, -1, axis))
+
+
+@range_of.register
+def _(node: Recur, operands: list[Interval], sizes: Sizes, batch: int) -> Interval:
+    return states_over(node, operands, sizes, batch, range_of)[node.state]
 
 
 def _tied(a: Interval, extreme: Extreme, batch: int) -> Interval:

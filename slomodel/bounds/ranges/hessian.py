@@ -15,14 +15,17 @@ from slomodel.bounds.arithmetic.rounding import Array
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
 from slomodel.bounds.ranges.smoothness import Smoothness, smoothness
 from slomodel.bounds.setting import Setting, once_per_setting
+from slomodel.bounds.ranges.recurrences import nodes_of_steps
 from slomodel.calculus import jvp
 from slomodel.ir.build import direction
 from slomodel.ir.dims import concrete
 from slomodel.ir.exact import without_rounding
-from slomodel.ir.expr import Expr, Input
+from slomodel.ir.expr import Expr, Input, Recur
 from slomodel.ir.walk import dependents, postorder
 
 _CELLS, _V, _W = range(3)
+_NUMBERS_A_STEP = 500
+"""Intervals in an array whose operation takes twice as long as that of a single one."""
 _BATCH = 3
 """Batch axes: the cells, and two directions that run through all unit vectors."""
 
@@ -50,7 +53,10 @@ def derivatives(setting: Setting) -> Derivatives:
 
 
 def numbers_a_cell(setting: Setting) -> int:
-    """The number of intervals that `entries` computes per cell, without constant ones; >= 1."""
+    """The number of intervals that `entries` computes per cell, without constant ones; >= 1.
+
+    Steps of recurrences count as the numbers that take as long.
+    """
     graphs = derivatives(setting)
     order = postorder(setting.objective, *graphs.second, *graphs.third)
     inputs = (set(setting.variables), set(graphs.v), set(graphs.w))
@@ -60,7 +66,9 @@ def numbers_a_cell(setting: Setting) -> int:
         for node in order
         if node in moving
     )
-    return max(found, 1)
+    loops = {node.loop for node in order if isinstance(node, Recur) and node in moving}
+    steps = sum(nodes_of_steps(loop, setting.sizes) for loop in loops)
+    return max(found + _NUMBERS_A_STEP * steps, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +95,7 @@ def entries(setting: Setting, cells: Interval, *, third: bool = True) -> Entries
     tails = graphs.third if third else ()
     roots = (setting.objective, *graphs.second, *tails)
     found = enclose(roots, boxes, setting.sizes, _BATCH, live=live_in(setting, *roots))
-    smooth = smoothness(setting.objective, found, _BATCH, setting.spans, live_in(setting))
+    smooth = smoothness(setting.objective, found, _BATCH, setting.spans, live_in(setting), setting.sizes)
     count, n = cells.shape
     H = _flat(setting, [found[g] for g in graphs.second], (count, n, 1))
     T = point(np.zeros((count, 0, n, n)))

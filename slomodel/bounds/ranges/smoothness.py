@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
+from types import MappingProxyType
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -18,15 +19,17 @@ import numpy as np
 import slomodel.functions as table
 from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import down_ulps, up_ulps
+from slomodel.bounds.ranges.enclose import enclose
 from slomodel.bounds.ranges.kinks import Orders, order_near, outside
-from slomodel.bounds.ranges.liveness import Live
+from slomodel.bounds.ranges.liveness import Live, Sizes
 from slomodel.calculus.kinked_products import KinkedPower, KinkedProducts
 from slomodel.calculus.piecewise import continuity_order
 from slomodel.errors import Span
 from slomodel.functions.compound import still
-from slomodel.ir.expr import Einsum, Expr, Extreme, Input, Map
+from slomodel.ir.expr import Einsum, Expr, Extreme, Input, Map, Recur
 from slomodel.ir.function import ANALYTIC
-from slomodel.ir.walk import postorder
+from slomodel.ir.recur import bodies
+from slomodel.ir.walk import dependents, postorder
 
 OUTSIDE = -2
 """Order of a node that is undefined somewhere in the box."""
@@ -53,6 +56,7 @@ class Walk:
     found: Mapping[Expr, Interval]
     batch: int
     live: Live = field(default_factory=dict)
+    sizes: Sizes = field(default_factory=dict)
     moving: set[Expr] = field(default_factory=set)
     deciding: set[Expr] = field(default_factory=set)
     orders: dict[Expr, Orders] = field(default_factory=dict)
@@ -85,12 +89,14 @@ def smoothness(
     batch: int = 0,
     spans: Mapping[Expr, Span] | None = None,
     live: Live | None = None,
+    sizes: Sizes = MappingProxyType({}),
 ) -> Smoothness:
     """The smoothness of a scalar over boxes, from the intervals of its nodes there.
 
-    `live` holds the elements that it depends on, for nodes with dead elements.
+    `live` holds the elements that it depends on, for nodes with dead elements; `sizes` the dims of
+    recurrences.
     """
-    walk = Walk(found, batch, live or {})
+    walk = Walk(found, batch, live or {}, sizes)
     order_of_nodes = postorder(objective)
     walk.deciding.update(postorder(*_conditions(order_of_nodes)))
     for node in order_of_nodes:
@@ -172,6 +178,27 @@ def _(node: Map, walk: Walk) -> Orders:
     # Beyond the edge of a domain derivatives do not reveal a choice, which takes the other branch.
     left = outside(node.function, *operands, exactly=node in walk.deciding)
     return np.where(left, OUTSIDE, result)
+
+
+@order_of.register
+def _(node: Recur, walk: Walk) -> Orders:
+    """A composition of the body with itself: as smooth as the body at the states of all steps."""
+    least = np.minimum.reduce(np.broadcast_arrays(*(walk.least(o) for o in node.operands)))
+    values = bodies(node)
+    found = enclose(values, {}, walk.sizes, walk.batch, known=walk.found)
+    order = postorder(*values)
+    of_body = Walk(found, walk.batch, walk.live, walk.sizes)
+    of_body.moving |= dependents(order, lambda one: one in node.states or one in walk.moving)
+    of_body.deciding |= {*walk.deciding, *postorder(*_conditions(order))}
+    for one in order:
+        if one in walk.orders and one not in node.states:
+            of_body.orders[one] = walk.orders[one]
+        elif one in of_body.moving and not isinstance(one, Recur | Input) and not _is_still(one):
+            of_body.put(one, order_of(one, of_body))
+        else:
+            of_body.put(one, np.asarray(ANALYTIC))
+        least = np.minimum(least, of_body.least(one))
+    return np.asarray(least.reshape(least.shape + (1,) * node.rank))
 
 
 def _missing(node: Map, k: int, walk: Walk) -> tuple[int, ...]:

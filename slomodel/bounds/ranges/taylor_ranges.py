@@ -2,19 +2,8 @@
 
 Intervals over the box around a ball of n variables let every variable vary by ρ at once, a sum
 of n of them by nρ. In a ball an affine u varies by ρ‖∇u‖ only. Composition preserves most of
-this: for each element u of a node there are a slope g = ∇u(c) and a remainder e with
-
-    |u(c + d) - u(c) - g·d| <= e   and so   |u(c + d) - u(c)| <= w = ρ‖g‖ + e   for ‖d‖ <= ρ.
-
-Linear nodes are applied to e. For φ of operands u_i, with ξ between u(c) and u(c + d),
-
-    φ(u(c + d)) - φ(u(c)) = Σ φ_i (g_i·d + e_i) + ½ Σ φ_ij(ξ) w_i w_j,
-
-the φ_i at the centre: e = Σ |φ_i| e_i + ½ Σ sup|φ_ij| w_i w_j. A product of m factors is the case
-e = Σ_i |Π_(j≠i) u_j| e_i + Σ over sets S of two or more factors of Π_S w Π_(not S) |u|. Where φ is
-not known to be C¹ over the ranges, and for nodes without a rule, e = w + ρ‖g‖ with the w that the
-interval of the node gives. The forms are Taylor models of order one (Makino and Berz, 2003) whose
-domain is a ball in the 2-norm.
+this: see `taylor_forms`, and for recurrences `taylor_recurrences`. The forms are Taylor models of
+order one (Makino and Berz, 2003) whose domain is a ball in the 2-norm.
 
 A number marked `still` may be replaced by any constant: here, by its value at the centre.
 """
@@ -22,69 +11,37 @@ A number marked `still` may be replaced by any constant: here, by its value at t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import singledispatch
-from itertools import combinations
-from math import inf, prod
+from math import prod
 
 import numpy as np
 
-import slomodel.functions as table
-from slomodel.bounds.arithmetic.contraction import contract
-from slomodel.bounds.arithmetic.interval import Interval, interval, meet, point
-from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul, up_norm
-from slomodel.bounds.ranges.derivatives import derivative_range
-from slomodel.bounds.ranges.enclose import boxed, boxes_over, enclose, live_in, range_of
+from slomodel.bounds.arithmetic.interval import Interval, point
+from slomodel.bounds.arithmetic.rounding import Array, up_norm
+from slomodel.bounds.ranges.enclose import boxed, boxes_over, enclose, live_in
 from slomodel.bounds.ranges.hessian import along_rows
-from slomodel.bounds.ranges.hessian_ranges import laid, laid_interval, up_to, upper_sum
-from slomodel.bounds.ranges.kinks import order_near, outside
-from slomodel.bounds.ranges.liveness import Live, neutral
-from slomodel.bounds.ranges.matrices import remainder_of_operation
+from slomodel.bounds.ranges.liveness import neutral
+from slomodel.bounds.ranges.taylor_forms import CentreSlopes, Form, Pass, put
+from slomodel.bounds.ranges.taylor_recurrences import put_states
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.stopping import pause
 from slomodel.calculus import jvp
-from slomodel.functions.compound import same, still
+from slomodel.functions.compound import still
 from slomodel.ir.build import direction
 from slomodel.ir.dims import concrete
-from slomodel.ir.expr import (
-    Einsum,
-    Expr,
-    Gather,
-    Input,
-    Map,
-    MatrixOperation,
-    Reshape,
-    Scan,
-    Scatter,
-    tables,
-)
-from slomodel.ir.function import ScalarFunction
+from slomodel.ir.expr import Expr, Input, Map, Recur
+from slomodel.ir.recur import bodies
 from slomodel.ir.walk import dependents, postorder
-from slomodel.reference import positions
 
 _NUMBERS_AT_ONCE = 2**21
 """Slopes computed together, directions times elements: 32 MB of intervals per cached node."""
-_MOST_FACTORS = 4
-"""Largest number of variable factors: more give over 11 remainder terms, and use the interval."""
-
-
-@dataclass(frozen=True, slots=True)
-class CentreSlopes:
-    """The nodes under the objective and its gradient in order, with their values at the centre and
-    upper bounds on ‖∇u(c)‖ for each element u; `lengths` is empty where there are too many.
-    """
-
-    order: tuple[Expr, ...]
-    values: dict[Expr, Interval]
-    lengths: dict[Expr, Array]
-    live: Live
 
 
 @once_per_setting
 def centre_slopes(setting: Setting, most: int) -> CentreSlopes:
     """The centre slopes; lengths are left out beyond `most` directions times elements."""
     roots = (setting.objective, *setting.gradient)
-    order = tuple(postorder(*roots))
+    steps = [bodies(node) for node in postorder(*roots) if isinstance(node, Recur)]
+    order = tuple(postorder(*roots, *(value for values in steps for value in values)))
     live = live_in(setting, *roots)
     values = enclose(order, boxed(setting.values), setting.sizes, live=live)
     for node in order:
@@ -125,31 +82,6 @@ def _lengths(setting: Setting, order: Sequence[Expr], most: int) -> dict[Expr, A
     return {node: np.asarray(up_norm(np.stack(own), 0)) for node, own in parts.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """|u(c + d) - u(c)| <= `moved`, and |u(c + d) - u(c) - ∇u(c)·d| <= `remainder`; elementwise."""
-
-    moved: Array
-    remainder: Array
-
-
-@dataclass(slots=True)
-class _Pass:
-    """One pass over the graph: ranges of all nodes, forms of those that depend on the variables."""
-
-    setting: Setting
-    radius: float
-    centre: CentreSlopes
-    ranges: dict[Expr, Interval] = field(default_factory=dict)
-    forms: dict[Expr, _Form] = field(default_factory=dict)
-
-    def enclosed(self, node: Expr) -> Interval:
-        """The range of a node from the ranges of its operands."""
-        operands = [self.ranges[o] for o in node.operands]
-        found = range_of(node, operands, self.setting.sizes, 0)
-        return neutral(node, found, self.centre.live)
-
-
 def taylor_ranges(setting: Setting, radius: float, most: int) -> dict[Expr, Interval]:
     """Ranges over the ball of all nodes under the objective and its gradient.
 
@@ -158,206 +90,25 @@ def taylor_ranges(setting: Setting, radius: float, most: int) -> dict[Expr, Inte
     numbers) the ranges are those of intervals over the box.
     """
     centre = centre_slopes(setting, most)
-    run = _Pass(setting, radius, centre)
+    run = Pass(setting, radius, centre)
     varying = dependents(centre.order, set(setting.variables).__contains__)
     boxes = boxes_over(setting, radius)
     with np.errstate(all="ignore"):
         for node in centre.order:
             pause()
+            if node in run.ranges:
+                continue
             if isinstance(node, Input):
                 run.ranges[node] = neutral(node, boxes[node], centre.live)
                 if node in varying:
                     shape = boxes[node].shape
-                    run.forms[node] = _Form(np.full(shape, radius), np.zeros(shape))
+                    run.forms[node] = Form(np.full(shape, radius), np.zeros(shape))
             elif node not in varying:
                 run.ranges[node] = run.enclosed(node)
+            elif isinstance(node, Recur):
+                put_states(run, node, most)
             else:
-                _put(run, node)
+                put(run, node)
     return run.ranges
 
 
-def _put(run: _Pass, node: Expr) -> None:
-    """Add the form and the range of a node that depends on the variables."""
-    at_centre = run.centre.values[node]
-    if isinstance(node, Map) and node.function is still and at_centre.is_point:
-        run.ranges[node] = at_centre
-        run.forms[node] = _Form(np.zeros(at_centre.shape), np.zeros(at_centre.shape))
-        return
-    own = run.enclosed(node)
-    moved = _distance(own, at_centre)
-    if node not in run.centre.lengths:
-        run.ranges[node] = own
-        run.forms[node] = _Form(moved, np.full(moved.shape, inf))
-        return
-    along = up_mul(np.asarray(run.radius), _number(run.centre.lengths[node], moved.shape))
-    remainder = _number(remainder_of(node, run), moved.shape)
-    moved = np.minimum(moved, up_add(along, remainder))
-    remainder = np.minimum(remainder, up_add(moved, along))
-    near = interval(-up_add(-at_centre.lo, moved), up_add(at_centre.hi, moved))
-    run.ranges[node] = neutral(node, meet(own, near), run.centre.live)
-    run.forms[node] = _Form(moved, remainder)
-
-
-def _distance(a: Interval, centre: Interval) -> Array:
-    """Upper bounds on the distance of any number in `a` from any number in `centre`."""
-    far = np.maximum(up_add(a.hi, -centre.lo), up_add(centre.hi, -a.lo))
-    return _number(np.maximum(far, 0.0), np.broadcast_shapes(a.shape, centre.shape))
-
-
-def _number(x: Array, shape: tuple[int, ...]) -> Array:
-    """`x` broadcast to that shape, with inf in the place of NaN."""
-    return np.broadcast_to(np.where(np.isnan(x), inf, x), shape)
-
-
-_NONE = np.asarray(inf)
-
-
-@singledispatch
-def remainder_of(node: Expr, run: _Pass) -> Array:
-    """Upper bounds on the remainders of a node's elements; +inf without a rule."""
-    return _NONE
-
-
-@remainder_of.register
-def _(node: Gather, run: _Pass) -> Array:
-    sizes = run.setting.sizes
-    remainder = run.forms[node.operands[0]].remainder
-    where = positions(
-        node.index, concrete(node.shape, sizes), remainder.shape, sizes, run.setting.tables
-    )
-    return np.asarray(remainder[where])
-
-
-@remainder_of.register
-def _(node: Reshape, run: _Pass) -> Array:
-    shape = concrete(node.shape, run.setting.sizes)
-    return run.forms[node.operands[0]].remainder.reshape(shape)
-
-
-@remainder_of.register
-def _(node: Scatter, run: _Pass) -> Array:
-    remainder = up_to(run.forms[node.operands[0]].remainder)
-    known = [point(run.setting.tables[table]) for table in tables(node.index)]
-    return range_of(node, [remainder, *known], run.setting.sizes, 0).hi
-
-
-@remainder_of.register
-def _(node: Einsum, run: _Pass) -> Array:
-    varying = [k for k, o in enumerate(node.operands) if o in run.forms]
-    if len(varying) > _MOST_FACTORS:
-        return _NONE
-    forms = [run.forms.get(o) for o in node.operands]
-    sizes = [up_to(run.centre.values[o].magnitude) for o in node.operands]
-    dims = concrete(node.dims, run.setting.sizes)
-
-    def product(changed: dict[int, Array]) -> Interval:
-        factors = [up_to(changed[k]) if k in changed else size for k, size in enumerate(sizes)]
-        labelled = list(zip(factors, node.inputs, strict=True))
-        return contract(labelled, node.output, dims)
-
-    terms = []
-    for count in range(1, len(varying) + 1):
-        for chosen in combinations(varying, count):
-            own = {k: form for k in chosen if (form := forms[k]) is not None}
-            parts = {k: f.remainder if count == 1 else f.moved for k, f in own.items()}
-            if all(part.any() for part in parts.values()):
-                terms.append(product(parts).hi)
-    return upper_sum(terms)
-
-
-@remainder_of.register
-def _(node: MatrixOperation, run: _Pass) -> Array:
-    centre = [run.centre.values[o] for o in node.operands]
-    still_forms = [_Form(np.zeros(one.shape), np.zeros(one.shape)) for one in centre]
-    forms = [run.forms.get(o, own) for o, own in zip(node.operands, still_forms, strict=True)]
-    moved, remainder = [form.moved for form in forms], [form.remainder for form in forms]
-    value = run.centre.values[node]
-    return remainder_of_operation(node.function, centre, moved, remainder, value)
-
-
-@remainder_of.register
-def _(node: Scan, run: _Pass) -> Array:
-    """y_t = a_t y_(t-1) + b_t step by step, each step a product of two factors and a sum."""
-    a, b = (_laid_first(run, o, node.axis) for o in node.operands)
-    y = np.moveaxis(run.centre.values[node].magnitude, node.axis, 0)
-    slopes = np.moveaxis(run.centre.lengths[node], node.axis, 0)
-    remainder = np.empty(y.shape)
-    for t in range(len(y)):
-        own = np.broadcast_to(b.remainder[t], y.shape[1:])
-        if t:
-            moved = up_add(up_mul(np.asarray(run.radius), slopes[t - 1]), remainder[t - 1])
-            own = up_add(own, up_mul(a.size[t], remainder[t - 1]))
-            own = up_add(own, up_mul(y[t - 1], a.remainder[t]))
-            own = up_add(own, up_mul(a.moved[t], moved))
-        remainder[t] = own
-    return np.moveaxis(remainder, 0, node.axis)
-
-
-@dataclass(frozen=True, slots=True)
-class _Steps:
-    """Magnitudes at the centre and forms of an operand of a recurrence, time first."""
-
-    size: Array
-    moved: Array
-    remainder: Array
-
-
-def _laid_first(run: _Pass, operand: Expr, axis: int) -> _Steps:
-    size = run.centre.values[operand].magnitude
-    form = run.forms.get(operand) or _Form(np.zeros(size.shape), np.zeros(size.shape))
-    return _Steps(*(np.moveaxis(one, axis, 0) for one in (size, form.moved, form.remainder)))
-
-
-@remainder_of.register
-def _(node: Map, run: _Pass) -> Array:
-    function = node.function
-    if function is same:
-        form = run.forms.get(node.operands[0])
-        return np.zeros(()) if form is None else laid(form.remainder, node, 0)
-    ranges = [laid_interval(run.ranges[o], node, k) for k, o in enumerate(node.operands)]
-    forms = {
-        k: _Form(laid(form.moved, node, k), laid(form.remainder, node, k))
-        for k, o in enumerate(node.operands)
-        if (form := run.forms.get(o)) is not None
-    }
-    if function is table.where:
-        return _of_choice(ranges[0], forms)
-    if function is still or function.result != "real" or "bool" in function.operand_types:
-        return _NONE
-    centre = [laid_interval(run.centre.values[o], node, k) for k, o in enumerate(node.operands)]
-    return _of_function(function, ranges, centre, forms)
-
-
-def _of_choice(condition: Interval, forms: dict[int, _Form]) -> Array:
-    """The remainder of the branch that is certainly taken."""
-    first, second = (
-        forms[k].remainder if k in forms else np.zeros((1,) * condition.lo.ndim) for k in (1, 2)
-    )
-    unknown = np.where(condition.hi == 0.0, second, inf)
-    return np.asarray(np.where(condition.lo == 1.0, first, unknown))
-
-
-def _of_function(
-    function: ScalarFunction,
-    ranges: list[Interval],
-    centre: list[Interval],
-    forms: dict[int, _Form],
-) -> Array:
-    """Σ |φ_i(c)| e_i + ½ Σ sup|φ_ij| w_i w_j, where φ is C¹ and piecewise C² on the ranges."""
-    arity = len(ranges)
-
-    def largest(at: list[Interval], *by: int) -> Array:
-        orders = tuple(by.count(k) for k in range(arity))
-        return derivative_range(function, orders, *at).magnitude
-
-    terms = []
-    for i, form in forms.items():
-        if form.remainder.any():
-            terms.append(up_mul(largest(centre, i), form.remainder))
-        for j in (k for k in forms if k >= i):
-            curvature = largest(ranges, i, j)
-            if curvature.any():
-                second = up_mul(curvature, up_mul(form.moved, forms[j].moved))
-                terms.append(up_mul(np.asarray(0.5), second) if i == j else second)
-    smooth = ~outside(function, *ranges) & (order_near(function, *ranges) >= 1)
-    return np.asarray(np.where(smooth, upper_sum(terms), inf))

@@ -83,7 +83,7 @@ def curved_terms(setting: Setting, radius: float) -> Candidate | None:
         return None
     own = known.setting
     ball = ball_graph(own, radius, known.centre)
-    smooth = smoothness(own.objective, ball.ranges, 0, own.spans, live_in(own))
+    smooth = smoothness(own.objective, ball.ranges, 0, own.spans, live_in(own), own.sizes)
     order = int(smooth.order)
     if order < 1:
         return Candidate(RULE, np.inf, np.inf, smooth.reason)

@@ -1,7 +1,8 @@
 """Short recurrences written out step by step, so that every rule sees elementary operations.
 
-A long recurrence would become too many nodes for any rule: an objective that contains one has no
-bound, and the reason names it.
+Others remain loops, whose states are enclosed for all steps (see `ranges/recurrences.py`), except
+those of so many steps that this would take too long: an objective that contains one has no bound,
+and the reason names it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from slomodel.bounds.ranges.recurrences import nodes_of_steps
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.functions import add, le, logaddexp, where
 from slomodel.functions.shifted import logsumexp
@@ -23,15 +25,17 @@ from slomodel.ir.loop import Loop, SliceAt, Source, StateAt
 from slomodel.ir.walk import postorder, substitute
 from slomodel.reference import evaluate
 
-MOST_NODES = 2_000
+MOST_NODES = 150
 """The largest number of nodes into which one recurrence is written out."""
+_MOST_OPERATIONS = 100_000
+"""The largest number of operations of all steps of a recurrence that remains a loop."""
 _MOST_ROWS = 2_000
 """The largest number of steps of a running sum or log-sum-exp that is written by rows."""
 
 
 @once_per_setting
-def written_out(setting: Setting) -> Setting:
-    """The setting with each short recurrence replaced by its steps."""
+def written_out(setting: Setting, most: int = MOST_NODES) -> Setting:
+    """The setting with each recurrence of at most this many nodes replaced by its steps."""
     order = postorder(setting.objective)
     if not any(isinstance(node, (Recur, Scan)) for node in order):
         return setting
@@ -46,7 +50,7 @@ def written_out(setting: Setting) -> Setting:
         terms = _terms_of_running(done[node])
         if terms is not None and terms.shape[0].size(setting.sizes) <= _MOST_ROWS:
             done[node] = _running_logsumexp(terms)
-        elif isinstance(node, Recur) and _is_short(node.loop, setting.sizes):
+        elif isinstance(node, Recur) and nodes_of_steps(node.loop, setting.sizes) <= most:
             key = (node.loop, operands)
             if key not in made:
                 made[key] = _steps(node.loop, operands, setting.sizes)
@@ -124,19 +128,16 @@ def _running_logsumexp(terms: Expr) -> Expr:
 
 
 def too_long(setting: Setting) -> str:
-    """Why a recurrence that remains in the objective rules out bounds; empty if none remains."""
+    """Why a recurrence in the objective rules out bounds; empty if none does."""
     for node in postorder(setting.objective):
-        if isinstance(node, Recur):
+        if not isinstance(node, Recur):
+            continue
+        if nodes_of_steps(node.loop, setting.sizes) > _MOST_OPERATIONS:
             span = setting.spans.get(node)
             text = "" if span is None else f" of line {span.line}"
             steps = node.loop.length.size(setting.sizes)
-            return f"the recurrence{text} has {steps} steps, too many to write out"
+            return f"the recurrence{text} has {steps} steps, too many for a bound"
     return ""
-
-
-def _is_short(loop: Loop, sizes: Mapping[str, int]) -> bool:
-    body = len(postorder(*(update.value for update in loop.updates)))
-    return loop.length.size(sizes) * max(1, body) <= MOST_NODES
 
 
 def _steps(loop: Loop, operands: Sequence[Expr], sizes: Mapping[str, int]) -> tuple[Expr, ...]:

@@ -91,7 +91,7 @@ def propagate(
 def _orders(prepared: Prepared, ranges: dict[Expr, Interval]) -> dict[Expr, int]:
     """How often each node is continuously differentiable over the box; -1: it may jump."""
     replaced = {node: live for node, live in prepared.live.items() if has_neutral(node)}
-    walk = Walk(ranges, 0, replaced)
+    walk = Walk(ranges, 0, replaced, prepared.setting.sizes)
     result = {}
     for node in prepared.order:
         if node in prepared.scope.moving:

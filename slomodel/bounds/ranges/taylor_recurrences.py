@@ -1,0 +1,197 @@
+"""Taylor forms of the states of a recurrence, verified for all steps at once.
+
+Let δ be what the states move beyond g·d, with g = ∇u(c). At every step δ = J δ' + ρ, where J is
+the Jacobian of the body by the states at the centre, δ' belongs to earlier steps, and ρ is the
+remainder of the body alone. So |δ| <= P r for |ρ| <= r, with the magnitudes P of the responses of
+all states to a change at one step. The r follow from the ranges of the states, which δ widens:
+from any e with P r(e) <= e, |δ| <= P r(e) by induction over the steps, each of which reads earlier
+ones only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf, prod
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.interval import Interval, around, interval, meet, point
+from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul, up_sum
+from slomodel.bounds.ranges.enclose import enclose, range_of
+from slomodel.bounds.ranges.recurrences import numbers_of_steps, states_over
+from slomodel.bounds.ranges.taylor_forms import Form, Pass, distance, numbers, put, remainder_of
+from slomodel.bounds.stopping import pause
+from slomodel.calculus.jvp import jvp
+from slomodel.calculus.recurrence import states_after
+from slomodel.ir.build import direction
+from slomodel.ir.dims import concrete
+from slomodel.ir.expr import Expr, Input, Map, Recur, Scan
+from slomodel.ir.recur import bodies
+from slomodel.ir.walk import dependents, postorder
+from slomodel.reference.recurrence import place
+
+_ATTEMPTS = 40
+_WIDER = 1.0625
+"""Factor of a remainder that is tried next: a number a little above the last one is verified."""
+_FAR = 1e150
+"""Remainders above it are given up."""
+
+
+def put_states(run: Pass, node: Recur, most: int) -> None:
+    """Add the forms and the ranges of all states of a loop, and of its body at all steps.
+
+    Without slopes, or where the body is not C¹ or nothing is verified, those of intervals.
+    """
+    states = node.states
+    values = bodies(node)
+    order = postorder(*values)
+    inner = [
+        one for one in order if one in dependents(order, states.__contains__) and one not in states
+    ]
+    outer = [one for one in order if one not in run.ranges and one not in {*inner, *states}]
+    for one in outer:
+        _put_before(run, one)
+    operands = [run.ranges[operand] for operand in node.operands]
+    found = states_over(node, operands, run.setting.sizes, 0, range_of)
+    is_known = all(one in run.centre.lengths for one in states)
+    if is_known and _is_verified(run, node, inner, found, most):
+        return
+    for one, own in zip(states, found, strict=True):
+        moved = distance(own, run.centre.values[one])
+        run.ranges[one] = own
+        run.forms[one] = Form(moved, np.full(moved.shape, inf))
+        if one in run.centre.lengths:
+            along = up_mul(np.asarray(run.radius), run.centre.lengths[one])
+            run.forms[one] = Form(moved, up_add(moved, along))
+
+
+def _put_before(run: Pass, node: Expr) -> None:
+    """Add a node that the body reads, such as the slices of an operand."""
+    if any(operand in run.forms for operand in node.operands):
+        put(run, node)
+    else:
+        run.ranges[node] = run.enclosed(node)
+
+
+def _is_verified(
+    run: Pass, node: Recur, inner: Sequence[Expr], known: Sequence[Interval], most: int
+) -> bool:
+    """Add forms that are verified; False, and nothing is added, where there are none.
+
+    `known` are ranges of the states.
+    """
+    if any(isinstance(one, Scan) for one in inner):
+        return False
+    states, centre = node.states, run.centre
+    along = [up_mul(np.asarray(run.radius), centre.lengths[one]) for one in states]
+    if not all(np.isfinite(one).all() for one in along):
+        return False
+    responses = _Responses(run, node, most)
+    tried = np.zeros(responses.count)
+    for _ in range(_ATTEMPTS):
+        pause()
+        for k, own in enumerate(responses.split(tried)):
+            value = centre.values[states[k]]
+            moved = np.minimum(up_add(along[k], own), distance(known[k], value))
+            near = interval(-up_add(-value.lo, moved), up_add(value.hi, moved))
+            run.ranges[states[k]] = meet(near, known[k])
+            run.forms[states[k]] = Form(moved, own)
+        for one in inner:
+            _put_before(run, one)
+        found = responses.to(_remainders_of_steps(run, node, inner))
+        if (found <= tried).all():
+            for one, own in zip(states, responses.split(found), strict=True):
+                run.forms[one] = Form(run.forms[one].moved, own)
+            return True
+        if not (found < _FAR).all():
+            break
+        tried = np.asarray(up_mul(np.asarray(_WIDER), found))
+    for one in (*states, *inner):
+        run.ranges.pop(one, None)
+        run.forms.pop(one, None)
+    return False
+
+
+def _remainders_of_steps(run: Pass, node: Recur, inner: Sequence[Expr]) -> list[Array]:
+    """Upper bounds on the remainders that each position of a state has from the body alone."""
+    alone = Pass(run.setting, run.radius, run.centre, run.ranges, dict(run.forms))
+    for one in node.states:
+        moved = run.forms[one].moved
+        alone.forms[one] = Form(moved, np.zeros(moved.shape))
+    for one in inner:
+        if one in run.forms:
+            form = run.forms[one]
+            alone.forms[one] = Form(form.moved, numbers(remainder_of(one, alone), form.moved.shape))
+    loop, sizes = node.loop, run.setting.sizes
+    result = [np.zeros(run.forms[one].moved.shape) for one in node.states]
+    for own, first in zip(result, loop.initial, strict=True):
+        form = None if first is None else run.forms.get(node.operands[first])
+        if form is not None:
+            count = min(len(own), len(form.remainder))
+            own[:count] = form.remainder[:count]
+    for update, value in zip(loop.updates, bodies(node), strict=True):
+        if value in alone.forms:
+            own, added = result[update.state], alone.forms[value].remainder
+            start = place(update.start, sizes) + place(update.shift, sizes)
+            at = slice(start, start + len(added))
+            own[at] = up_add(own[at], added)
+    return result
+
+
+class _Responses:
+    """The responses of all states of a loop to a change of any, at the centre, by magnitude.
+
+    As a matrix where it fits the effort, else by intervals along the steps.
+    """
+
+    __slots__ = ("_added", "_graphs", "_known", "_matrix", "_run", "_shapes", "count")
+
+    def __init__(self, run: Pass, node: Recur, most: int) -> None:
+        self._run = run
+        sizes = run.setting.sizes
+        self._shapes = [concrete(one.shape, sizes) for one in node.states]
+        self.count = sum(prod(shape) for shape in self._shapes)
+        self._added = tuple(direction(f"added {k}", s.shape) for k, s in enumerate(node.states))
+        self._graphs = states_after(node, self._added, jvp)
+        self._known = {
+            one: value.each(lambda array: array[np.newaxis])
+            for one, value in run.centre.values.items()
+        }
+        self._matrix: Array | None = None
+        loops = {g.loop: g for g in self._graphs if isinstance(g, Recur)}
+        numbers = sum(numbers_of_steps(g, sizes) for g in loops.values())
+        if self.count * max(numbers, self.count) <= most:
+            self._matrix = self._along(np.eye(self.count)).T
+
+    def split(self, flat: Array) -> list[Array]:
+        """An array (count,) as one array for each state."""
+        ends = np.cumsum([prod(shape) for shape in self._shapes])[:-1]
+        parts = np.split(flat, ends)
+        return [part.reshape(shape) for part, shape in zip(parts, self._shapes, strict=True)]
+
+    def to(self, sizes: Sequence[Array]) -> Array:
+        """Upper bounds (count,) on the responses to changes of at most these magnitudes."""
+        flat = np.concatenate([np.ravel(one) for one in sizes])
+        if self._matrix is None:
+            return np.asarray(self._along(flat[np.newaxis], is_range=True)[0])
+        with np.errstate(all="ignore"):
+            terms = up_mul(self._matrix, flat)
+            return np.asarray(up_sum(np.where(flat == 0.0, 0.0, terms), 1))
+
+    def _along(self, rows: Array, *, is_range: bool = False) -> Array:
+        """Magnitudes (rows, count) of the responses to each row, or to all changes within it."""
+        boxes: dict[Input, Interval] = {}
+        start = 0
+        for one, shape in zip(self._added, self._shapes, strict=True):
+            stop = start + prod(shape)
+            own = rows[:, start:stop].reshape((len(rows), *shape))
+            boxes[one] = around(np.zeros(own.shape), own) if is_range else point(own)
+            start = stop
+        known = {**self._known, **boxes}
+        found = enclose(self._graphs, boxes, self._run.setting.sizes, 1, known=known)
+        parts = []
+        for graph, shape in zip(self._graphs, self._shapes, strict=True):
+            size = found[graph].magnitude
+            wide = np.broadcast_to(size, (len(rows), *shape))
+            parts.append(wide.reshape((len(rows), -1)))
+        return np.concatenate(parts, axis=1)
