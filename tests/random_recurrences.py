@@ -37,7 +37,13 @@ def _read(
     )
 
 
-def _definition(draw: np.random.Generator, kinds: dict[str, bool], k: int, names: list[str], functions: tuple[str, ...]) -> str:
+def _definition(
+    draw: np.random.Generator,
+    kinds: dict[str, bool],
+    k: int,
+    names: list[str],
+    functions: tuple[str, ...],
+) -> str:
     name = names[k]
     inside = "k" if kinds[name] else ""
     most = int(draw.integers(1, 4))
@@ -86,5 +92,3 @@ def setting_of_seed(seed: int, functions: tuple[str, ...] = FUNCTIONS) -> Settin
     nodes = {*inputs(problem.objective), *problem.inputs}
     values = {node: arrays[node.name] for node in nodes}
     return Setting(problem.objective, problem.inputs, values, {"T": T, "K": K})
-
-

@@ -53,7 +53,9 @@ def hessian_over_ball(setting: Setting, radius: float) -> Interval | None:
     most = setting.effort.count(_FLOPS)
     try:
         ranges = taylor_ranges(setting, radius, most)
-        smooth = smoothness(setting.objective, ranges, 0, setting.spans, live_in(setting), setting.sizes)
+        smooth = smoothness(
+            setting.objective, ranges, 0, setting.spans, live_in(setting), setting.sizes
+        )
         return hessian_over(setting, ranges, most) if int(smooth.order) >= 1 else None
     except MissingRule:
         return None

@@ -16,6 +16,7 @@ from tests.random_recurrences import K, T, setting_of_seed, text_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::slomodel.errors.ModelWarning")
 
+
 @pytest.mark.parametrize("seed", range(6))
 def test_derivatives_are_those_of_the_written_steps(seed: int) -> None:
     setting = setting_of_seed(seed)

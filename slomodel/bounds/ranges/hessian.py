@@ -15,7 +15,7 @@ from slomodel.bounds.arithmetic.rounding import Array
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
 from slomodel.bounds.ranges.smoothness import Smoothness, smoothness
 from slomodel.bounds.setting import Setting, once_per_setting
-from slomodel.bounds.ranges.recurrences import nodes_of_steps
+from slomodel.bounds.structure.recurrences import nodes_of_steps
 from slomodel.calculus import jvp
 from slomodel.ir.build import direction
 from slomodel.ir.dims import concrete
@@ -95,7 +95,9 @@ def entries(setting: Setting, cells: Interval, *, third: bool = True) -> Entries
     tails = graphs.third if third else ()
     roots = (setting.objective, *graphs.second, *tails)
     found = enclose(roots, boxes, setting.sizes, _BATCH, live=live_in(setting, *roots))
-    smooth = smoothness(setting.objective, found, _BATCH, setting.spans, live_in(setting), setting.sizes)
+    smooth = smoothness(
+        setting.objective, found, _BATCH, setting.spans, live_in(setting), setting.sizes
+    )
     count, n = cells.shape
     H = _flat(setting, [found[g] for g in graphs.second], (count, n, 1))
     T = point(np.zeros((count, 0, n, n)))

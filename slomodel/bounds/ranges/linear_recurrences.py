@@ -1,9 +1,9 @@
 """Intervals for recurrences that are linear in their states, as triangular systems of equations.
 
 With all states of all steps in one vector, y = Ly + b, where L is strictly triangular in the order
-of execution. For the midpoint M of L, R near (I - M)⁻¹ and any z, y - z = Gy' + R(b - z + Lz) with
-y' = y - z, G = I - R(I - L), which is strictly triangular too, so that |y - z| <= e for every e >= 0
-with |G|e + |R(b - z + Lz)| <= e. Unlike intervals step by step, this keeps the cancellation among
+of execution. For the midpoint M of L, R near (I - M)⁻¹ and any z, y - z = G(y - z) + R(b - z + Lz)
+with G = I - R(I - L), which is strictly triangular too, so that |y - z| <= e for every e >= 0 with
+|G|e + |R(b - z + Lz)| <= e. Unlike intervals step by step, this keeps the cancellation among
 the states: radii grow like those of the recurrence, not like those of its absolute values.
 """
 
@@ -11,11 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import blake2b
 from math import prod
+from operator import itemgetter
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from slomodel.bounds.arithmetic.contraction import contract
@@ -23,7 +26,7 @@ from slomodel.bounds.arithmetic.interval import Interval, around, point
 from slomodel.bounds.arithmetic.rounding import Array, down_add, up_add
 from slomodel.calculus.jvp import jvp
 from slomodel.ir import build
-from slomodel.ir.dims import Dim, concrete
+from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr, Input, Recur
 from slomodel.ir.loop import SliceAt, StateAt
 from slomodel.ir.stepwise import batched
@@ -31,6 +34,7 @@ from slomodel.ir.walk import inputs, postorder, substitute
 from slomodel.reference.recurrence import place
 
 Sizes = Mapping[str, int]
+Places = NDArray[np.intp]
 RangeOf = Callable[[Expr, list[Interval], Sizes, int], Interval]
 MOST_UNKNOWNS = 1_600
 """The largest number of states of all steps: matrices of 20 MB, products of seconds."""
@@ -101,8 +105,8 @@ def _linear_body(node: Recur) -> LinearBody | None:
 class Unknowns:
     """The places (length, elements) of all states in one vector, and their order of execution."""
 
-    places: tuple[Array, ...]
-    order: Array
+    places: tuple[Places, ...]
+    order: Places
 
     @classmethod
     def of(cls, node: Recur, sizes: Sizes) -> Unknowns:
@@ -157,13 +161,14 @@ def linear_states(
     found = _solved(L, b, Unknowns.of(node, sizes).order, batch)
     if found is None:
         return None
-    unknowns = Unknowns.of(node, sizes)
-    front = found.shape[:batch]
+    unknowns, front = Unknowns.of(node, sizes), found.shape[:batch]
+
+    def laid(ends: Array, places: Places, state: Recur) -> Array:
+        return np.asarray(ends[..., places].reshape((*front, *concrete(state.shape, sizes))))
+
     return [
-        found.each(
-            lambda array, at=at, s=one.shape: array[..., at].reshape((*front, *concrete(s, sizes)))
-        )
-        for at, one in zip(unknowns.places, node.states, strict=True)
+        found.each(partial(laid, places=places, state=state))
+        for places, state in zip(unknowns.places, node.states, strict=True)
     ]
 
 
@@ -214,16 +219,20 @@ def _coefficients(
         rows = unknowns.places[update.state][steps + shift]
         flat = own.each(lambda array: array.reshape((*array.shape[: batch + 2], -1)))
         for source, start, stop in zip(body.read, ends, ends[1:], strict=False):
-            at = (slice(None),) * batch + (slice(start, min(stop, flat.shape[batch])),)
-            part = flat.each(lambda array: np.moveaxis(array[at], batch, -1))
-            if flat.shape[batch] == 1:  # all units alike: no slope along any
-                part = flat.each(lambda array: np.moveaxis(array, batch, -1))
+            # Without a slope along any unit there is one number for all.
+            own_units = slice(start, stop) if flat.shape[batch] > 1 else slice(None)
+            at = (slice(None),) * batch + (own_units,)
+            part = flat.each(partial(_units_last, at=at, batch=batch))
             if not part.hi.any() and not part.lo.any():
                 continue
             columns = unknowns.places[source.state][steps + place(source.shift, sizes)]
             where = (..., rows[:, :, np.newaxis], columns[:, np.newaxis, :])
             lo[where], hi[where] = down_add(lo[where], part.lo), up_add(hi[where], part.hi)
     return Interval(lo, hi)
+
+
+def _units_last(array: Array, at: tuple[slice, ...], batch: int) -> Array:
+    return np.moveaxis(array[at], batch, -1)
 
 
 def _constants(
@@ -243,7 +252,7 @@ def _constants(
     front = np.broadcast_shapes(*(one.shape[:batch] for one in (*found, *firsts)), (1,) * batch)
     lo, hi = np.zeros((*front, unknowns.count)), np.zeros((*front, unknowns.count))
 
-    def add(places: Array, own: Interval) -> None:
+    def add(places: Places, own: Interval) -> None:
         at = (..., np.ravel(places))
         flat = own.each(lambda array: array.reshape((*array.shape[:batch], -1)))
         lo[at], hi[at] = down_add(lo[at], flat.lo), up_add(hi[at], flat.hi)
@@ -254,14 +263,14 @@ def _constants(
             own = operands[first]
             count = min(length, own.shape[batch])
             begin = (slice(None),) * batch + (slice(count),)
-            add(places[:count], own.each(lambda array, begin=begin: array[begin]))
+            add(places[:count], own.each(itemgetter(begin)))
     for update, own in zip(loop.updates, found, strict=True):
         begin_at = place(update.start, sizes) + place(update.shift, sizes)
         add(unknowns.places[update.state][begin_at : begin_at + own.shape[batch]], own)
     return Interval(lo, hi)
 
 
-def _solved(L: Interval, b: Interval, order: Array, batch: int) -> Interval | None:
+def _solved(L: Interval, b: Interval, order: Places, batch: int) -> Interval | None:
     """y (batch axes, unknowns) with y = Ly + b for one L, which has batch axes of size 1."""
     if not (np.isfinite(L.magnitude).all() and np.isfinite(b.magnitude).all()):
         return None
@@ -271,7 +280,7 @@ def _solved(L: Interval, b: Interval, order: Array, batch: int) -> Interval | No
     return None if found is None else found.each(lambda array: array.T.reshape(b.shape))
 
 
-def solved_triangular(L: Interval, b: Interval, order: Array) -> Interval | None:
+def solved_triangular(L: Interval, b: Interval, order: Places) -> Interval | None:
     """y (n, columns) with y = Ly + b; L (n, n) is strictly lower triangular in the given order.
 
     None where rounding or overflow leaves no bound.
@@ -328,7 +337,7 @@ class _Systems:
 
     def of(self, L: Interval) -> _System | None:
         """The system of L, known or new."""
-        key = b"".join(blake2b(np.ascontiguousarray(end)).digest() for end in (L.lo, L.hi))
+        key = b"".join(blake2b(end.tobytes()).digest() for end in (L.lo, L.hi))
         if key not in self._known:
             while len(self._known) >= _MOST_SYSTEMS:
                 self._known.pop(next(iter(self._known)))
@@ -342,9 +351,7 @@ _systems = _Systems()
 def _majorant(G: Array, rest: Array) -> Array | None:
     """Some e with Ge + rest <= e, for a strictly lower triangular G >= 0; None if none is found."""
     n, columns = rest.shape
-    e = solve_triangular(
-        np.eye(n) - G, rest, lower=True, unit_diagonal=True, check_finite=False
-    )
+    e = solve_triangular(np.eye(n) - G, rest, lower=True, unit_diagonal=True, check_finite=False)
     factor = 1.0 + 1e-9
     for _ in range(_INFLATIONS):
         e = np.abs(e) * factor + 1e-300

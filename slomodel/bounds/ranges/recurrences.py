@@ -14,7 +14,7 @@ from slomodel.bounds.ranges.linear_recurrences import linear_states
 from slomodel.bounds.stopping import pause
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr, Recur
-from slomodel.ir.loop import Loop, SliceAt, Source, StateAt
+from slomodel.ir.loop import SliceAt, Source, StateAt
 from slomodel.ir.walk import postorder
 from slomodel.reference.recurrence import place
 
@@ -28,8 +28,8 @@ def states_over(
 ) -> list[Interval]:
     """Intervals (batch axes, length, *shape) for all states of a loop.
 
-    Hypothesis and conclusion are those of `enclose`, for the loop written out. Loops that are linear
-    in their states are solved as systems of equations.
+    Hypothesis and conclusion are those of `enclose`, for the loop written out. Loops that are
+    linear in their states are solved as systems of equations.
     """
     solved = linear_states(node, operands, sizes, batch, range_of)
     if solved is not None:
@@ -111,12 +111,6 @@ class _Run:
             value = Interval(np.asarray(lo[where]), np.asarray(hi[where])) + value
         lo[where], hi[where] = value.lo, value.hi
         self.is_written[state][position] = True
-
-
-def nodes_of_steps(loop: Loop, sizes: Sizes) -> int:
-    """The number of nodes of a loop if its steps were written out."""
-    body = len(postorder(*(update.value for update in loop.updates)))
-    return loop.length.size(sizes) * max(1, body)
 
 
 def numbers_of_steps(node: Recur, sizes: Sizes) -> int:

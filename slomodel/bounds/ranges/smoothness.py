@@ -29,7 +29,7 @@ from slomodel.functions.compound import still
 from slomodel.ir.expr import Einsum, Expr, Extreme, Input, Map, Recur
 from slomodel.ir.function import ANALYTIC
 from slomodel.ir.recur import bodies
-from slomodel.ir.walk import dependents, postorder
+from slomodel.ir.walk import postorder
 
 OUTSIDE = -2
 """Order of a node that is undefined somewhere in the box."""
@@ -97,9 +97,17 @@ def smoothness(
     recurrences.
     """
     walk = Walk(found, batch, live or {}, sizes)
-    order_of_nodes = postorder(objective)
-    walk.deciding.update(postorder(*_conditions(order_of_nodes)))
-    for node in order_of_nodes:
+    _pass_over(postorder(objective), walk)
+    order = walk.least(objective)
+    return Smoothness(order, _reason(objective, walk, order, spans or {}))
+
+
+def _pass_over(order: Sequence[Expr], walk: Walk) -> None:
+    """Store the orders of all nodes of a postorder that have none yet."""
+    walk.deciding.update(postorder(*_conditions(order)))
+    for node in order:
+        if node in walk.orders:
+            continue
         if isinstance(node, Input):
             if node.role == "variable":
                 walk.moving.add(node)
@@ -109,8 +117,6 @@ def smoothness(
             walk.put(node, order_of(node, walk))
         else:
             walk.put(node, np.asarray(ANALYTIC))
-    order = walk.least(objective)
-    return Smoothness(order, _reason(objective, walk, order, spans or {}))
 
 
 def _conditions(order: Sequence[Expr]) -> list[Expr]:
@@ -188,16 +194,13 @@ def _(node: Recur, walk: Walk) -> Orders:
     found = enclose(values, {}, walk.sizes, walk.batch, known=walk.found)
     order = postorder(*values)
     of_body = Walk(found, walk.batch, walk.live, walk.sizes)
-    of_body.moving |= dependents(order, lambda one: one in node.states or one in walk.moving)
-    of_body.deciding |= {*walk.deciding, *postorder(*_conditions(order))}
-    for one in order:
-        if one in walk.orders and one not in node.states:
-            of_body.orders[one] = walk.orders[one]
-        elif one in of_body.moving and not isinstance(one, Recur | Input) and not _is_still(one):
-            of_body.put(one, order_of(one, of_body))
-        else:
-            of_body.put(one, np.asarray(ANALYTIC))
-        least = np.minimum(least, of_body.least(one))
+    of_body.orders.update(walk.orders)
+    of_body.moving |= {*walk.moving, *node.states}
+    of_body.deciding |= walk.deciding
+    for state in node.states:
+        of_body.put(state, np.asarray(ANALYTIC))
+    _pass_over(order, of_body)
+    least = np.minimum.reduce(np.broadcast_arrays(least, *(of_body.least(one) for one in values)))
     return np.asarray(least.reshape(least.shape + (1,) * node.rank))
 
 
@@ -266,6 +269,8 @@ def place(node: Expr, spans: Mapping[Expr, Span], objective: Expr) -> str:
     if span is not None:
         return f"`{span.text}` in line {span.line}"
     name = node.function.name if isinstance(node, Map) else type(node).__name__.lower()
+    if isinstance(node, Recur):
+        return "a recurrence"
     return f"`{name}`"
 
 

@@ -110,5 +110,3 @@ def taylor_ranges(setting: Setting, radius: float, most: int) -> dict[Expr, Inte
             else:
                 put(run, node)
     return run.ranges
-
-

@@ -25,7 +25,7 @@ from slomodel.calculus.jvp import jvp
 from slomodel.calculus.recurrence import states_after
 from slomodel.ir.build import direction
 from slomodel.ir.dims import concrete
-from slomodel.ir.expr import Expr, Input, Map, Recur, Scan
+from slomodel.ir.expr import Expr, Recur, Scan
 from slomodel.ir.recur import bodies
 from slomodel.ir.walk import dependents, postorder
 from slomodel.reference.recurrence import place
@@ -115,13 +115,13 @@ def _is_verified(
 def _remainders_of_steps(run: Pass, node: Recur, inner: Sequence[Expr]) -> list[Array]:
     """Upper bounds on the remainders that each position of a state has from the body alone."""
     alone = Pass(run.setting, run.radius, run.centre, run.ranges, dict(run.forms))
-    for one in node.states:
-        moved = run.forms[one].moved
-        alone.forms[one] = Form(moved, np.zeros(moved.shape))
+    for state in node.states:
+        moved = run.forms[state].moved
+        alone.forms[state] = Form(moved, np.zeros(moved.shape))
     for one in inner:
         if one in run.forms:
-            form = run.forms[one]
-            alone.forms[one] = Form(form.moved, numbers(remainder_of(one, alone), form.moved.shape))
+            moved = run.forms[one].moved
+            alone.forms[one] = Form(moved, numbers(remainder_of(one, alone), moved.shape))
     loop, sizes = node.loop, run.setting.sizes
     result = [np.zeros(run.forms[one].moved.shape) for one in node.states]
     for own, first in zip(result, loop.initial, strict=True):
@@ -153,7 +153,7 @@ class _Responses:
         self.count = sum(prod(shape) for shape in self._shapes)
         self._added = tuple(direction(f"added {k}", s.shape) for k, s in enumerate(node.states))
         self._graphs = states_after(node, self._added, jvp)
-        self._known = {
+        self._known: dict[Expr, Interval] = {
             one: value.each(lambda array: array[np.newaxis])
             for one, value in run.centre.values.items()
         }
@@ -180,15 +180,14 @@ class _Responses:
 
     def _along(self, rows: Array, *, is_range: bool = False) -> Array:
         """Magnitudes (rows, count) of the responses to each row, or to all changes within it."""
-        boxes: dict[Input, Interval] = {}
+        known = dict(self._known)
         start = 0
         for one, shape in zip(self._added, self._shapes, strict=True):
             stop = start + prod(shape)
             own = rows[:, start:stop].reshape((len(rows), *shape))
-            boxes[one] = around(np.zeros(own.shape), own) if is_range else point(own)
+            known[one] = around(np.zeros(own.shape), own) if is_range else point(own)
             start = stop
-        known = {**self._known, **boxes}
-        found = enclose(self._graphs, boxes, self._run.setting.sizes, 1, known=known)
+        found = enclose(self._graphs, {}, self._run.setting.sizes, 1, known=known)
         parts = []
         for graph, shape in zip(self._graphs, self._shapes, strict=True):
             size = found[graph].magnitude

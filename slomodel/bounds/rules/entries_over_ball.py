@@ -36,7 +36,9 @@ def entries_over_ball(setting: Setting, radius: float) -> Candidate | None:
         return None
     most = setting.effort.count(_FLOPS)
     ranges = taylor_ranges(setting, radius, most)
-    smooth = smoothness(setting.objective, ranges, 0, setting.spans, live_in(setting), setting.sizes)
+    smooth = smoothness(
+        setting.objective, ranges, 0, setting.spans, live_in(setting), setting.sizes
+    )
     order = int(smooth.order)
     if order < 1:
         return Candidate(RULE, np.inf, np.inf, smooth.reason)

@@ -13,7 +13,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from slomodel.bounds.ranges.recurrences import nodes_of_steps
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.functions import add, le, logaddexp, where
 from slomodel.functions.shifted import logsumexp
@@ -138,6 +137,12 @@ def too_long(setting: Setting) -> str:
             steps = node.loop.length.size(setting.sizes)
             return f"the recurrence{text} has {steps} steps, too many for a bound"
     return ""
+
+
+def nodes_of_steps(loop: Loop, sizes: Mapping[str, int]) -> int:
+    """The number of nodes of a loop if its steps were written out."""
+    body = len(postorder(*(update.value for update in loop.updates)))
+    return loop.length.size(sizes) * max(1, body)
 
 
 def _steps(loop: Loop, operands: Sequence[Expr], sizes: Mapping[str, int]) -> tuple[Expr, ...]:
