@@ -15,8 +15,12 @@ h1 { margin-bottom: 0; } h2 { margin-top: 2.2rem; border-bottom: 1px solid #d0d7
 pre { background: #f6f8fa; padding: .8rem 1rem; overflow-x: auto; font-size: .85rem; }
 table { border-collapse: collapse; } th { text-align: left; font-weight: 600; }
 th, td { padding: .2rem 1.2rem .2rem 0; vertical-align: top; }
-th { white-space: nowrap; } td { overflow-wrap: anywhere; }
-img { max-width: 100%; }
+th { white-space: nowrap; } td { overflow-wrap: break-word; }
+img, svg { max-width: 100%; }
+section { overflow-x: auto; } math { margin: 1rem 0; }
+mtable.aligned > mtr > mtd { text-align: left; padding: .25rem .3rem; }
+mtable.aligned > mtr > mtd:first-child { text-align: right; } mtable.cases mtd { text-align: left; }
+@media (max-width: 40rem) { th { white-space: normal; } th, td { padding-right: .6rem; } }
 """
 
 
@@ -30,8 +34,9 @@ class Section:
 
 def page(title: str, sections: Sequence[Section]) -> str:
     """A complete document; titles are plain text."""
-    parts = [f"<h2>{escape(one.title)}</h2>\n{one.body}" for one in sections]
-    head = f'<meta charset="utf-8">\n<title>{escape(title)}</title>\n<style>{_STYLE}</style>'
+    parts = [f"<section>\n<h2>{escape(one.title)}</h2>\n{one.body}\n</section>" for one in sections]
+    meta = '<meta charset="utf-8">\n<meta name="viewport" content="width=device-width">'
+    head = f"{meta}\n<title>{escape(title)}</title>\n<style>{_STYLE}</style>"
     body = "\n".join([f"<h1>{escape(title)}</h1>", *parts])
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n{head}\n</head>\n'
@@ -63,8 +68,14 @@ def facts(rows: Mapping[str, str]) -> str:
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table of plain text with a head."""
     lines = [f"<tr>{''.join(f'<th>{escape(one)}</th>' for one in head)}</tr>"]
-    lines += [f"<tr>{''.join(f'<td>{escape(one)}</td>' for one in row)}</tr>" for row in rows]
+    lines += [f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows]
     return "<table>\n" + "\n".join(lines) + "\n</table>"
+
+
+def _cell(text: str) -> str:
+    """A cell of a table; a number or word stays on one line, also one such as 1e-17."""
+    style = "" if " " in text else ' style="white-space:nowrap"'
+    return f"<td{style}>{escape(text)}</td>"
 
 
 def picture(png: bytes, says: str) -> str:
@@ -147,7 +158,7 @@ def pictured(head: Sequence[str], rows: Sequence[tuple[Sequence[str], str]]) -> 
     """A table of plain text whose last column has a picture."""
     lines = [f"<tr>{''.join(f'<th>{escape(one)}</th>' for one in head)}</tr>"]
     for cells, picture_of in rows:
-        text = "".join(f"<td>{escape(one)}</td>" for one in cells)
+        text = "".join(map(_cell, cells))
         lines.append(f"<tr>{text}<td>{picture_of}</td></tr>")
     return "<table>\n" + "\n".join(lines) + "\n</table>"
 

@@ -180,8 +180,11 @@ def bounds(
     found = [first, *(first.at(radius) for radius in radii[1:])]
     seen = [model.sample_bounds(x, radius, 20).L1 for radius in radii]
     _curves_of(left, radii, {"L1, proved": [one.L1 for one in found], "L1, sampled": seen})
-    if any(0.0 < one < _HUGEST for one in seen):
+    values = [one for one in (*seen, *(one.L1 for one in found)) if 0.0 < one < _HUGEST]
+    if values and max(values) >= _WORTH_A_LOG_AXIS * min(values):
         left.set_yscale("log")
+    elif values:
+        left.set_ylim(0.0, 1.1 * max(values))
     ends = {"upper": [one.upper for one in found], "lower": [one.lower for one in found]}
     _curves_of(right, radii, ends)
     right.axhline(0.0, color=_DOT, linewidth=0.8)

@@ -133,3 +133,24 @@ def test_data_constants_and_the_command_are_on_the_page(folder: Path) -> None:
     assert "--seed 3" in text
     assert page.count("<polyline") == 2
     assert page.count("<rect") == 16
+
+
+def test_the_formula_is_typeset_and_methods_are_compared(folder: Path) -> None:
+    found = run("--compare", "adgd", "--compare", "norm-armijo:newton", "--max-iter", "50")
+    assert found.exit_code == 0, found.output
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    assert page.count("<math") == 1
+    text = " ".join(read(folder / "page.html").text)
+    solution = slomodel.compile(MODEL).solve("adgd", max_iter=50)
+    assert f"{solution.fun:.9g}" in text
+    assert "norm-armijo newton" in text
+    command = "--compare adgd --compare norm-armijo:newton --radius 0.01 --radius 0.1 --radius 1"
+    assert command in text
+    assert run("--compare", "adgdd").exit_code == 1
+
+
+def test_words_of_the_page_are_not_broken(folder: Path) -> None:
+    assert run().exit_code == 0
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    assert "anywhere" not in page
+    assert "width=device-width" in page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from io import BytesIO
@@ -23,6 +24,7 @@ from slomodel.cli.inputs import check_ready, request, start_of_run
 from slomodel.cli.outputs import check_target, print_json, write_text
 from slomodel.cli.result import Result
 from slomodel.errors import TargetLimit
+from slomodel.front.text.mathml import mathml
 from slomodel.html import (
     Curve,
     Section,
@@ -52,9 +54,18 @@ OPTIONS = (
         metavar="R...",
         help="Radius of a ball to bound over; several radii give one row each [0.01 0.1 1].",
     ),
+    click.option(
+        "--compare",
+        "compared",
+        multiple=True,
+        metavar="METHOD[:DIRECTION]",
+        help="A further method from the same start, on the same plot; may be repeated.",
+    ),
     *options.RUN,
     options.MODEL[-1],
 )
+_SHARED = ("x0", "seed", "gtol", "max_iter", "max_nfev", "max_time")
+"""The options of the run that the compared methods take as well."""
 
 
 @click.command(cls=Radii)
@@ -65,6 +76,7 @@ def report(
     files: dict[str, str],
     out: Path,
     radii: tuple[float, ...],
+    compared: tuple[str, ...],
     x0: Path | None,
     backend: str,
     dtype: str,
@@ -74,13 +86,16 @@ def report(
 ) -> None:
     """Write a page about a model and a run: one self-contained HTML file.
 
-    FILE is a model, or - for standard input. The page shows the model and its formula, the
-    compiler's report, the run with its curves, proved Lipschitz constants over balls about the
-    final point, and what is proved about it. Ctrl-C ends the run, and the page is written.
+    FILE is a model, or - for standard input. The page shows the model and its formula, the data,
+    the run with its curves, proved Lipschitz constants over balls about the final point, what is
+    proved about it, and the command that writes the page again. Ctrl-C ends the run, and the page
+    is written.
 
     \b
     slomodel report models/deep_linear.slo --max-time 5 -o deep_linear.html
     slomodel report models/rosenbrock.slo --set n=10 --verify --radius 0.1 1 -o rosenbrock.html
+    slomodel report models/rosenbrock.slo --set n=10 --compare adgd --compare norm-armijo:newton \
+      -o rosenbrock.html
     """
     given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
     with handled_errors(as_json):
@@ -92,16 +107,19 @@ def report(
         check_ready(asked, model)
         if x0:
             given["x0"] = start_of_run(x0)
+        words = {**chosen, "x0": x0, "compare": compared, "radius": radii}
+        words |= {"backend": backend, "dtype": dtype}
         result = _run_of(model, given, progress)
+        others = [_other_run(model, one, given, progress) for one in compared]
         found = _bounds_at(model, result.solution, radii)
         sections = [
             *_model(asked.text, model),
             *data_sections(model),
-            _run(result),
+            _run(result, others),
             _bounds(found),
             *_certificate(model, result.solution, found),
             Section(
-                "How this page was made", verbatim(_command(file, settings, files, out, chosen))
+                "How this page was made", verbatim(_command(file, settings, files, out, words))
             ),
         ]
         write_text(out, page(model.name or "a model", sections))
@@ -117,6 +135,14 @@ def _run_of(model: Model, given: dict[str, Any], progress: bool) -> Result:
     )
 
 
+def _other_run(model: Model, name: str, given: dict[str, Any], progress: bool) -> Solution:
+    """A run to compare with, by `METHOD` or `METHOD:DIRECTION`."""
+    method, _, direction = name.partition(":")
+    options = {key: given[key] for key in _SHARED if key in given}
+    options |= {"direction": direction} if direction else {}
+    return model.solve(method, progress=progress, **options)
+
+
 def _tell(result: Result, found: Sequence[Bounds], out: Path, as_json: bool) -> None:
     if as_json:
         bounds = [document(one) for one in found]
@@ -127,13 +153,13 @@ def _tell(result: Result, found: Sequence[Bounds], out: Path, as_json: bool) -> 
 
 def _certificate(model: Model, solution: Solution, found: Sequence[Bounds]) -> list[Section]:
     """What is proved about the final point, and the bounds round it as a picture."""
-    parts = [verbatim(model.certify(solution).summary)]
+    parts = [*map(paragraph, model.certify(solution).summary.splitlines())]
     radii = sorted(one.radius for one in found if 0.0 < one.radius < math.inf)
     if len(radii) > 1 and math.isfinite(found[0].L1):
         try:
             figure = plots.bounds(model, solution.x, radii=radii)
         except TargetLimit:
-            return [Section("The final point", parts[0])]
+            return [Section("The final point", "\n".join(parts))]
         file = BytesIO()
         figure.savefig(file, format="png")
         parts.append(picture(file.getvalue(), "L1 and the ends of the spectrum against the radius"))
@@ -141,9 +167,10 @@ def _certificate(model: Model, solution: Solution, found: Sequence[Bounds]) -> l
 
 
 def _model(text: str, model: Model) -> list[Section]:
+    latex = model.latex()
+    formula = mathml(latex) + verbatim(text.strip()) + folded("in LaTeX", latex)
     return [
-        Section("The model", verbatim(text.strip()) + folded("in LaTeX", model.latex())),
-        Section("Compiler report", verbatim(model.explain())),
+        Section("The model", formula + folded("what the compiler did", model.explain())),
     ]
 
 
@@ -173,27 +200,52 @@ def _command(
 ) -> str:
     """The command line that writes this page again."""
     words = ["slomodel", "report", str(file)]
-    words += [f"--set {name}={value}" for name, value in settings.items()]
-    words += [f"--data {name}={path}" for name, path in files.items()]
+    for name, number in settings.items():
+        words += ["--set", f"{name}={number}"]
+    for name, path in files.items():
+        words += ["--data", f"{name}={path}"]
     for name, value in chosen.items():
         flag = f"--{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
         if value is True:
             words.append(flag)
+        elif isinstance(value, tuple):
+            for one in value:
+                words += [flag, f"{one:g}" if isinstance(one, float) else str(one)]
         elif value is not None and value is not False:
-            words.append(f"{flag} {value}")
-    return " ".join([*words, "-o", str(out)])
+            words += [flag, str(value)]
+    return shlex.join([*words, "-o", str(out)])
 
 
-def _run(result: Result) -> Section:
-    parts = [facts(result.rows()), _curves(result.solution, result.name)]
+def _run(result: Result, others: Sequence[Solution]) -> Section:
+    """The run, and the curves of all methods on the same axes."""
+    parts = [facts(result.rows()), _curves([result.solution, *others], result.name)]
+    if others:
+        head = ("method", "status", "objective", "gradient norm", "iterations", "seconds")
+        rows = [_compared(one) for one in (result.solution, *others)]
+        parts.append(table(head, rows))
     if result.solution.certificate:
         parts.append(verbatim(result.solution.certificate.summary))
     return Section("The run", "\n".join(parts))
 
 
-def _curves(solution: Solution, name: str) -> str:
+def _compared(solution: Solution) -> tuple[str, ...]:
+    """A row of the table of methods."""
+    direction = str(solution.parameters.get("direction", ""))
+    return (
+        f"{solution.method} {direction}".strip(),
+        str(solution.status),
+        f"{solution.fun:.9g}",
+        f"{solution.gradient_norm:.3g}",
+        f"{solution.nit:,}",
+        f"{float(solution.history.time[-1:].sum()):.3g}",
+    )
+
+
+def _curves(solutions: Sequence[Solution], name: str) -> str:
+    """Gradient norm and objective against time: of one run, or of several on the same axes."""
     try:
-        figure = plots.convergence(solution, name=name)
+        drawn = solutions if len(solutions) > 1 else solutions[0]
+        figure = plots.convergence(drawn, name=name)
     except TargetLimit as missing:
         return paragraph(f"No curves: {missing}")
     file = BytesIO()

@@ -34,6 +34,8 @@ CASES = [
     ("(x^2)^3", r"\left(x^{2}\right)^{3}"),
     ("x - (y - lam)", r"x - \left(y - \lambda\right)"),
     ("2 * 3", r"2 \cdot 3"),
+    ("x ./ 2 .* 3", r"x \oslash 2 \odot 3"),
+    ("x[7 % 2]", r"x_{7 \bmod 2}"),
     ("x / 2 / y", r"\frac{\frac{x}{2}}{y}"),
     ("x / (2 * y)", r"\frac{x}{2 \, y}"),
     ("(x / y)^2", r"\left(\frac{x}{y}\right)^{2}"),

@@ -430,7 +430,8 @@ def _product(node: ProductChain, operands: Sequence[TeX]) -> TeX:
             factors = [single.text]
             continue
         right = bracketed(operand, _FRACTION)
-        factors += [r" \cdot " if right[0].isdigit() else _BETWEEN[term.op], right]
+        is_numeric = term.op == "*" and right[0].isdigit()
+        factors += [r" \cdot " if is_numeric else _BETWEEN[term.op], right]
     return single if len(factors) == 1 else TeX("".join(factors), _PRODUCT)
 
 
