@@ -142,7 +142,7 @@ def _looked_up(node: Gather, shape: tuple[int, ...], fusion: Fusion) -> Element 
     if isinstance(source, Scalar):
         return source
     numbers = fusion.accesses.numbers
-    return Element(source.array, _listed(node.index, source.position, shape, numbers))
+    return Element(source.array, _listed(node.index, source.position, shape, fusion))
 
 
 def _operand(read: Read, rank: int, computed: dict[Expr, int], fusion: Fusion) -> Operand:
@@ -170,7 +170,7 @@ def _target(node: Expr, rank: int, fusion: Fusion) -> Element | Scalar:
     if isinstance(node, Scatter) and fusion.is_looked_up(node):
         shape = fusion.accesses.shape(node.operands[0])
         inside = Position(0, own)
-        return Element(owner, _listed(node.index, inside, shape, fusion.accesses.numbers))
+        return Element(owner, _listed(node.index, inside, shape, fusion))
     if fusion.forms[node] in (Form.PUT, Form.ACCUMULATE):
         offset, strides = along(fusion.index(node), own, rank, fusion.accesses.numbers)
         return Element(owner, Position(offset, strides))
@@ -217,21 +217,22 @@ def _moved(node: Gather | Scatter, fusion: Fusion) -> list[Block]:
     own = _own(node, fusion.accesses.shape(node))
     if isinstance(node, Scatter):
         shape = fusion.accesses.shape(node.operands[0])
-        target = Element(node, _listed(node.index, own.position, shape, numbers))
+        target = Element(node, _listed(node.index, own.position, shape, fusion))
         fill = Fill(node, elements(fusion.accesses.shape(node)), 0.0)
         return [Nest(tuple(map(Axis.of, shape)), (Reduce("sum", (source,), target),), (fill,))]
     shape = fusion.accesses.shape(node)
     if isinstance(source, Element):
-        place = _listed(node.index, source.position, shape, numbers)
+        place = _listed(node.index, source.position, shape, fusion)
         source = Element(source.array, place)
     store = Store(own if node.rank else Scalar(node), source)
     return [Nest(tuple(map(Axis.of, shape)), (store,))]
 
 
 def _listed(
-    index: Sequence[Index], inside: Position, shape: Sequence[int], numbers: Numbers
+    index: Sequence[Index], inside: Position, shape: Sequence[int], fusion: Fusion
 ) -> Position:
     """The place in memory of an index of a loop over `shape`, with index arrays where needed."""
+    numbers = fusion.accesses.numbers
     moving = list(zip(index, inside.strides, strict=True))
     plain = [(one, stride) for one, stride in moving if isinstance(one, Affine)]
     offset, steps = along([one for one, _ in plain], [s for _, s in plain], len(shape), numbers)
@@ -243,7 +244,8 @@ def _listed(
         elif isinstance(one, Lookup):
             own = dict(zip(one.axes, c_order([shape[axis] for axis in one.axes]), strict=True))
             strides = tuple(own.get(axis, 0) for axis in range(len(shape)))
-            reads.append(IndexRead(one.table, Position(0, strides), stride))
+            run = fusion.runs.get(one.table)
+            reads.append(IndexRead(one.table, Position(0, strides), stride, run))
     reads += [
         IndexRead(IndexTable(tuple(table.tolist())), Position(0, _unit(k, len(shape))))
         for k, table in enumerate(tables)

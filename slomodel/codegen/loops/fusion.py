@@ -68,7 +68,7 @@ class Fusion:
     memory, and overwrite those that it has read. Without an order, as on a device, all sums of a
     loop run along the same axes, each element of an array collects its contributions from slices,
     and `copied` are the views that a matrix product needs as separate matrices. `given` are inputs
-    whose elements do not lie in C order.
+    whose elements do not lie in C order. `runs`: see `runs_of`.
     """
 
     def __init__(
@@ -78,7 +78,9 @@ class Fusion:
         *,
         in_order: bool,
         given: Mapping[Expr, Access] | None = None,
+        runs: Mapping[Expr, int] | None = None,
     ) -> None:
+        self.runs = runs or {}
         self.program = program
         self.in_order = in_order
         self.forms = program.forms
@@ -102,7 +104,6 @@ class Fusion:
         self._absorbed = {step.added for step in program.steps if step.added is not None}
         self._repeated = self._quick()
         self._recomputed = self._outer() - self._repeated
-        # A loop computes again the operands of its own nodes alone.
         self._repeated -= {operand for one in self._recomputed for operand in one.operands}
         self._place_all()
         while (self._repeated | self._recomputed) & self.stored:

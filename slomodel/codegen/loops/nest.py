@@ -57,11 +57,15 @@ Integers = IndexArray | IndexTable | Expr
 
 @dataclass(frozen=True, slots=True)
 class IndexRead:
-    """The part of a position that is read from an index array: `integers[position] * stride`."""
+    """The part of a position that is read from an index array: `integers[position] * stride`.
+
+    `run` is the difference of neighbours that is expected in long runs of the array, if any.
+    """
 
     integers: Integers
     position: Position
     stride: int = 1
+    run: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

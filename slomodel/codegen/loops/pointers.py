@@ -14,7 +14,8 @@ class Pointer:
     """A named place in memory; `steps` are its strides along the axes of the loop as printed.
 
     It points to numbers or, if `integers`, to index data. `lookups` are the pointers to index data
-    whose elements, times a stride, are added to the position.
+    whose elements, times a stride, are added to the position. In a run, where neighbours in index
+    data differ by `run`, these are `starts`: only their first elements are read.
     """
 
     name: str
@@ -25,6 +26,14 @@ class Pointer:
     steps: tuple[int, ...] = ()
     integers: bool = False
     lookups: tuple[tuple[Pointer, int], ...] = ()
+    starts: tuple[tuple[Pointer, int], ...] = ()
+    run: int | None = None
+
+    def in_runs(self) -> None:
+        """Replace lookups along the only axis of a loop by their steps within a run."""
+        (own,) = self.steps
+        moves = [stride * (table.run or 0) for table, stride in self.lookups]
+        self.starts, self.lookups, self.steps = self.lookups, (), (own + sum(moves),)
 
 
 class Pointers:
@@ -54,6 +63,7 @@ class Pointers:
     def _table(self, one: IndexRead) -> Pointer:
         found = self._pointer(self._names.integers(one.integers), one.position, ())
         found.reads = found.integers = True
+        found.run = one.run
         return found
 
     def _pointer(

@@ -29,6 +29,7 @@ from slomodel.codegen.loops.plain import start_of
 from slomodel.codegen.loops.pointers import Pointer, Pointers
 from slomodel.codegen.loops.text import indented
 from slomodel.codegen.native.direct import LANES
+from slomodel.codegen.native.lookups import run_length, scatter_lines, tables_in_runs
 from slomodel.codegen.native.passes import BLOCK, Pass, append, share_temporaries, write_over
 from slomodel.codegen.native.plain import fill_line, fill_lines
 
@@ -123,6 +124,12 @@ class BlockedLoop:
         self.pointers = Pointers(nest, names)
         self.totals: list[Total] = []
         self.rolling = rolling(nest, names)
+        # The arrays to which statements add: iterations meet only in one that several add to.
+        self._targets = [
+            names.base(one.target.array)
+            for one in nest.statements
+            if isinstance(one, Reduce) and isinstance(one.target, Element)
+        ]
         self.axes: list[tuple[int, tuple[int, ...]]] = []
         # Whether the last axis is the outer of two loops, within blocks of the first.
         self.turned = False
@@ -139,6 +146,8 @@ class BlockedLoop:
         # Whether the totals of a few rows are formed together, element by element.
         self.gathers_rows = False
         self._temporaries: list[str] = []
+        # The index data by whose runs the loop goes.
+        self._tables: list[Pointer] = []
         self._late: list[tuple[str, Pointer]] = []
         # The values that are added at places of index data, by the index: arrays and values.
         self._scattered: dict[str, list[tuple[str, str]]] = {}
@@ -147,12 +156,22 @@ class BlockedLoop:
             self.axes = self._arranged()
             for k, pointer in enumerate(self.pointers):
                 pointer.steps = tuple(own[k] for _, own in self.axes)
+            self._find_runs()
             others = prod(size for size, _ in self.axes[:-1])
             self.turned = 1 < others <= _OTHERS and self.axes[-1][0] > BLOCK // others
             few = len(self.axes) > 1 and prod(size for size, _ in self.axes[:-1][-1:]) <= _OTHERS
             self.gathers_rows = self.turned or (few and self.axes[-1][0] <= BLOCK)
             self._summed = self._summed_alone()
             self.body = self._printed()
+
+    def _find_runs(self) -> None:
+        """Let the loop go from run to run of its index data, if they consist of long ones."""
+        if len(self.axes) == 1:
+            self._tables = tables_in_runs(list(self.pointers))
+        if self._tables:
+            for pointer in self.pointers:
+                if pointer.lookups:
+                    pointer.in_runs()
 
     @property
     def block(self) -> int:
@@ -253,7 +272,7 @@ class BlockedLoop:
                 # In a pass of its own: other iterations have written elements that it adds to.
                 append(passes, f"{place} {'+=' if k else '='} {text};", alone=bool(k))
         for index, added in self._scattered.items():
-            passes.append(Pass(_scatter_lines(index, added), alone=True, once=True))
+            passes.append(Pass(scatter_lines(index, added), alone=True, once=True))
         for temporary, pointer in self._late:
             write_over(passes, temporary, pointer.name, _element(pointer))
         self._temporaries = share_temporaries(passes)
@@ -328,7 +347,7 @@ class BlockedLoop:
         if target is not None and target.steps and target.steps[-1]:
             place = _element(target)
             added = f"{largest}({place}, {text})" if largest else f"{place} + {text}"
-            append(passes, f"{place} = {added};", alone=True)
+            append(passes, f"{place} = {added};", alone=self._targets.count(target.base) > 1)
             return
         arrays = [part.removesuffix("[i]") for part in texts]
         plain = all(part.endswith("[i]") for part in texts) and all(map(str.isidentifier, arrays))
@@ -365,7 +384,8 @@ class BlockedLoop:
         size = axes[-1][0] if axes else 1
         inside = len(axes) - 1
         cut = self.turned or len(axes) == 1
-        blocked = size > self.block or (part is not None and cut)
+        by_runs = bool(self._tables)
+        blocked = by_runs or size > self.block or (part is not None and cut)
         ranges = [("0", str(length)) for length, _ in axes]
         if part:
             ranges[-1 if cut else 0] = part
@@ -373,12 +393,14 @@ class BlockedLoop:
         inner = [f"real {name}[{width}] ALIGNED;" for name in self._temporaries]
         if blocked:
             end = ranges[-1][1]
-            inner = [f"const long m = {end} - s < {width} ? {end} - s : {width};", *inner]
+            most = f"{end} - s < {width} ? {end} - s : {width}"
+            tables = [_declared(table, blocked) for table in self._tables]
+            inner = [*tables, f"const long m = {run_length(self._tables, most)};", *inner]
         else:
             inner = [f"const long m = {size};", *inner]
         used = set(re.findall(r"\bp\d+\b", "\n".join(self.body)))
         for pointer in self.pointers:
-            if pointer.name in used:
+            if pointer.name in used and pointer not in self._tables:
                 inner.append(_declared(pointer, blocked))
         heads = [
             f"for (long i{k} = {ranges[k][0]}; i{k} < {ranges[k][1]}; i{k}++) {{"
@@ -386,9 +408,10 @@ class BlockedLoop:
         ]
         if blocked:
             first, last = ranges[-1]
-            head = f"for (long s = {first}; s < {last}; s += {width}) {{"
+            step = "" if by_runs else f" s += {width}"
+            head = f"for (long s = {first}; s < {last};{step}) {{"
             heads.insert(0 if self.turned else inside, head)
-        lines = [*inner, *self.body]
+        lines = [*inner, *self.body, *(["s += m;"] if by_runs else [])]
         rows_from = int(blocked) if self.turned else inside - 1
         for place, head in reversed(list(enumerate(heads))):
             lines = [head, *indented(lines), "}"]
@@ -450,31 +473,6 @@ class BlockedLoop:
         return f"({self.names.base(place.array)})[{place.position.offset}]"
 
 
-def _scatter_lines(index: str, added: Sequence[tuple[str, str]]) -> list[str]:
-    """Statements that add values of a block to arrays at an index, one after another.
-
-    Where neighbours mostly have equal indices, as in sorted data, their sum is added: an addition
-    to memory waits for the last one to the same place.
-    """
-    totals = ", ".join(f"r{k} = 0.0" for k in range(len(added)))
-    sums = [f"r{k} += {value};" for k, (_, value) in enumerate(added)]
-    ends = [f"{name}[at] += r{k};" for k, (name, _) in enumerate(added)]
-    run = ["while (i < m) {", *indented([f"if ({index} != at) break;", *sums, "i++;"]), "}"]
-    by_run = [f"const long at = {index};", f"double {totals};", *run, *ends]
-    one_by_one = [f"{name}[{index}] += {value};" for name, value in added]
-    following = re.sub(r"\bi\b", "(i + 1)", index)
-    lines = [
-        "long equal = 0;",
-        f"for (long i = 0; i < m - 1; i++) equal += {index} == {following};",
-        "if (2 * equal < m) {",
-        *indented(["for (long i = 0; i < m; i++) {", *indented(one_by_one), "}"]),
-        "} else {",
-        *indented(["for (long i = 0; i < m;) {", *indented(by_run), "}"]),
-        "}",
-    ]
-    return ["{", *indented(lines), "}"]
-
-
 def _element(pointer: Pointer) -> str:
     return f"{pointer.name}[{_index(pointer)}]"
 
@@ -494,7 +492,9 @@ def _declared(pointer: Pointer, blocked: bool) -> str:
     for k, step in enumerate(pointer.steps[:-1]):
         if step:
             parts.append(f"i{k} * {step}")
-    if blocked and pointer.steps[-1]:
-        parts.append(f"s * {pointer.steps[-1]}")
+    parts += [f"{table.name}[0] * {stride}" for table, stride in pointer.starts]
+    own = pointer.steps[-1] - sum(stride * (table.run or 0) for table, stride in pointer.starts)
+    if blocked and own:
+        parts.append(f"s * {own}")
     kind = "const long" if pointer.integers else "real" if pointer.writes else "const real"
     return f"{kind} *const {pointer.name} = {' + '.join(parts)};"

@@ -111,7 +111,7 @@ def _overlap(loop: BlockedLoop) -> int | None:
     for one in loop.nest.statements:
         if isinstance(one, Reduce) and isinstance(one.target, Element) and id(one) not in rolled:
             targets.append(loop.pointers.of(one.target))
-    if any(one.lookups for one in targets):
+    if any(one.lookups or one.starts for one in targets):
         return None
     bases = [one.base for one in targets]
     if len(set(bases)) < len(bases) or not all(_is_apart(one, loop) for one in targets):

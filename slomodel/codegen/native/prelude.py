@@ -86,6 +86,20 @@ _LOOPS = r"""
 static inline int slo_differs(const real *kept, const real *x, long n) {
     return kept[n] == 0 || __builtin_memcmp(kept, x, n * sizeof(real));
 }
+/* How many of m whole numbers, from the first one on, differ from their neighbours by `step`. */
+static inline long slo_run(const long *a, long step, long m) {
+    long i = 1;
+    for (; i + 8 <= m; i += 8) {
+        long other = 0;
+        for (int k = 0; k < 8; k++) other |= a[i + k] ^ (a[0] + (i + k) * step);
+        if (other) break;
+    }
+    while (i < m) {
+        if (a[i] != a[0] + i * step) break;
+        i++;
+    }
+    return i;
+}
 static inline void slo_fill(real *a, long m, real value) {
     for (long i = 0; i < m; i++) a[i] = value;
 }

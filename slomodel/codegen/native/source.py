@@ -23,6 +23,7 @@ from slomodel.codegen.loops.nest import (
     located,
 )
 from slomodel.codegen.loops.planning import planned
+from slomodel.codegen.loops.runs import runs_of
 from slomodel.codegen.loops.text import indented
 from slomodel.codegen.loops.workspace import Memory
 from slomodel.codegen.native.compiler import FLAGS
@@ -63,7 +64,8 @@ def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
     """The C functions of an entry for the given sizes."""
     program, arrays = planned(entry, layout, numbers, in_order=True)
     roots = program.roots
-    fusion = Fusion(program, numbers, in_order=True)
+    runs = runs_of(layout.prepared, numbers)
+    fusion = Fusion(program, numbers, in_order=True, runs=runs)
     memory = Memory(fusion, arrays)
     names = EntryNames(memory, layout, entry.directions, numbers)
     used = {node.name for node in inputs(*roots)}

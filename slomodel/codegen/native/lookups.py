@@ -1,0 +1,51 @@
+"""Statements of loops that look up index data: additions at places, and blocks that are runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from slomodel.codegen.loops.pointers import Pointer
+from slomodel.codegen.loops.text import indented
+
+
+def scatter_lines(index: str, added: Sequence[tuple[str, str]]) -> list[str]:
+    """Statements that add values of a block to arrays at an index, one after another.
+
+    Where neighbours mostly have equal indices, as in sorted data, their sum is added: an addition
+    to memory waits for the last one to the same place.
+    """
+    totals = ", ".join(f"r{k} = 0.0" for k in range(len(added)))
+    sums = [f"r{k} += {value};" for k, (_, value) in enumerate(added)]
+    ends = [f"{name}[at] += r{k};" for k, (name, _) in enumerate(added)]
+    run = ["while (i < m) {", *indented([f"if ({index} != at) break;", *sums, "i++;"]), "}"]
+    by_run = [f"const long at = {index};", f"double {totals};", *run, *ends]
+    one_by_one = [f"{name}[{index}] += {value};" for name, value in added]
+    following = re.sub(r"\bi\b", "(i + 1)", index)
+    lines = [
+        "long equal = 0;",
+        f"for (long i = 0; i < m - 1; i++) equal += {index} == {following};",
+        "if (2 * equal < m) {",
+        *indented(["for (long i = 0; i < m; i++) {", *indented(one_by_one), "}"]),
+        "} else {",
+        *indented(["for (long i = 0; i < m;) {", *indented(by_run), "}"]),
+        "}",
+    ]
+    return ["{", *indented(lines), "}"]
+
+
+def tables_in_runs(pointers: Sequence[Pointer]) -> list[Pointer]:
+    """The index data of a loop along one axis if it can go from run to run; else empty."""
+    tables = [one for one in pointers if one.integers]
+    read = [table for one in pointers for table, _ in one.lookups]
+    same = len(tables) == len({table.name for table in read})
+    if not same or any(table.run is None or table.steps != (1,) for table in tables):
+        return []
+    return tables
+
+
+def run_length(tables: Sequence[Pointer], most: str) -> str:
+    """How many elements of a block, `most` in all, belong to the run at its start."""
+    for table in tables:
+        most = f"slo_run({table.name}, {table.run}, {most})"
+    return most
