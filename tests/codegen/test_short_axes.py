@@ -79,3 +79,40 @@ def test_rows_of_pairs_are_numbers_of_one_loop() -> None:
     listed = [one for one in moved if not all(isinstance(k, Affine) for k in one.index)]
     assert len(listed) == 12
     assert all(one.rank == 1 for one in listed)
+
+
+_N = 37
+_I, _J = np.ogrid[:_N, :_N]
+_FIRST = np.minimum(2 * np.arange(_N), _N - 1)
+INNER = {
+    "range(i)": _J < _I,
+    "range(i, n)": _J >= _I,
+    "range(first[i], n)": _FIRST[:, None] <= _J,
+}
+"""Ranges of j for each i, and the pairs that are in them."""
+
+
+@pytest.mark.parametrize("inner", INNER)
+def test_pairs_of_an_inner_range(inner: str) -> None:
+    index = "data first[n] in n" if "first" in inner else ""
+    text = f"""dim n, r = 3
+    data D[n, n]
+    {index}
+    var X[n, r]
+    let e[i in n, j in n] = sqrt(sumsq(X[i, :] - X[j, :]) + 1) - D[i, j]
+    minimize sum(e[i, j]^2 * (1 + j) for i in n, j in {inner})"""
+    rng = np.random.default_rng(3)
+    data = {"D": rng.normal(size=(_N, _N)), **({"first": _FIRST} if index else {})}
+    X = rng.normal(size=(_N, 3))
+    apart = X[:, None] - X[None]
+    length = np.sqrt((apart**2).sum(axis=2) + 1)
+    weight = INNER[inner] * (1.0 + _J)
+    off = length - data["D"]
+    slope = (2 * weight * off / length)[:, :, None] * apart
+    model = slomodel.compile(text, data=data, backend="c")
+    value, gradient = model.value_and_gradient(X.ravel())
+    assert value == pytest.approx((weight * off**2).sum(), rel=1e-13)
+    wanted = slope.sum(axis=1) - slope.sum(axis=0)
+    np.testing.assert_allclose(gradient.reshape(X.shape), wanted, rtol=1e-12, atol=1e-9)
+    if inner == "range(i)":
+        assert "slo_run(" in model.source("c").split("void prepare_", 1)[1]

@@ -46,7 +46,7 @@ def _blocked(text: str) -> set[int]:
 
 
 @pytest.mark.skipif(not _is_gcc(), reason="reads the report of gcc")
-@pytest.mark.parametrize("name", ["machine_failures", "probit_choices", "pulse_train"])
+@pytest.mark.parametrize("name", ["machine_failures", "perceptual_map", "pulse_train"])
 def test_passes_over_blocks_are_vectorised(name: str) -> None:
     text = _text(name)
     flags = [one for one in FLAGS if one != "-shared"]

@@ -9,7 +9,6 @@ import numpy as np
 
 from slomodel.codegen.loops.access import (
     Access,
-    Numbers,
     along,
     c_order,
 )
@@ -141,7 +140,6 @@ def _looked_up(node: Gather, shape: tuple[int, ...], fusion: Fusion) -> Element 
     source = located(fusion.accesses.of(node.operands[0]))
     if isinstance(source, Scalar):
         return source
-    numbers = fusion.accesses.numbers
     return Element(source.array, _listed(node.index, source.position, shape, fusion))
 
 
@@ -213,7 +211,6 @@ def _moved(node: Gather | Scatter, fusion: Fusion) -> list[Block]:
         if isinstance(node, Gather):
             return [_taken(node, source, fusion)]
         return [_sorted(node, source, fusion)]
-    numbers = fusion.accesses.numbers
     own = _own(node, fusion.accesses.shape(node))
     if isinstance(node, Scatter):
         shape = fusion.accesses.shape(node.operands[0])

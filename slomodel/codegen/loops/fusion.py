@@ -62,13 +62,13 @@ _ALONE = (Form.COUNT, Form.ONES, Form.SCAN, Form.RECUR, Form.MATRIX)
 class Fusion:
     """The loops of a program, in order.
 
-    `stored` are the nodes whose values have to lie in memory, and `owners` gives the one whose
-    memory each of them uses; other arrays exist a block at a time, and other scalars as variables.
-    `in_order` says that a loop takes its elements one after another: it may add to values in
-    memory, and overwrite those that it has read. Without an order, as on a device, all sums of a
+    `stored` are the nodes with memory, and `owners` gives the one whose memory each of them uses;
+    other arrays exist a block at a time, and other scalars as variables. `in_order` says that a
+    loop takes its elements one after another: it may add to values in memory, and overwrite those
+    that it has read. Without an order, as on a device, all sums of a
     loop run along the same axes, each element of an array collects its contributions from slices,
     and `copied` are the views that a matrix product needs as separate matrices. `given` are inputs
-    whose elements do not lie in C order. `runs`: see `runs_of`.
+    whose elements do not lie in C order; for `runs` see `runs_of`.
     """
 
     def __init__(
@@ -80,9 +80,7 @@ class Fusion:
         given: Mapping[Expr, Access] | None = None,
         runs: Mapping[Expr, int] | None = None,
     ) -> None:
-        self.runs = runs or {}
-        self.program = program
-        self.in_order = in_order
+        self.program, self.in_order, self.runs = program, in_order, runs or {}
         self.forms = program.forms
         self.order = together(postorder(*program.roots))
         self.steps: Mapping[Expr, Step] = {step.node: step for step in program.steps}

@@ -29,6 +29,12 @@ class Pointer:
     starts: tuple[tuple[Pointer, int], ...] = ()
     run: int | None = None
 
+    @property
+    def along(self) -> int:
+        """The stride along the last axis, apart from that of lookups in a run."""
+        moved = sum(stride * (table.run or 0) for table, stride in self.starts)
+        return self.steps[-1] - moved if self.steps else 0
+
     def in_runs(self) -> None:
         """Replace lookups along the only axis of a loop by their steps within a run."""
         (own,) = self.steps

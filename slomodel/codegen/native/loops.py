@@ -493,8 +493,7 @@ def _declared(pointer: Pointer, blocked: bool) -> str:
         if step:
             parts.append(f"i{k} * {step}")
     parts += [f"{table.name}[0] * {stride}" for table, stride in pointer.starts]
-    own = pointer.steps[-1] - sum(stride * (table.run or 0) for table, stride in pointer.starts)
-    if blocked and own:
-        parts.append(f"s * {own}")
+    if blocked and pointer.along:
+        parts.append(f"s * {pointer.along}")
     kind = "const long" if pointer.integers else "real" if pointer.writes else "const real"
     return f"{kind} *const {pointer.name} = {' + '.join(parts)};"
