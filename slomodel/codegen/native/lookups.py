@@ -18,7 +18,7 @@ def scatter_lines(index: str, added: Sequence[tuple[str, str]]) -> list[str]:
     totals = ", ".join(f"r{k} = 0.0" for k in range(len(added)))
     sums = [f"r{k} += {value};" for k, (_, value) in enumerate(added)]
     ends = [f"{name}[at] += r{k};" for k, (name, _) in enumerate(added)]
-    run = ["while (i < m) {", *indented([f"if ({index} != at) break;", *sums, "i++;"]), "}"]
+    run = ["for (; i < m; i++) {", *indented([f"if ({index} != at) break;", *sums]), "}"]
     by_run = [f"const long at = {index};", f"double {totals};", *run, *ends]
     one_by_one = [f"{name}[{index}] += {value};" for name, value in added]
     following = re.sub(r"\bi\b", "(i + 1)", index)

@@ -94,10 +94,8 @@ static inline long slo_run(const long *a, long step, long m) {
         for (int k = 0; k < 8; k++) other |= a[i + k] ^ (a[0] + (i + k) * step);
         if (other) break;
     }
-    while (i < m) {
+    for (; i < m; i++)
         if (a[i] != a[0] + i * step) break;
-        i++;
-    }
     return i;
 }
 static inline void slo_fill(real *a, long m, real value) {
