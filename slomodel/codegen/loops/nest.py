@@ -378,13 +378,18 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class TimeLoop:
-    """Passages executed at the steps `first`, …, `length` - 1, in this order or backwards."""
+    """Passages executed at the steps `first`, …, `length` - 1, in this order or backwards.
+
+    If every step is the log-sum-exp of the only state before it and of a term, `log_sums` is the
+    place of these terms, from step `first` on.
+    """
 
     length: int
     backwards: bool
     first: int
     begins: tuple[Begin, ...]
     passages: tuple[Passage, ...]
+    log_sums: Element | None = None
 
 
 Block = Nest | Fill | Copy | Recurrence | Contraction | MatrixCall | Collection | TimeLoop

@@ -19,14 +19,18 @@ from slomodel.codegen.loops.nest import (
     TimeLoop,
     located,
 )
+from slomodel.codegen.loops.planning import spells
 from slomodel.codegen.loops.regions import Region
 from slomodel.codegen.loops.scalars import by_element, scalars
 from slomodel.codegen.loops.workspace import Memory
+from slomodel.codegen.lower import lower
 from slomodel.codegen.program import Program, UpdateGroup
 from slomodel.codegen.schedule import schedule
+from slomodel.functions import logaddexp
+from slomodel.ir import build
 from slomodel.ir.dims import Dim
 from slomodel.ir.expr import Const, Expr, Recur
-from slomodel.ir.loop import Source, StateAt, Update, Whole
+from slomodel.ir.loop import SliceAt, Source, StateAt, Update, Whole
 from slomodel.ir.walk import postorder
 
 Blocks = Callable[[Region, Fusion], list[Block]]
@@ -53,7 +57,32 @@ def time_loop(node: Recur, fusion: Fusion, blocks: Blocks) -> TimeLoop:
         program = parts.by_element(group) or parts.as_arrays(group)
         passages.append(parts.passage(group, program, blocks))
     first_step = min((one.start for one in passages), default=length)
-    return TimeLoop(length, loop.backwards, first_step, tuple(begins), tuple(passages))
+    own = (length, loop.backwards, first_step, tuple(begins), tuple(passages))
+    terms = None if any(one.cleared for one in begins) else _log_sum_terms(node, fusion, first_step)
+    return TimeLoop(*own, terms)
+
+
+def _log_sum_terms(node: Recur, fusion: Fusion, first: int) -> Element | None:
+    """Where the terms of a running log-sum-exp lie, from step `first` on; None for other loops."""
+    loop = node.loop
+    if len(loop.updates) != 1 or len(loop.shapes) != 1 or loop.shapes[0] or loop.backwards:
+        return None
+    (update,), numbers = loop.updates, fusion.accesses.numbers
+    before = [(one, s) for one, s in loop.sources if isinstance(s, StateAt)]
+    terms = [(one, s) for one, s in loop.sources if isinstance(s, SliceAt)]
+    if len(before) != 1 or len(terms) != 1 or len(loop.sources) != 2 or first < 1:
+        return None
+    ((state, last),), ((term, source),) = before, terms
+    forms = (build.apply(logaddexp, *pair) for pair in ((state, term), (term, state)))
+    if update.value not in lower(list(forms), numbers, spells):
+        return None
+    access = fusion.accesses.of(node.operands[source.operand])
+    shifts = [number_of(one.shift, numbers) for one in (update, last)]
+    if shifts != [0, -1] or not access.base.rank:
+        return None
+    (stride,) = access.strides
+    offset = access.offset + stride * (first + number_of(source.shift, numbers))
+    return Element(access.base, Position(offset, (stride,)))
 
 
 @dataclass(slots=True)

@@ -27,6 +27,8 @@ from slomodel.codegen.loops.runs import runs_of
 from slomodel.codegen.loops.text import indented
 from slomodel.codegen.loops.workspace import Memory
 from slomodel.codegen.native.compiler import FLAGS
+from slomodel.codegen.native.log_sums import DEFINITION as LOG_SUMS
+from slomodel.codegen.native.log_sums import NAME as LOG_SUMS_NAME
 from slomodel.codegen.native.loops import BlockedLoop
 from slomodel.codegen.native.matrices import LAPACK, MATRICES, matrix_call_lines
 from slomodel.codegen.native.names import EntryNames
@@ -165,7 +167,8 @@ def joined(name: str, units: Sequence[Unit], layout: Layout, numbers: Mapping[st
     bodies = [one.text for one in units]
     shares = [SHARES] if any(one.shared for one in units) else []
     linear = [MATRICES] if LAPACK in "\n".join(bodies) else []
-    common = [prelude("\n".join(bodies), single), *linear, *shares]
+    sums = [LOG_SUMS] if f"{LOG_SUMS_NAME}(" in "\n".join(bodies) else []
+    common = [prelude("\n".join([*bodies, *sums]), single), *linear, *sums, *shares]
     return "\n".join([_header(name, units, layout, numbers), *common, *bodies])
 
 
