@@ -23,6 +23,7 @@ from slomodel.front.sympy_expressions.constraints import checked_relations
 from slomodel.front.sympy_expressions.source import SymPySource, by_name, is_expression
 from slomodel.front.sympy_expressions.variable_sets import checked_bounds
 from slomodel.front.text.latex import latex_of
+from slomodel.front.text.mathml import mathml
 from slomodel.front.text.parse import parse, read_source
 from slomodel.front.text.syntax import STATEMENTS
 from slomodel.ir.node import without_gc
@@ -70,6 +71,11 @@ class Recipe:
         """LaTeX for display in a notebook; None if it is too long to be readable."""
         text = self.latex()
         return f"$\\displaystyle {text}$" if len(text) <= _MOST_SHOWN else None
+
+    def formula(self) -> str | None:
+        """MathML for display in a notebook; None for an expression or a text that is too long."""
+        text = "" if isinstance(self.source, SymPySource) else self.latex()
+        return mathml(text) if 0 < len(text) <= _MOST_SHOWN else None
 
     def settled(self, problem: Problem, binding: Binding) -> Recipe:
         """The recipe with copies of all data, so that files and arrays are not read again."""

@@ -23,6 +23,7 @@ from slomodel.front.lints.gradient_check import gradient_deviation
 from slomodel.front.lints.kinks import kinks_of_data
 from slomodel.front.nonfinite import nonfinite_origin
 from slomodel.front.source import Recipe
+from slomodel.html import table
 from slomodel.ir.dims import show_shape
 from slomodel.ir.show import show
 from slomodel.model.closed_sets import check_value
@@ -385,6 +386,22 @@ class Model(Proving):
 
     def _repr_latex_(self) -> str | None:
         return self._recipe.notebook()
+
+    def _repr_html_(self) -> str | None:
+        """The formula and a table of names, for notebooks; None leaves it to LaTeX."""
+        formula, binding = self._recipe.formula(), self._binding
+        if formula is None:
+            return None
+        given = {True: "given", False: "missing"}
+        rows = [
+            ("variable", one.name, show_shape(one.shape), "") for one in self._problem.variables
+        ]
+        rows += [
+            ("data", one.name, show_shape(one.shape), given[one.name in binding.arrays])
+            for one in self._problem.data
+        ]
+        rows += [("size", name, str(size), "") for name, size in binding.sizes.items()]
+        return formula + table((self.name or "model", "", "", ""), rows)
 
     def trace_nonfinite(self, x: Point | Solution) -> str | None:
         """Origin of a NaN or infinity in the value or gradient at x (n,); None if all are finite.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from slomodel.errors import Diagnostic, DomainError, SlomodelError
+from slomodel.html import Curve, chart, table
 from slomodel.model.model import Model
 from slomodel.solve import Progress, Solution, Status
 from slomodel.solve.run.live import display_of
@@ -46,6 +47,8 @@ class SweepRun:
         return {**found, **counts, "status": one.status.value}
 
 
+_FEWEST_DRAWN = 3
+_WORTH_A_LOG_AXIS = 10.0
 _COLUMNS = ("fun", "gradient_norm", "nit", "nfev", "njev")
 
 
@@ -94,12 +97,32 @@ class Sweep(Sequence[SweepRun]):
             raise DomainError(Diagnostic("E701", message, help=remedy)) from None
         return DataFrame(self.rows())
 
-    def __repr__(self) -> str:
-        """The table as text."""
-        rows = [
+    def _printed(self) -> list[dict[str, str]]:
+        return [
             {name: f"{v:.6g}" if isinstance(v, float) else str(v) for name, v in row.items()}
             for row in self.rows()
         ]
+
+    def _repr_html_(self) -> str:
+        """The table, and the objective against the first name if its values are numbers."""
+        rows = self._printed()
+        if not rows:
+            return table(("no runs",), ())
+        shown = table(tuple(rows[0]), [tuple(row.values()) for row in rows])
+        first, *others = self._runs[0].values
+        along = [one.row() for one in self._runs]
+        points = [(row[first], row["fun"]) for row in along if isinstance(row["fun"], float)]
+        numbers = [(x, f) for x, f in points if isinstance(x, int | float)]
+        if others or len(numbers) < _FEWEST_DRAWN or len(numbers) < len(along):
+            return shown
+        across, heights = zip(*numbers, strict=True)
+        log_x = min(across) > 0.0 and max(across) >= _WORTH_A_LOG_AXIS * min(across)
+        curve = Curve("f", [float(x) for x in across], [float(f) for f in heights])
+        return shown + chart([curve], first, "objective", log_x=log_x)
+
+    def __repr__(self) -> str:
+        """The table as text."""
+        rows = self._printed()
         if not rows:
             return "no runs"
         widths = {name: max(len(name), *(len(row[name]) for row in rows)) for name in rows[0]}

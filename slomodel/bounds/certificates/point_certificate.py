@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.bounds.result import shown, shown_below
+from slomodel.html import paragraph
 
 Vector = NDArray[np.float64]
 Number = TypeVar("Number", np.float64, np.bool_)
@@ -99,6 +100,10 @@ class PointCertificate:
 
     def __repr__(self) -> str:
         return self.summary
+
+    def _repr_html_(self) -> str:
+        """The statements as paragraphs, for notebooks."""
+        return "".join(map(paragraph, self.summary.splitlines()))
 
     def _point(self) -> list[str]:
         norm = f"The gradient at x has norm at most {shown(self.gradient_norm)}."
