@@ -255,8 +255,15 @@ def _rules_of_parts(
 
 
 def _least_of_part(part: Setting, radius: float, rules: Sequence[BoundRule] | None) -> Enclosure:
-    """The least of each bound over the rules, including both constants over the ball."""
-    claims = _as_claims(_answers(part, radius, rules), radius)
+    return _least(part, radius, _as_claims(_answers(part, radius, rules), radius))
+
+
+def least_enclosure(setting: Setting, radius: float) -> Enclosure:
+    """The least of each bound over all rules, including both constants over the ball."""
+    return _least(setting, radius, _claims(setting, radius))
+
+
+def _least(part: Setting, radius: float, claims: Claims) -> Enclosure:
     closed = _closed(part, radius, claims)
     first, second = _constant((*claims.L1, *closed.L1)), _constant((*claims.L2, *closed.L2))
     over = DerivativeBounds(both_ends(first.best.value), second.best.value)

@@ -7,12 +7,13 @@ import numbers
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, Context, Decimal
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.bounds.spectrum import HessianOverBall
+from slomodel.bounds.norms.eigenvalues import SpectralInterval
+from slomodel.bounds.spectrum import Blocks
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.html import folded, paragraph, table
 
@@ -64,6 +65,26 @@ class Constant:
         return next((claim.reason for claim in self.claims if claim.reason), "")
 
 
+class Curvature(Protocol):
+    """What is proved about the Hessian over a ball beyond its norm, computed on demand."""
+
+    def spectrum(self) -> SpectralInterval:
+        """The interval of its eigenvalues."""
+        ...
+
+    def why_large(self) -> str:
+        """Which sub-expression makes L1 far larger than the curvature seen; empty if it is not."""
+        ...
+
+    def blocks(self) -> Blocks:
+        """Upper bounds on the norms of its blocks, by pairs of variables."""
+        ...
+
+    def majorant(self) -> NDArray[np.float64]:
+        """A diagonal majorant (n,)."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Bounds:
     """L1 of the gradient and L2 of the Hessian over the closed ball of `radius` around `center`.
@@ -84,7 +105,7 @@ class Bounds:
     gradient: Constant
     hessian: Constant
     at_radius: Callable[[float], Bounds] = field(compare=False)
-    curvature: HessianOverBall | None = field(default=None, compare=False)
+    curvature: Curvature | None = field(default=None, compare=False)
 
     @property
     def rule(self) -> str:

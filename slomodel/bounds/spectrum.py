@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 
@@ -97,9 +97,23 @@ def block_norms(setting: Setting, radius: float, L1: float) -> Blocks:
 
     ‖H_vw‖ <= ‖M‖ + ‖R‖ with the block in M ± R, and ‖H_vw‖ <= ‖H‖ for every block of a matrix.
     """
-    names = [variable.name for variable in setting.variables]
     H = hessian_over_ball(setting, radius) if math.isfinite(L1) else None
-    parts = _parts(setting)
+    return norms_of_blocks(H, sizes_of(setting), L1)
+
+
+Sizes = Mapping[str, int]
+"""The numbers of unknowns of each variable, by name in the order of the variables."""
+
+
+def sizes_of(setting: Setting) -> Sizes:
+    """The number of unknowns of each variable."""
+    return {one.name: int(np.size(setting.values[one])) for one in setting.variables}
+
+
+def norms_of_blocks(H: Interval | None, sizes: Sizes, L1: float) -> Blocks:
+    """`block_norms` from the entries of the Hessian over the ball, where known."""
+    names, ends = list(sizes), [0, *accumulate(sizes.values())]
+    parts = [slice(a, b) for a, b in pairwise(ends)]
     found: dict[tuple[str, str], float] = {}
     for i, v in enumerate(names):
         for j, w in enumerate(names[: i + 1]):
@@ -115,12 +129,6 @@ def block_norms(setting: Setting, radius: float, L1: float) -> Blocks:
     return found
 
 
-def _parts(setting: Setting) -> list[slice]:
-    sizes = [int(np.size(setting.values[variable])) for variable in setting.variables]
-    ends = np.cumsum([0, *sizes]).tolist()
-    return [slice(a, b) for a, b in pairwise(ends)]
-
-
 def diagonal_majorant(setting: Setting, radius: float, upper: float, blocks: Blocks) -> Array:
     """D (n,) with H ≼ diag(D) over the ball, of the least sum among four; +inf without a proof.
 
@@ -129,13 +137,17 @@ def diagonal_majorant(setting: Setting, radius: float, upper: float, blocks: Blo
     - By entries, with d_i = sup H_ii + Σ_(j≠i) sup |H_ij|: diag(D) - H is diagonally dominant.
     - By the diagonal: with A = diag(sup H_ii)^-½ > 0 and t >= λ_max(A H A), H <= t A^-2.
     """
-    if setting.n == 0:
-        return np.zeros(0)
-    names = [variable.name for variable in setting.variables]
-    rows = [float(up_sum(np.array([blocks[v, w] for w in names]))) for v in names]
-    sizes = [int(np.size(setting.values[variable])) for variable in setting.variables]
-    candidates = [np.full(setting.n, upper), np.repeat(rows, sizes)]
     H = hessian_over_ball(setting, radius) if math.isfinite(upper) else None
+    return least_majorant(H, sizes_of(setting), upper, blocks)
+
+
+def least_majorant(H: Interval | None, sizes: Sizes, upper: float, blocks: Blocks) -> Array:
+    """`diagonal_majorant` from the entries of the Hessian over the ball, where known."""
+    n = sum(sizes.values())
+    if n == 0:
+        return np.zeros(0)
+    rows = [float(up_sum(np.array([blocks[v, w] for w in sizes]))) for v in sizes]
+    candidates = [np.full(n, upper), np.repeat(rows, list(sizes.values()))]
     if H is not None:
         candidates += _majorants_of(H)
     return min(candidates, key=lambda D: float(np.sum(D)) if np.isfinite(D).all() else math.inf)

@@ -62,6 +62,11 @@ def connected(address: str | None) -> Iterator[Client | None]:
             cluster.close()
 
 
+def is_closed(client: Client) -> bool:
+    """Whether a client has lost its scheduler."""
+    return getattr(client, "status", "running") in ("closed", "closing")
+
+
 def completed(client: Client, tasks: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
     """Each task with its result, or the exception it ended with, in order of completion.
 

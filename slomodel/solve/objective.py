@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.calculus.rays.bounds import RayBounds
-from slomodel.errors import Diagnostic, ShapeError
+from slomodel.errors import Diagnostic, ShapeError, SlomodelError
 from slomodel.solve.coloured_hessian import ColouredHessian, coloured
 from slomodel.solve.facts import (
     Curved,
@@ -147,6 +147,10 @@ class BudgetSpent(Exception):
     def __init__(self, status: Status) -> None:
         Exception.__init__(self, status)
         self.status = status
+
+
+class EvaluationLost(SlomodelError, RuntimeError):
+    """Raised by an objective that cannot be evaluated any more; a run ends at its best point."""
 
 
 class Evaluator:

@@ -74,12 +74,33 @@ def second_order_ends(parts: Sequence[Weighted]) -> Ends:
 
     By the Loewner order they are bounds on λ_max(Σ A(C + E)) and λ_max(-Σ A(C - E)).
     """
-    n = parts[0].columns
-    upper, lower = (
-        upper_end(_total([quadratic_sum(one.rows, one_side(one, sign)) for one in parts], (n, n)))
-        for sign in (1.0, -1.0)
-    )
+    upper, lower = (upper_end(matrix_of_side(parts, sign)) for sign in (1.0, -1.0))
     return upper, lower
+
+
+def matrix_of_side(parts: Sequence[Weighted], sign: float) -> Bounded[float]:
+    """M (n, n) with sign · H <= M in the Loewner order."""
+    n = parts[0].columns
+    return _total([quadratic_sum(one.rows, one_side(one, sign)) for one in parts], (n, n))
+
+
+def matrix_of_third(parts: Sequence[Weighted]) -> Bounded[float]:
+    """M (n, n) with |D³f[v, v, v]| <= vᵀMv for unit v."""
+    return _matrix_of_order(parts, 3, _magnitude)
+
+
+def matrix_of_fourth(parts: Sequence[Weighted], sign: float) -> Bounded[float]:
+    """M (n, n) with sign · D⁴f[v, v, w, w] at most the larger of vᵀMv and wᵀMw for unit v, w."""
+    return _matrix_of_order(parts, 4, _above if sign > 0.0 else _below)
+
+
+def _matrix_of_order(
+    parts: Sequence[Weighted], order: int, size: Callable[[Slots, Interval], Array]
+) -> Bounded[float]:
+    n = parts[0].columns
+    weights = [by_lengths(one.rows, one.of_order(order, size)) for one in parts]
+    sums = [quadratic_sum(one.rows, own) for one, own in zip(parts, weights, strict=True)]
+    return _total(sums, (n, n))
 
 
 def one_side(one: Weighted, sign: float) -> dict[Slots, Array]:

@@ -61,11 +61,11 @@ def separable_sums(setting: Setting, radius: float) -> Candidate | None:
     λ_max(H(c)) + r ‖D³f(c)‖ + r²/2 sup D⁴f[v, v, w, w], and likewise for -f. Hypothesis: each φ_i
     is C¹ (C² for L2), which `smoothness` proves.
     """
-    parts = _parts(setting)
+    parts = element_sums(setting)
     if parts is None and 0 < setting.n <= MOST_VARIABLES:
         written_out = with_short_sums(setting)
         if written_out is not None:
-            setting, parts = written_out, _parts(written_out)
+            setting, parts = written_out, element_sums(written_out)
     if parts is None:
         return None
     return over_ball(setting, parts, radius)
@@ -73,7 +73,7 @@ def separable_sums(setting: Setting, radius: float) -> Candidate | None:
 
 def over_ball(setting: Setting, parts: tuple[ElementSum[Rows], ...], radius: float) -> Candidate:
     """The candidate of `separable_sums` for these parts."""
-    over = _over(setting, parts, radius)
+    over = sums_over(setting, parts, radius)
     if over.order < 1:
         return Candidate(RULE, np.inf, np.inf, over.reason)
     if over.order < 2:
@@ -81,7 +81,7 @@ def over_ball(setting: Setting, parts: tuple[ElementSum[Rows], ...], radius: flo
         rough = Enclosure(over=DerivativeBounds(ends), order=over.order, reason=over.reason)
         return Candidate(RULE, norm_of(ends), np.inf, over.reason, enclosure=rough)
     if radius == 0.0:
-        still = _centre(setting, parts).bounds
+        still = sums_at_centre(setting, parts).bounds
         enclosure = Enclosure(still, still, over.order, over.reason)
         return Candidate(RULE, norm_of(still.second), still.third, over.reason, enclosure=enclosure)
     ends = second_order_ends(over.parts)
@@ -90,7 +90,7 @@ def over_ball(setting: Setting, parts: tuple[ElementSum[Rows], ...], radius: flo
     nearby, fourth, at_centre = float(np.inf), UNKNOWN, DerivativeBounds()
     if over.order > 2:
         known = min(third) if third else third_by_size(over.parts, float(np.inf))
-        centre = _centre(setting, parts)
+        centre = sums_at_centre(setting, parts)
         at_centre = centre.bounds
         by_ends, nearby, fourth = _from_centre(
             setting, over, centre, radius, (norm_of(ends), known)
@@ -124,8 +124,8 @@ class SumAtCentre:
         return DerivativeBounds(self.ends, self.third.norm)
 
 
-def _over(setting: Setting, parts: tuple[ElementSum[Rows], ...], radius: float) -> Over:
-    """`parts_over_ball`, cached for the centre alone."""
+def sums_over(setting: Setting, parts: tuple[ElementSum[Rows], ...], radius: float) -> Over:
+    """The parts over a ball; cached for the centre alone."""
     if radius > 0.0:
         return parts_over_ball(setting, parts, radius)
     return _over_centre(setting, parts)
@@ -137,7 +137,8 @@ def _over_centre(setting: Setting, parts: tuple[ElementSum[Rows], ...]) -> Over:
 
 
 @once_per_setting
-def _centre(setting: Setting, parts: tuple[ElementSum[Rows], ...]) -> SumAtCentre:
+def sums_at_centre(setting: Setting, parts: tuple[ElementSum[Rows], ...]) -> SumAtCentre:
+    """The parts at the centre, where they are twice differentiable."""
     own = _over_centre(setting, parts).parts
     return SumAtCentre(own, second_order_ends(own), third_at_centre(own))
 
@@ -223,11 +224,11 @@ def _largest_values(setting: Setting) -> dict[tuple[bytes, float], float]:
 
 def has_parts(setting: Setting) -> bool:
     """Whether the objective is a separable sum that is not too large for `separable_sums`."""
-    return _parts(setting) is not None
+    return element_sums(setting) is not None
 
 
 @once_per_setting
-def _parts(setting: Setting) -> tuple[ElementSum[Rows], ...] | None:
+def element_sums(setting: Setting) -> tuple[ElementSum[Rows], ...] | None:
     """The parts; None where the objective is of another kind or too large."""
     if not 0 < setting.n <= MOST_VARIABLES:
         return None

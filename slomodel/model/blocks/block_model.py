@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,13 +18,17 @@ from slomodel.ir.walk import inputs, postorder
 from slomodel.model.blocks.compressed import compressed
 from slomodel.model.blocks.data import Partition, axes_of, blocks_of, candidates
 from slomodel.model.blocks.evaluate import BlockKernels, Executor, NumberedBlock, Streamed, reading
-from slomodel.model.blocks.objective import BlockConstraints, BlockObjective
+from slomodel.model.blocks.objective import BlockConstraints, BlockObjective, BlockProver
 from slomodel.model.blocks.samples import SampleSum, checks_of_samples, is_sum_over
 from slomodel.model.model import Model
+from slomodel.model.waiting import waiting
 from slomodel.problem import Problem
 from slomodel.solve import Callback, Progress, Solution, solve
 from slomodel.solve.constrained.entry import solve_constrained
 from slomodel.solve.options import whole
+
+if TYPE_CHECKING:
+    from slomodel.bounds import Bounds
 
 MEMORY = 2**28
 """Bytes of blocks that are kept in memory between evaluations."""
@@ -102,14 +106,13 @@ class BlockModel:
         """The objective of a problem with these parts."""
         one, blocks = self._partition, self._blocks()
         kernels = BlockKernels(parts, self._memory)
-        executor: Executor | None = None
+        executor: Executor = Streamed(kernels, blocks)
         if self._compress:
-            executor = compressed(parts, blocks)
-            if executor is None:
+            found = compressed(parts, blocks, Streamed(kernels, blocks))
+            if found is None:
                 raise _not_compressed(one.dim)
-        elif self._client is None:
-            executor = Streamed(kernels, blocks)
-        else:
+            executor = found
+        elif self._client is not None:
             from slomodel.model.blocks.distributed_blocks import Distributed
 
             executor = Distributed(kernels, blocks, self._client)
@@ -172,6 +175,20 @@ class BlockModel:
         """The product of the Hessian at x and v, all (n,)."""
         return self._users.hvp(self._first._vectors.vector(x), self._first._vectors.vector(v))
 
+    def bounds(self, center: Point | Solution, radius: float, effort: str = "default") -> Bounds:
+        """Proved Lipschitz constants of gradient and Hessian over a ball about `center` (n,).
+
+        As `Model.bounds`, one block after another: each leaves its own bounds and, where the number
+        of unknowns permits, matrices that contain its Hessian at the centre and over the ball, or
+        lie above it in the Loewner order. These are added up.
+        """
+        point = self._first._point(center)
+        if not np.isfinite(point).all():
+            message = "the centre is not finite"
+            raise DomainError(Diagnostic("E606", message, help="give a finite centre"))
+        with waiting(f"bounds of {self._first.name}"):
+            return self._users.bounds(point, radius, effort)
+
     def solve(
         self,
         method: str = "auto",
@@ -185,7 +202,7 @@ class BlockModel:
         resume: str | os.PathLike[str] | None = None,
         **options: Any,
     ) -> Solution:
-        """Minimise or maximise, as `Model.solve` does; methods that need proved bounds refuse."""
+        """Minimise or maximise, as `Model.solve` does."""
         first, inner = self._first, self._first.unconstrained
         parts, objective = self._parts, self._users
         if inner is not first:
@@ -207,7 +224,7 @@ class BlockModel:
         with limited(threads):
             start = first._first(x0, seed, resume is None)
             if parts.constraints is None:
-                return solve(objective, start, **options)
+                return solve(objective, start, prove=BlockProver(objective), **options)
             sign = -1.0 if first._problem.sense == "maximize" else 1.0
             own = parts.constraints._constraints()
             return solve_constrained(BlockConstraints(objective, own, sign), start, **options)

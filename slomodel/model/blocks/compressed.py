@@ -9,7 +9,7 @@ once, and every evaluation is that of a few rows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,20 @@ from slomodel.ir import build
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr, Input, Triangle
 from slomodel.ir.walk import inputs, postorder, substitute
-from slomodel.model.blocks.evaluate import NumberedBlock, Quantity, Result, Vector, reading
+from slomodel.model.blocks.evaluate import (
+    NumberedBlock,
+    Quantity,
+    Result,
+    Streamed,
+    Vector,
+    reading,
+)
 from slomodel.model.blocks.samples import SampleSum
 from slomodel.model.model import Model
 from slomodel.reference import evaluate
+
+if TYPE_CHECKING:
+    from slomodel.bounds.term_sums import TermBounds
 
 Arrays: TypeAlias = Mapping[str, NDArray[np.float64]]
 
@@ -31,10 +41,11 @@ Arrays: TypeAlias = Mapping[str, NDArray[np.float64]]
 class Compressed:
     """The kernels of the compressed sum of squares, over the factors of all blocks."""
 
-    def __init__(self, compiled: Compiled, arrays: Arrays, n: int) -> None:
+    def __init__(self, compiled: Compiled, arrays: Arrays, n: int, blocks: Streamed) -> None:
         self._compiled = compiled
         self._arrays = arrays
         self._n = n
+        self._blocks = blocks
         self._made: dict[EntryName, Evaluate] = {}
 
     def results(self, quantity: Quantity, x: Vector, v: Vector | None) -> Iterator[Result]:
@@ -52,8 +63,14 @@ class Compressed:
             made(x, v, out)
             yield 0.0, out
 
+    def bounds(self, x: Vector, radius: float, effort: str) -> Iterator[TermBounds]:
+        """Those of the blocks themselves: a factor has rounding errors, which proofs would need."""
+        return self._blocks.bounds(x, radius, effort)
 
-def compressed(parts: SampleSum, blocks: Sequence[NumberedBlock]) -> Compressed | None:
+
+def compressed(
+    parts: SampleSum, blocks: Sequence[NumberedBlock], streamed: Streamed
+) -> Compressed | None:
     """The compressed objective over all blocks, each of which is read once.
 
     None unless all that depends on samples is in sums of squares that are compressed, in the same
@@ -99,7 +116,7 @@ def compressed(parts: SampleSum, blocks: Sequence[NumberedBlock]) -> Compressed 
         for node in kernels.given
     }
     arrays |= {node.name: np.ascontiguousarray(one) for node, one in zip(graphs, made, strict=True)}
-    return Compressed(kernels, arrays, model.n)
+    return Compressed(kernels, arrays, model.n, streamed)
 
 
 def _values(model: Model) -> tuple[dict[Input, NDArray[np.float64]], Mapping[str, int]]:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.model.blocks.evaluate import BlockKernels, NumberedBlock, Quantity, Result, Vector
-from slomodel.model.cluster import Client
+from slomodel.model.cluster import Client, is_closed
+from slomodel.solve.objective import EvaluationLost
+
+if TYPE_CHECKING:
+    from slomodel.bounds.term_sums import TermBounds
 
 _RETRIES = 5
 """How often a task is run again after the worker that ran it died."""
@@ -18,6 +23,8 @@ _LOST = (
 """Names of the exceptions of a lost worker, or of data that only it had."""
 _SMALL = 2**16
 """Points up to so many bytes go along with each task; larger ones are sent to all workers once."""
+_MOST_BOUNDS = 64
+"""Number of blocks whose bounds are computed at a time."""
 _ROUNDS = 3
 """How often lost data are sent again in an evaluation."""
 
@@ -42,62 +49,89 @@ class Distributed:
         self._homes: dict[int, str] = {}
 
     def results(self, quantity: Quantity, x: Vector, v: Vector | None) -> Iterator[Result]:
-        found: dict[int, Result] = {}
+        yield from self._all(partial(_evaluated, quantity), (x, v), self._blocks)
+
+    def bounds(self, x: Vector, radius: float, effort: str) -> Iterator[TermBounds]:
+        # Results of all blocks at once might not fit in memory.
+        for at in range(0, len(self._blocks), _MOST_BOUNDS):
+            some = self._blocks[at : at + _MOST_BOUNDS]
+            yield from self._all(partial(_bounded, radius, effort), (x, None), some)
+
+    def _all(self, task: Any, point: Point, blocks: Sequence[NumberedBlock]) -> Iterator[Any]:
+        """The results of a task for all blocks, in their order."""
+        found: dict[int, Any] = {}
         for round_ in range(_ROUNDS):
             try:
-                self._collect(quantity, x, v, found)
+                self._collect(
+                    task, point, [one for one in blocks if one.number not in found], found
+                )
                 break
             except Exception as error:
-                if not _is_lost(error) or round_ == _ROUNDS - 1:
+                if not (_is_lost(error) or is_closed(self._client)):
                     raise
+                if round_ == _ROUNDS - 1 or is_closed(self._client):
+                    raise _no_cluster(error) from error
                 self._sent = None
                 self._homes = {}
-        for k in range(len(self._blocks)):
-            yield found[k]
+        for one in blocks:
+            yield found[one.number]
 
     def _collect(
-        self, quantity: Quantity, x: Vector, v: Vector | None, found: dict[int, Result]
+        self, task: Any, point: Any, blocks: Sequence[NumberedBlock], found: dict[int, Any]
     ) -> None:
-        """Evaluate the blocks that are not in `found` yet, and put their results there."""
+        """Run a task for blocks, and put the results into `found`."""
         client = self._client
         if self._sent is None:
             self._sent = client.scatter(self._kernels, broadcast=True, hash=False)
-        point: Any = (x, v)
-        if x.nbytes > _SMALL:
+        if point[0].nbytes > _SMALL:
             point = client.scatter(point, broadcast=True, hash=False)
         tasks = {}
-        for block in self._blocks:
-            if block.number not in found:
-                home = self._homes.get(block.number)
-                tasks[block.number] = client.submit(
-                    *(_evaluated, self._sent, quantity, block, point),
-                    pure=False,
-                    retries=_RETRIES,
-                    **({} if home is None else {"workers": [home], "allow_other_workers": True}),
-                )
+        for block in blocks:
+            home = self._homes.get(block.number)
+            tasks[block.number] = client.submit(
+                *(task, self._sent, block, point),
+                pure=False,
+                retries=_RETRIES,
+                **({} if home is None else {"workers": [home], "allow_other_workers": True}),
+            )
         try:
             for k, (result, home) in zip(tasks, client.gather(list(tasks.values())), strict=True):
                 found[k], self._homes[k] = result, home
         finally:
-            for task in tasks.values():
-                task.release()
+            for one in tasks.values():
+                one.release()
+
+
+Point: TypeAlias = tuple[Vector, Vector | None]
+"""A point x (n,), and v (n,) for a product."""
 
 
 def _evaluated(
-    kernels: BlockKernels,
-    quantity: Quantity,
-    block: NumberedBlock,
-    point: tuple[Vector, Vector | None],
+    quantity: Quantity, kernels: BlockKernels, block: NumberedBlock, point: Point
 ) -> tuple[Result, str]:
     """The task of a worker: a quantity of a block, and the worker's address."""
     x, v = point
     return kernels(quantity, block, x, v), _address()
 
 
+def _bounded(
+    radius: float, effort: str, kernels: BlockKernels, block: NumberedBlock, point: Point
+) -> tuple[TermBounds, str]:
+    """The task of a worker: the bounds of a block, and the worker's address."""
+    return kernels.bounds(block, point[0], radius, effort), _address()
+
+
 def _address() -> str:
     from distributed import get_worker
 
     return str(get_worker().address)
+
+
+def _no_cluster(error: Exception) -> EvaluationLost:
+    reason = str(error).partition("\n")[0][:200] or type(error).__name__
+    message = f"the cluster does not answer any more ({reason})"
+    remedy = "start it again; a run with a checkpoint continues with resume"
+    return EvaluationLost(Diagnostic("E801", message, help=remedy))
 
 
 def _is_lost(error: Exception) -> bool:

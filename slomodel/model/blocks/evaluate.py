@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,10 @@ from slomodel.errors import SlomodelError
 from slomodel.model.blocks.data import Block
 from slomodel.model.blocks.samples import SampleSum
 from slomodel.model.model import Model
+
+# Imported where it is needed: it takes long.
+if TYPE_CHECKING:
+    from slomodel.bounds.term_sums import TermBounds
 
 Vector: TypeAlias = NDArray[np.float64]
 Quantity: TypeAlias = Literal["value", "value_and_gradient", "hvp"]
@@ -84,16 +88,24 @@ class BlockKernels:
         v: Vector | None,
     ) -> Result:
         """The quantity of a block at x (n,), with v (n,) for a product."""
-        k, size = block.number, block.bytes
         with self._lock:
-            model = self._kept.get(k)
-            if model is None:
-                with reading(block):
-                    model = self._bound(block.arrays())
-                if self._used + _EACH * size <= self._memory:
-                    self._kept[k] = model
-                    self._used += _EACH * size
-            return evaluated(model, quantity, x, v)
+            return evaluated(self._of(block), quantity, x, v)
+
+    def bounds(self, block: NumberedBlock, x: Vector, radius: float, effort: str) -> TermBounds:
+        """What is proved about a block over a ball around x (n,)."""
+        with self._lock:
+            return bounds_of(self._of(block), x, radius, effort)
+
+    def _of(self, block: NumberedBlock) -> Model:
+        """The model of a block."""
+        model = self._kept.get(block.number)
+        if model is None:
+            with reading(block):
+                model = self._bound(block.arrays())
+            if self._used + _EACH * block.bytes <= self._memory:
+                self._kept[block.number] = model
+                self._used += _EACH * block.bytes
+        return model
 
     def _bound(self, arrays: Mapping[str, Block]) -> Model:
         """The model of a block; kernels are those of the block before if the sizes are equal."""
@@ -113,6 +125,15 @@ def evaluated(model: Model, quantity: Quantity, x: Vector, v: Vector | None) -> 
         assert v is not None
         return 0.0, model.hvp(x, v)
     return model.value_and_gradient(x)
+
+
+def bounds_of(model: Model, x: Vector, radius: float, effort: str) -> TermBounds:
+    """What is proved about a term of a sum over a ball around x (n,)."""
+    from slomodel.bounds import effort_of
+    from slomodel.bounds.term_sums import term_bounds
+
+    setting = model._setting_within(x)
+    return term_bounds(replace(setting, effort=effort_of(effort)), radius)
 
 
 def added(results: Iterable[Result]) -> Result:
@@ -151,6 +172,10 @@ class Executor(Protocol):
 
     def results(self, quantity: Quantity, x: Vector, v: Vector | None) -> Iterator[Result]: ...
 
+    def bounds(self, x: Vector, radius: float, effort: str) -> Iterator[TermBounds]:
+        """What is proved about each block over a ball around x (n,)."""
+        ...
+
 
 class Streamed:
     """Blocks in this process, one after another."""
@@ -162,3 +187,7 @@ class Streamed:
     def results(self, quantity: Quantity, x: Vector, v: Vector | None) -> Iterator[Result]:
         for block in self._blocks:
             yield self._kernels(quantity, block, x, v)
+
+    def bounds(self, x: Vector, radius: float, effort: str) -> Iterator[TermBounds]:
+        for block in self._blocks:
+            yield self._kernels.bounds(block, x, radius, effort)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from itertools import chain
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from slomodel.front.data.points import Vector
-from slomodel.model.blocks.evaluate import Executor, Quantity, Result, added, evaluated
+from slomodel.model.blocks.evaluate import Executor, Quantity, Result, added, bounds_of, evaluated
 from slomodel.model.model import Model
 from slomodel.solve import Objective, Proof
 from slomodel.solve.constrained.objective import (
@@ -20,6 +21,9 @@ from slomodel.solve.constrained.objective import (
 )
 from slomodel.solve.facts import Curved
 from slomodel.solve.sets.convex_set import Mask
+
+if TYPE_CHECKING:
+    from slomodel.bounds import Bounds
 
 
 class BlockObjective:
@@ -53,6 +57,41 @@ class BlockObjective:
         product = self.sum("hvp", x, v)[1]
         assert product is not None
         return product
+
+    def bounds(self, x: Vector, radius: float, effort: str) -> Bounds:
+        """Proved constants over the ball around x (n,), from those of every block."""
+        from slomodel.bounds.term_sums import bounds_of_sum
+
+        terms = self._executor.bounds(x, radius, effort)
+        if self._rest is not None:
+            terms = chain(terms, [bounds_of(self._rest, x, radius, effort)])
+        return bounds_of_sum(terms, radius, lambda other: self.bounds(x, other, effort))
+
+
+class BlockProver:
+    """Proved constants of an objective over blocks about a point (n,), for the solvers."""
+
+    def __init__(self, objective: BlockObjective) -> None:
+        self._objective = objective
+        self._check: Callable[[], None] | None = None
+
+    @property
+    def errors(self) -> None:
+        """There are no bounds on the errors of evaluation."""
+        return None
+
+    def stop_by(self, check: Callable[[], None]) -> None:
+        self._check = check
+
+    def __call__(self, centre: Vector, radius: float) -> Proof:
+        from slomodel.bounds import stopped_by
+
+        with stopped_by(self._check):
+            found = self._objective.bounds(centre, radius, "default")
+        return Proof(found.L1, found.L2, found.reason)
+
+    def quick(self, centre: Vector, radius: float) -> Proof:
+        return self(centre, radius)
 
 
 class CurvedObjective(Objective, Curved, Protocol):

@@ -20,6 +20,7 @@ from slomodel.solve.constrained.objective import (
 from slomodel.solve.constrained.record import RunRecord
 from slomodel.solve.entry import Diagnose, Unpack, View, start_in, with_multipliers
 from slomodel.solve.norms import Vector
+from slomodel.solve.objective import EvaluationLost
 from slomodel.solve.options import start_vector
 from slomodel.solve.run.checkpoint import Trajectory, read_checkpoint
 from slomodel.solve.run.live import display_of
@@ -82,6 +83,9 @@ def solve_constrained(
             outcome = steps.outcome()
         except KeyboardInterrupt:
             outcome = ConstrainedOutcome(steps.at, Status.interrupted, "", steps.last)
+        except EvaluationLost as lost:
+            detail = f"The run ended: {lost.diagnostics[0].message}."
+            outcome = ConstrainedOutcome(steps.at, Status.interrupted, detail, steps.last)
         finally:
             if display is not None:
                 display.close()
@@ -101,7 +105,10 @@ def _solution(
     """The Solution of a run that has ended, in the solver's variables alone."""
     at, record, last = outcome.at, steps.record, outcome.last
     sign, run = record.sign, steps.run
-    _, g, _ = steps.objective.evaluate(at.x, np.zeros_like(at.y))
+    try:
+        _, g, _ = steps.objective.evaluate(at.x, np.zeros_like(at.y))
+    except EvaluationLost:
+        g = np.full_like(at.x, np.nan)
     counts: dict[str, Any] = dict(record.counts)
     solution = Solution(
         x=at.x.copy(),
@@ -162,6 +169,8 @@ def _message(outcome: ConstrainedOutcome, steps: AugmentedLagrangian) -> str:
     sentence = status.sentence_of(sense)
     if status is Status.converged:
         sentence = "The constraints hold, and the Lagrangian is stationary."
+    if status is Status.interrupted and outcome.detail:
+        sentence = ""
     if status is Status.precision:
         sentence = (
             "The constraints hold and the Lagrangian is stationary as far as rounding allows."

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from slomodel.solve.constants.source import LipschitzSource
 from slomodel.solve.norms import EPS, norm
-from slomodel.solve.objective import GRADIENT, BudgetSpent, Evaluator
+from slomodel.solve.objective import GRADIENT, BudgetSpent, EvaluationLost, Evaluator
 from slomodel.solve.run.checkpoint import Keeper
 from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.run.run_state import RunState
@@ -40,8 +40,9 @@ def minimize(
 ) -> None:
     """Run epochs τ = 1, 2, … from `run.current.x` until `run.status` is set.
 
-    Ctrl-C or an exhausted budget ends the run at the last accepted point. `keeper` writes
-    checkpoints, and restores one at the start if it has one; `watch` leaves saddles.
+    Ctrl-C, an exhausted budget or a lost objective ends the run at the last accepted point.
+    `keeper` writes checkpoints, and restores one at the start if it has one; `watch` leaves
+    saddles.
     Paper: alg:Meta.
     """
     try:
@@ -78,6 +79,10 @@ def minimize(
             run.end(spent.status)
     except KeyboardInterrupt:
         run.end(Status.interrupted)
+    except EvaluationLost as lost:
+        if not math.isfinite(run.current.f):
+            raise
+        run.end(Status.interrupted, sentence=f"The run ended: {lost.diagnostics[0].message}.")
     run.return_to_best()
     if evaluate.has_own_gradients:
         # The solution has the objective's own gradient, which may differ by rounding.
@@ -103,7 +108,7 @@ def look_beyond(evaluate: Evaluator, run: RunState) -> None:
         return
     try:
         seen = falls_beyond(evaluate, run.current, run.so_far)
-    except (BudgetSpent, KeyboardInterrupt):
+    except (BudgetSpent, KeyboardInterrupt, EvaluationLost):
         return
     if seen:
         remedy = "Use second_order=True, or another start."
