@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 from slomodel.errors import Diagnostic, DomainError
+
+RETRIES = 5
+"""How often a task is run again after the worker that ran it died."""
 
 Client: TypeAlias = Any
 """A client of `dask.distributed`."""
@@ -60,6 +64,21 @@ def connected(address: str | None) -> Iterator[Client | None]:
         client.close()
         if cluster is not None and address.startswith("local"):
             cluster.close()
+
+
+def sent(client: Client, value: object) -> Any:
+    """A value for the tasks of a cluster, which is sent again where the worker that has it is lost.
+
+    It is the result of a task, which the scheduler runs again, as it does not for scattered data.
+    """
+    with warnings.catch_warnings():
+        # A value of more than 10 MB travels through the scheduler once.
+        warnings.filterwarnings("ignore", message="Sending large graph")
+        return client.submit(_same, value, pure=False, retries=RETRIES)
+
+
+def _same(value: object) -> object:
+    return value
 
 
 def is_closed(client: Client) -> bool:

@@ -73,10 +73,10 @@ def from_starts(
 
 def _on_cluster(client: Any, task: StartTask, starts: int) -> Iterator[Solution]:
     """The runs on the workers of a cluster, in order of completion; those of lost workers again."""
-    from slomodel.model.cluster import completed
+    from slomodel.model.cluster import RETRIES, completed, sent
 
-    sent = client.scatter(task, broadcast=True, hash=False)
-    tasks = [client.submit(_start, sent, k, pure=False, retries=5) for k in range(starts)]
+    own = sent(client, task)
+    tasks = [client.submit(_start, own, k, pure=False, retries=RETRIES) for k in range(starts)]
     for _, solution in completed(client, tasks):
         if isinstance(solution, DomainError):
             raise solution

@@ -204,14 +204,16 @@ def _runs(
                 before = _run(model, point, before, options)
                 yield before
         return
-    from slomodel.model.cluster import completed
+    from slomodel.model.cluster import RETRIES, completed, sent
 
-    sent = client.scatter(model, broadcast=True, hash=False)
+    own = sent(client, model)
     tasks: dict[Any, _Point] = {}
     for path in paths:
         task: Any = None
         for point in path:
-            task = client.submit(_run, sent, point, task, dict(options), pure=False, retries=5)
+            task = client.submit(
+                *(_run, own, point, task, dict(options)), pure=False, retries=RETRIES
+            )
             tasks[task] = point
     for task, run in completed(client, list(tasks)):
         place, values = tasks[task]

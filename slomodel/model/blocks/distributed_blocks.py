@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.model.blocks.evaluate import BlockKernels, NumberedBlock, Quantity, Result, Vector
-from slomodel.model.cluster import Client, is_closed
+from slomodel.model.cluster import RETRIES, Client, is_closed, sent
 from slomodel.solve.objective import EvaluationLost
 
 if TYPE_CHECKING:
     from slomodel.bounds.term_sums import TermBounds
 
-_RETRIES = 5
-"""How often a task is run again after the worker that ran it died."""
 _LOST = (
     *("KilledWorker", "CancelledError", "FutureCancelledError", "FutureLostError"),
     *("CommClosedError", "TimeoutError"),
@@ -39,7 +37,7 @@ class Distributed:
     def __init__(
         self, kernels: BlockKernels, blocks: Sequence[NumberedBlock], client: Client
     ) -> None:
-        if not callable(getattr(client, "submit", None)) or not hasattr(client, "scatter"):
+        if not callable(getattr(client, "submit", None)):
             message = f"client= takes a client of dask.distributed, not {type(client).__name__}"
             raise DomainError(Diagnostic("E602", message, help="pass distributed.Client(address)"))
         self._kernels = kernels
@@ -82,16 +80,16 @@ class Distributed:
         """Run a task for blocks, and put the results into `found`."""
         client = self._client
         if self._sent is None:
-            self._sent = client.scatter(self._kernels, broadcast=True, hash=False)
+            self._sent = sent(client, self._kernels)
         if point[0].nbytes > _SMALL:
-            point = client.scatter(point, broadcast=True, hash=False)
+            point = sent(client, point)
         tasks = {}
         for block in blocks:
             home = self._homes.get(block.number)
             tasks[block.number] = client.submit(
                 *(task, self._sent, block, point),
                 pure=False,
-                retries=_RETRIES,
+                retries=RETRIES,
                 **({} if home is None else {"workers": [home], "allow_other_workers": True}),
             )
         try:
