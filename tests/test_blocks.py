@@ -127,7 +127,7 @@ def test_files_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     wrong: list[tuple[Mapping[str, object], str]] = [
         ({**parts, "y": np.split(Y, [8, 9, 30])}, "do not agree"),
         ({**parts, "A": [A[:7], A[7:8], A[8:, :2], A[30:]]}, "do not agree"),
-        ({**parts, "B": [Y]}, "no dense data `B`"),
+        ({**parts, "B": [Y]}, "no data `B`"),
         ({**parts, "y": tmp_path}, "not a folder with npy files"),
         ({**parts, "y": Y}, "not given in blocks"),
         ({**parts, "y": [Y[:7, None], *parts["y"][1:]]}, "number"),

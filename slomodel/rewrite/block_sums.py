@@ -5,15 +5,19 @@ the data over N, whatever the partition into blocks. g is a graph over N like f:
 with the size of a block in place of N. Where f contains the number of all samples, as a mean does,
 g and h read it as a number of data.
 
+Sparse data over N have a list of entries instead, each of which belongs to the sample in whose row
+it is stored.
+
 Law: g over all of N plus h is f, exactly. Proof: by induction over the nodes, each of which is free
-of N; or has one axis over N, and its element i depends on sample i alone; or is such a sum. Sums of
+of N; or has one axis over N or over such a list, and its element i depends on sample i, or on that
+of entry i, alone; or is such a sum. Sums of
 products over N turn the second kind into the third, linear operations with factors that are free of
 N keep the third, and whatever else would mix the kinds is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -81,9 +85,13 @@ class _Sum:
 _Kind: TypeAlias = _Free | _OfSamples | _Sum | NoBlockSum
 
 
-def block_sum(objective: Expr, dim: str, total: Input) -> BlockSum | NoBlockSum:
+Rows: TypeAlias = Mapping[Dim, Input]
+"""For sparse data over samples: the dim of their entries, and the sample of each entry."""
+
+
+def block_sum(objective: Expr, dim: str, total: Input, rows: Rows) -> BlockSum | NoBlockSum:
     """The objective as a sum over the samples along the dim of this name."""
-    split = _Split(named(dim), total)
+    split = _Split(named(dim), total, rows)
     kinds: dict[Expr, _Kind] = {}
     for node in postorder(objective):
         kinds[node] = split.kind(node, [kinds[operand] for operand in node.operands])
@@ -95,13 +103,13 @@ def block_sum(objective: Expr, dim: str, total: Input) -> BlockSum | NoBlockSum:
     return BlockSum(found.block, found.rest, total)
 
 
-def for_each_block(condition: Expr, dim: str, total: Input) -> Expr | None:
+def for_each_block(condition: Expr, dim: str, total: Input, rows: Rows) -> Expr | None:
     """A graph that holds for every block of samples if and only if a condition on data holds.
 
     None if there is none: each element of the condition has to depend on one sample at most, or it
     says of such elements that none fails, as a sum of `where(…, 0, 1)` that is 0.
     """
-    split = _Split(named(dim), total)
+    split = _Split(named(dim), total, rows)
     kinds: dict[Expr, _Kind] = {}
     for node in postorder(condition):
         kinds[node] = split.kind(node, [kinds[operand] for operand in node.operands])
@@ -137,6 +145,15 @@ class _Split:
 
     samples: Dim
     total: Input
+    rows: Rows
+
+    def is_along(self, dim: Dim) -> bool:
+        """Whether a dim is that of samples, or of entries that belong to them."""
+        return dim == self.samples or dim in self.rows
+
+    def axes(self, node: Expr) -> list[int]:
+        """The axes of a node along samples or their entries."""
+        return [axis for axis, dim in enumerate(node.shape) if self.is_along(dim)]
 
     def kind(self, node: Expr, operands: Sequence[_Kind]) -> _Kind:
         """The kind of a node, given those of its operands."""
@@ -145,7 +162,7 @@ class _Split:
                 return one
         if any(_has(dim, self.samples) and dim != self.samples for dim in node.shape):
             return NoBlockSum(node, "reads neighbouring samples")
-        if sum(dim == self.samples for dim in node.shape) > 1:
+        if len(self.axes(node)) > 1:
             return NoBlockSum(node, "is over pairs of samples")
         if isinstance(node, Input):
             return self._input(node)
@@ -157,18 +174,19 @@ class _Split:
             return self._indexed(node, operands)
         if isinstance(node, (Extreme, Scan)):
             return self._along_axes(node, operands)
-        if all(isinstance(one, _Free) for one in operands) and self.samples not in node.shape:
+        if all(isinstance(one, _Free) for one in operands) and not self.axes(node):
             return _Free(_remade(node, operands))
         if isinstance(node, Reshape) and isinstance(operands[0], _Sum):
             return _each(operands[0], lambda expr: build.reshape(expr, node.shape))
         return NoBlockSum(node, "needs all samples at once")
 
     def _input(self, node: Input) -> _Kind:
-        if self.samples not in node.shape:
+        along = self.axes(node)
+        if not along:
             return _Free(node)
         if node.role != "data":
             return NoBlockSum(node, "has elements for every sample")
-        return _OfSamples(node, node.shape.index(self.samples))
+        return _OfSamples(node, along[0])
 
     def _map(self, node: Map, operands: Sequence[_Kind]) -> _Kind:
         if any(isinstance(one, _Sum) for one in operands):
@@ -180,13 +198,8 @@ class _Split:
             for one, own in zip(operands, node.axes, strict=True)
             if isinstance(one, _OfSamples)
         }
-        if not places:
-            return (
-                _Free(made)
-                if self.samples not in node.shape
-                else _OfSamples(made, node.shape.index(self.samples))
-            )
-        return _OfSamples(made, places.pop())
+        places.update(self.axes(node))
+        return _OfSamples(made, places.pop()) if places else _Free(made)
 
     def _linear_map(self, node: Map, operands: Sequence[_Kind]) -> _Kind:
         """A sum, difference or multiple of sums over samples."""
@@ -225,8 +238,12 @@ class _Split:
         return NoBlockSum(node, "is not linear in a sum over all samples")
 
     def _einsum(self, node: Einsum, operands: Sequence[_Kind]) -> _Kind:
-        over = {label for label, dim in enumerate(node.dims) if _has(dim, self.samples)}
-        if any(node.dims[label] != self.samples for label in over):
+        over = {
+            label
+            for label, dim in enumerate(node.dims)
+            if self.is_along(dim) or _has(dim, self.samples)
+        }
+        if not all(self.is_along(node.dims[label]) for label in over):
             return NoBlockSum(node, "reads neighbouring samples")
         rows = {
             own[one.axis]
@@ -236,7 +253,9 @@ class _Split:
         sums = [k for k, one in enumerate(operands) if isinstance(one, _Sum)]
         held = {label for own in node.inputs for label in own}
         counted = [label for label in over if label not in held and label not in node.output]
-        if len(rows) > 1 or len(sums) > 1 or (rows and sums):
+        if any(node.dims[label] != self.samples for label in counted):
+            return NoBlockSum(node, "counts the entries of all samples")
+        if len(rows) > 1 or len(sums) > 1 or (rows and sums) or len(over - set(counted)) > 1:
             return NoBlockSum(node, "combines samples with others, or with a sum over all of them")
         exprs = [one.expr for one in operands if isinstance(one, (_Free, _OfSamples))]
         if sums:
@@ -277,29 +296,36 @@ class _Split:
         rank = node.rank if isinstance(node, Gather) else node.operands[0].rank
         iterated = node.shape if isinstance(node, Gather) else node.operands[0].shape
         indexed = node.operands[0].shape if isinstance(node, Gather) else node.shape
-        here = [axis for axis in range(rank) if iterated[axis] == self.samples]
+        here = [axis for axis in range(rank) if self.is_along(iterated[axis])]
         if isinstance(body, _Sum):
             if here or any(isinstance(one, _OfSamples) for one in tables.values()):
                 return NoBlockSum(node, "combines samples with a sum over all of them")
             return _each(body, lambda expr: self._again(node, expr, tables))
         assert isinstance(body, (_Free, _OfSamples))
         exprs = self._again(node, body.expr, tables)
-        if not here and self.samples not in indexed:
+        if not here and not any(map(self.is_along, indexed)):
             return _Free(exprs)
         if len(here) != 1:
             return NoBlockSum(node, "reads samples at computed places")
         (axis,) = here
         kept = False
         for one, dim in zip(node.index, indexed, strict=True):
-            if dim == self.samples:
-                if not _is_unit(one, axis):
+            if self.is_along(dim):
+                own = dim == iterated[axis] and _is_unit(one, axis)
+                if not own and not self._is_row(one, axis, dim, iterated[axis]):
                     return NoBlockSum(node, "reads samples at other places than their own")
                 kept = True
             elif not self._is_rowwise(one, axis, tables):
                 return NoBlockSum(node, "depends on the position of a sample")
         if isinstance(node, Gather):
             return _OfSamples(exprs, axis)
-        return _OfSamples(exprs, node.shape.index(self.samples)) if kept else _Sum(exprs, None)
+        return _OfSamples(exprs, self.axes(node)[0]) if kept else _Sum(exprs, None)
+
+    def _is_row(self, one: Index, axis: int, indexed: Dim, iterated: Dim) -> bool:
+        """Whether an index is the sample of the entry along an axis."""
+        if indexed != self.samples or not isinstance(one, Lookup):
+            return False
+        return one.axes == (axis,) and one.table is self.rows.get(iterated)
 
     def _again(self, node: Gather | Scatter, body: Expr, tables: dict[Expr, _Kind]) -> Expr:
         index: list[Index] = []
@@ -332,12 +358,8 @@ class _Split:
         if rows & set(taken) or len(rows) > 1:
             return NoBlockSum(node, "needs all samples at once")
         if not rows:
-            return (
-                _Free(made)
-                if self.samples not in node.shape
-                else NoBlockSum(node, "needs all samples at once")
-            )
-        return _OfSamples(made, node.shape.index(self.samples))
+            return NoBlockSum(node, "needs all samples at once") if self.axes(node) else _Free(made)
+        return _OfSamples(made, self.axes(node)[0])
 
 
 def _is_unit(one: Index, axis: int) -> bool:

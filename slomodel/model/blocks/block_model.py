@@ -64,6 +64,8 @@ class BlockModel:
             message = f"no data are in blocks along `{dim}`"
             raise DomainError(Diagnostic("E604", message, help="leave dim out"))
         fitting = [one for one in own if is_sum_over(problem, one.dim)]
+        rows = [one for one in fitting if one.axes and known.get(one.dim, one.total) == one.total]
+        fitting = rows or fitting  # rather than blocks of entries
         if len(fitting) > 1:
             names = " and ".join(f"`{one.dim}`" for one in fitting)
             message = f"the blocks may be along {names}"
@@ -243,7 +245,7 @@ def _with_whole_arrays(partition: Partition, model: Model) -> Partition:
     axes = {
         one.name: axes_of(one, partition.dim)
         for one in problem.data
-        if one.name in given and one.name not in partition.blocks
+        if one.name in given and one.name not in partition.blocks and one.entries is None
     }
     along = {name: own[0] for name, own in axes.items() if len(own) == 1}
     wholes = {name: np.asarray(given[name]) for name in along}
@@ -292,12 +294,13 @@ def over_blocks(
 
     `data` has, by name, a folder of npy files, a list of arrays or of paths, or an array of Dask,
     for data that the model lacks; arrays over the same samples that it has are cut at the same
-    places. The objective has to be a sum or mean over the dim along which the blocks follow each
-    other, plus a part without samples; `dim` names it if there are several. Constraints must not
-    depend on samples.
-    Files are read at each evaluation, except for `memory` bytes of blocks and working arrays
-    [2²⁸], which stay in memory. With a `dask.distributed` client its workers evaluate the blocks.
-    Results are the same bits wherever they are computed.
+    places. Blocks of sparse data are SciPy arrays, or npz files of `save_npz`, each with the rows
+    of some samples or, of the whole shape, with some of the entries, each entry in one block. The
+    objective has to be a sum or mean over the dim along which the blocks follow each other, plus a
+    part without samples; `dim` names it if there are several. Constraints must not depend on
+    samples. Files are read at each evaluation, except for `memory` bytes of blocks and working
+    arrays [2²⁸], which stay in memory. With a `dask.distributed` client its workers evaluate the
+    blocks. Results are the same bits wherever they are computed.
 
     With `compress` each block is read once, here: least squares over the blocks are replaced by
     those over the triangular factor of their data, which have a few rows. The result differs from

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse, load_npz
 
 from slomodel.errors import Diagnostic, DomainError, ShapeError
 from slomodel.front.data.sizes import single_name
@@ -17,7 +18,10 @@ from slomodel.problem import DataDeclaration, Problem
 
 Array: TypeAlias = NDArray[np.float64]
 Block: TypeAlias = object
-"""A path of an npy file, an array, or anything with a `shape` that numpy.asarray accepts."""
+"""A path of an npy file, an array, or anything with a `shape` that numpy.asarray accepts.
+
+Sparse data: a SciPy array, or a path of an npz file of scipy.sparse.save_npz.
+"""
 
 _NUMBER = re.compile(r"(\d+)")
 
@@ -26,7 +30,8 @@ _NUMBER = re.compile(r"(\d+)")
 class Partition:
     """The samples along the dim `dim`, in blocks of `sizes`; block k of each data array by name.
 
-    `axes` has the axis of the samples in each array.
+    `axes` has the axis of the samples in each array. The samples may be the entries of sparse data,
+    each block of which has the whole shape; there is no such axis then.
     """
 
     dim: str
@@ -49,8 +54,8 @@ class Partition:
         Raises ShapeError for a file whose number of samples has changed.
         """
         found = {name: read(blocks[k]) for name, blocks in self.blocks.items()}
-        for name, array in found.items():
-            size = shape_of(array)[self.axes[name]]
+        for name, axis in self.axes.items():
+            size = shape_of(found[name])[axis]
             if size != self.sizes[k]:
                 message = f"data `{name}` had {self.sizes[k]} samples before, and has {size}"
                 remedy = "files must not change while a model reads them"
@@ -70,23 +75,25 @@ class Partition:
 
     def bytes(self, k: int) -> int:
         """The size of block k in memory."""
-        shapes = (shape_of(blocks[k]) for blocks in self.blocks.values())
-        return 8 * sum(int(np.prod(shape, dtype=np.int64)) for shape in shapes)
+        return sum(_bytes(blocks[k]) for blocks in self.blocks.values())
 
 
 def blocks_of(name: str, given: object) -> tuple[Block, ...]:
     """The blocks of one array: of a folder, in natural order of the names of its npy files."""
     if isinstance(given, (str, Path)):
         folder = Path(given)
-        files = sorted(folder.glob("*.npy"), key=_natural) if folder.is_dir() else []
+        found = (*folder.glob("*.npy"), *folder.glob("*.npz")) if folder.is_dir() else ()
+        files = sorted(found, key=_natural)
         if not files:
-            message = f"`{folder}` for data `{name}` is not a folder with npy files"
+            message = (
+                f"`{folder}` for data `{name}` is not a folder with npy files, or npz if sparse"
+            )
             raise _error("E304", message, "write the blocks with numpy.save: x_000.npy, x_001.npy")
         return tuple(files)
     parts = getattr(given, "blocks", None)
     if parts is not None:  # an array of Dask
         return tuple(parts.ravel()) if hasattr(parts, "ravel") else tuple(parts)
-    if isinstance(given, Iterable) and not isinstance(given, np.ndarray):
+    if isinstance(given, Iterable) and not isinstance(given, np.ndarray) and not issparse(given):
         found = tuple(Path(one) if isinstance(one, str) else one for one in given)
         if found:
             return found
@@ -100,10 +107,15 @@ def _natural(path: Path) -> list[tuple[int, str]]:
 
 
 def read(block: Block) -> Block:
-    """A block as an array, a file memory-mapped. Raises DomainError for a file that is not npy."""
+    """A block as an array, a file memory-mapped, sparse data as a SciPy array.
+
+    Raises DomainError for a file that is neither npy nor a sparse array.
+    """
     if not isinstance(block, Path):
-        return block if isinstance(block, np.ndarray) else np.asarray(block)
+        return block if isinstance(block, np.ndarray) or issparse(block) else np.asarray(block)
     try:
+        if block.suffix == ".npz":
+            return load_npz(block)
         return np.load(block, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError) as error:
         raise _error("E305", f"cannot read the block `{block}`: {error}", "") from None
@@ -111,9 +123,27 @@ def read(block: Block) -> Block:
 
 def shape_of(block: Block) -> tuple[int, ...]:
     """The shape of a block, which is not read for it."""
+    if isinstance(block, Path) and block.suffix == ".npz":
+        with np.load(block, allow_pickle=False) as members:
+            if "shape" in members:
+                return tuple(map(int, members["shape"]))
     found = read(block) if isinstance(block, Path) else block
     shape = getattr(found, "shape", None)
     return tuple(map(int, np.asarray(found).shape if shape is None else shape))
+
+
+def _bytes(block: Block) -> int:
+    """The size of a block in memory."""
+    if isinstance(block, Path) and block.suffix == ".npz":
+        return 2 * block.stat().st_size
+    if issparse(block):
+        return 24 * _entries(block)
+    return 8 * int(np.prod(shape_of(block), dtype=np.int64))
+
+
+def is_sparse(block: Block) -> bool:
+    """Whether a block is sparse data."""
+    return issparse(block) or (isinstance(block, Path) and block.suffix == ".npz")
 
 
 def candidates(
@@ -128,24 +158,29 @@ def candidates(
     if not blocks:
         raise _error("E306", "no data are given in blocks", 'write {"X": "folder"}')
     for name in blocks:
-        if name not in declared or declared[name].entries is not None:
-            message = f"the model has no dense data `{name}`"
+        if name not in declared:
+            message = f"the model has no data `{name}`"
             listed = ", ".join(f"`{one}`" for one in declared) or "none"
             raise _error("E309", message, f"there is {listed}")
+        if declared[name].entries is None and any(map(is_sparse, blocks[name])):
+            message = f"a block of data `{name}` is sparse, and the model declares it as dense"
+            raise _error("E306", message, f"declare it as sparse: `data {name}[…] sparse`")
     shapes = {name: [shape_of(one) for one in parts] for name, parts in blocks.items()}
     for name, own in shapes.items():
-        rank = len(declared[name].shape)
+        rank = len(declared[name].declared_shape)
         if any(len(shape) != rank for shape in own):
             message = f"data `{name}` has {rank} axes, and a block has another number"
             raise ShapeError(Diagnostic("E307", message, declared[name].span))
     first = next(iter(blocks))
-    dims = [single_name(dim) for dim in declared[first].shape]
+    dims = [single_name(dim) for dim in declared[first].declared_shape]
     found: list[Partition] = []
     for dim in dict.fromkeys(one for one in dims if one is not None):
         sizes = [_sizes(problem, name, own, dim, known) for name, own in shapes.items()]
         if sizes[0] is not None and all(one == sizes[0] for one in sizes):
             axes = {name: axes_of(declared[name], dim)[0] for name in blocks}
             found.append(Partition(dim, sizes[0], {k: tuple(v) for k, v in blocks.items()}, axes))
+    if len(blocks) == 1 and declared[first].entries is not None:
+        found += _of_entries(declared[first], blocks[first], shapes[first], known)
     if not found:
         raise _no_partition(problem, shapes, known)
     if not any(one.total for one in found):
@@ -153,9 +188,32 @@ def candidates(
     return found
 
 
+def _of_entries(
+    declared: DataDeclaration,
+    blocks: Sequence[Block],
+    shapes: Sequence[tuple[int, ...]],
+    known: Mapping[str, int],
+) -> list[Partition]:
+    """The partition of the entries of sparse data, if each block has the whole shape."""
+    whole = shapes[0]
+    dims = [single_name(dim) for dim in declared.declared_shape]
+    agrees = all(known.get(dim or "", size) == size for dim, size in zip(dims, whole, strict=True))
+    if not agrees or any(shape != whole for shape in shapes):
+        return []
+    counts = tuple(map(_entries, blocks))
+    return [Partition(str(declared.shape[0]), counts, {declared.name: tuple(blocks)}, {})]
+
+
+def _entries(block: Block) -> int:
+    """The number of stored entries of a block of sparse data."""
+    found = read(block)
+    count = getattr(found, "nnz", None)
+    return int(np.count_nonzero(np.asarray(found))) if count is None else int(count)
+
+
 def axes_of(declared: DataDeclaration, dim: str) -> list[int]:
     """The axes of an array along a dim."""
-    return [k for k, one in enumerate(declared.shape) if single_name(one) == dim]
+    return [k for k, one in enumerate(declared.declared_shape) if single_name(one) == dim]
 
 
 def _no_partition(
@@ -167,7 +225,7 @@ def _no_partition(
     lines = []
     for name, own in shapes.items():
         (declared,) = (one for one in problem.data if one.name == name)
-        dims = dict.fromkeys(single_name(one) for one in declared.shape)
+        dims = dict.fromkeys(single_name(one) for one in declared.declared_shape)
         fitting = {dim: _sizes(problem, name, own, dim, known) for dim in dims if dim is not None}
         along = [
             f"`{dim}` ({', '.join(map(str, sizes[:4]))}{', …' if len(sizes) > 4 else ''})"
@@ -190,10 +248,10 @@ def _sizes(
     """The sizes of the blocks along a dim; None if the blocks are not cut along it."""
     (declared,) = (one for one in problem.data if one.name == name)
     axes = axes_of(declared, dim)
-    if len(axes) != 1 or declared.shape[axes[0]].const:
+    if len(axes) != 1 or declared.declared_shape[axes[0]].const:
         return None
     (axis,) = axes
-    for k, one in enumerate(declared.shape):
+    for k, one in enumerate(declared.declared_shape):
         size = shapes[0][k]
         other = single_name(one)
         agrees = other is None or other not in known or known[other] + one.const == size

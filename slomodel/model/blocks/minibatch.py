@@ -11,7 +11,7 @@ from slomodel.errors import Diagnostic, DomainError
 from slomodel.front.data.points import Point, Vector
 from slomodel.front.data.sizes import single_name
 from slomodel.model.blocks.evaluate import evaluated
-from slomodel.model.blocks.samples import SampleSum, is_sum_over
+from slomodel.model.blocks.samples import SampleSum, entries_along, is_sum_over
 from slomodel.model.model import Model
 from slomodel.problem import Problem
 from slomodel.solve.options import whole
@@ -30,7 +30,9 @@ class Minibatches:
         found = [
             one.name
             for one in problem.dims
-            if dim in (None, one.name) and is_sum_over(problem, one.name)
+            if dim in (None, one.name)
+            and is_sum_over(problem, one.name)
+            and not entries_along(problem, one.name)
         ]
         if len(found) != 1:
             raise _no_samples(problem, found, dim)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from slomodel.errors import Diagnostic, DomainError, Span
 from slomodel.front.source import Recipe
 from slomodel.ir import build
-from slomodel.ir.dims import named
+from slomodel.ir.dims import Dim, named
 from slomodel.ir.expr import Input
 from slomodel.model.model import Model
 from slomodel.problem import Check, DataDeclaration, Problem
@@ -41,7 +41,7 @@ class SampleSum:
         sizes: Mapping[str, int],
     ) -> None:
         number = number_of_samples(dim)
-        found = block_sum(problem.objective, dim, number)
+        found = block_sum(problem.objective, dim, number, entries_along(problem, dim))
         if isinstance(found, NoBlockSum):
             raise not_a_sum(problem, dim, found)
         data = {name: one for name, one in recipe.data.items() if name not in names}
@@ -65,9 +65,10 @@ class SampleSum:
         self.rest: Model | None = None
         self.constraints: Model | None = None
         others = {dim.name: sizes[dim.name] for dim in problem.dims if dim.name in sizes}
-        few = tuple(one for one in declared if one.name not in names)
+        few = tuple(one for one in declared if {one.name, one.owner}.isdisjoint(names))
         free = replace(self.problem, data=few, checks=())
-        alone = replace(self.recipe, dims={**others, dim: 1}, labels={})
+        one = {dim: 1} if any(own.name == dim for own in problem.dims) else {}
+        alone = replace(self.recipe, dims={**others, **one}, labels={})
         if found.rest is not None:
             self.rest = Model._planned(alone, replace(free, objective=found.rest))
         if problem.constraints:
@@ -97,13 +98,27 @@ class SampleSum:
 def checks_of_samples(problem: Problem, dim: str) -> tuple[Check, ...]:
     """The checks that hold for all samples along a dim if they hold for each block of them."""
     number = number_of_samples(dim)
-    pairs = [(one, for_each_block(one.condition, dim, number)) for one in problem.checks]
+    rows = entries_along(problem, dim)
+    pairs = [(one, for_each_block(one.condition, dim, number, rows)) for one in problem.checks]
     return tuple(replace(one, condition=made) for one, made in pairs if made is not None)
 
 
 def is_sum_over(problem: Problem, dim: str) -> bool:
     """Whether the objective is a sum over the samples along a dim."""
-    return isinstance(block_sum(problem.objective, dim, number_of_samples(dim)), BlockSum)
+    rows = entries_along(problem, dim)
+    return isinstance(block_sum(problem.objective, dim, number_of_samples(dim), rows), BlockSum)
+
+
+def entries_along(problem: Problem, dim: str) -> dict[Dim, Input]:
+    """The dims of the entries of sparse data over a dim, and the inputs that say where they are."""
+    found: dict[Dim, Input] = {}
+    for one in problem.data:
+        if one.entries is None:
+            continue
+        for size, node in zip(one.entries.shape, one.entries.positions, strict=True):
+            if size == named(dim):
+                found.setdefault(one.shape[0], node)
+    return found
 
 
 def not_a_sum(problem: Problem, dim: str, found: NoBlockSum) -> DomainError:
