@@ -63,16 +63,16 @@ _MOST_ENTRIES = 2**22
 
 
 @dataclass(frozen=True, slots=True)
-class Majorant:
+class FormMajorant:
     """The quadratic form vᵀMv + e vᵀv; the matrix M (n, n) is None for 0."""
 
     matrix: Bounded[float] | None
     number: float = 0.0
 
-    def plus(self, other: Majorant) -> Majorant:
+    def plus(self, other: FormMajorant) -> FormMajorant:
         pair = [one.matrix for one in (self, other) if one.matrix is not None]
         both = reduce(Bounded.__add__, pair) if pair else None
-        return Majorant(both, float(up_add(self.number, other.number)))
+        return FormMajorant(both, float(up_add(self.number, other.number)))
 
     @property
     def end(self) -> float:
@@ -83,15 +83,15 @@ class Majorant:
 
 
 @dataclass(frozen=True, slots=True)
-class Majorants:
-    """Majorants of ±H, |D³f| and ±D⁴f."""
+class FormMajorants:
+    """FormMajorants of ±H, |D³f| and ±D⁴f."""
 
-    second: tuple[Majorant, Majorant]
-    third: Majorant
-    fourth: tuple[Majorant, Majorant]
+    second: tuple[FormMajorant, FormMajorant]
+    third: FormMajorant
+    fourth: tuple[FormMajorant, FormMajorant]
 
-    def plus(self, other: Majorants) -> Majorants:
-        return Majorants(
+    def plus(self, other: FormMajorants) -> FormMajorants:
+        return FormMajorants(
             _pair_sum(self.second, other.second),
             self.third.plus(other.third),
             _pair_sum(self.fourth, other.fourth),
@@ -105,8 +105,8 @@ class Majorants:
 
 
 def _pair_sum(
-    one: tuple[Majorant, Majorant], other: tuple[Majorant, Majorant]
-) -> tuple[Majorant, Majorant]:
+    one: tuple[FormMajorant, FormMajorant], other: tuple[FormMajorant, FormMajorant]
+) -> tuple[FormMajorant, FormMajorant]:
     return one[0].plus(other[0]), one[1].plus(other[1])
 
 
@@ -120,8 +120,8 @@ class TermBounds:
 
     sizes: Sizes
     enclosure: Enclosure
-    centre: Majorants
-    over: Majorants
+    centre: FormMajorants
+    over: FormMajorants
     hessian: Interval | None = None
     entries: Interval | None = None
     third: Bounded[float] | None = None
@@ -177,13 +177,13 @@ def term_bounds(setting: Setting, radius: float) -> TermBounds:
         return _with_matrices(found, setting, radius) if setting.n and radius < math.inf else found
 
 
-def _numbers(bounds: DerivativeBounds) -> Majorants:
+def _numbers(bounds: DerivativeBounds) -> FormMajorants:
     """Bounds that are numbers, as multiples of the identity."""
     second, fourth = (
-        (Majorant(None, ends[0]), Majorant(None, ends[1]))
+        (FormMajorant(None, ends[0]), FormMajorant(None, ends[1]))
         for ends in (bounds.second, bounds.fourth)
     )
-    return Majorants(second, Majorant(None, bounds.third), fourth)
+    return FormMajorants(second, FormMajorant(None, bounds.third), fourth)
 
 
 def _with_matrices(found: TermBounds, setting: Setting, radius: float) -> TermBounds:
@@ -213,14 +213,14 @@ def _with_gram_matrices(found: TermBounds, setting: Setting, radius: float) -> T
     matrices = replace(found.over, second=_sides(over.parts, matrix_of_side))
     if over.order < 2:
         return replace(found, over=matrices)
-    matrices = replace(matrices, third=Majorant(matrix_of_third(over.parts)))
+    matrices = replace(matrices, third=FormMajorant(matrix_of_third(over.parts)))
     if over.order > 2:
         matrices = replace(matrices, fourth=_sides(over.parts, matrix_of_fourth))
     at = sums_at_centre(setting, parts)
     centre = replace(
         found.centre,
         second=_sides(at.parts, matrix_of_side),
-        third=Majorant(matrix_of_third(at.parts)),
+        third=FormMajorant(matrix_of_third(at.parts)),
     )
     third = found.third if found.third is not None else at.third.form
     return replace(found, centre=centre, over=matrices, third=third)
@@ -228,8 +228,8 @@ def _with_gram_matrices(found: TermBounds, setting: Setting, radius: float) -> T
 
 def _sides(
     parts: Sequence[Weighted], matrix: Callable[[Sequence[Weighted], float], Bounded[float]]
-) -> tuple[Majorant, Majorant]:
-    return Majorant(matrix(parts, 1.0)), Majorant(matrix(parts, -1.0))
+) -> tuple[FormMajorant, FormMajorant]:
+    return FormMajorant(matrix(parts, 1.0)), FormMajorant(matrix(parts, -1.0))
 
 
 @dataclass(frozen=True, slots=True)
