@@ -5,7 +5,7 @@ READY := .venv/.ready
 MODEL ?= models/linear_autoencoder.slo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench golden docs matrix
+.PHONY: help demo test check bench golden docs matrix vsix
 
 help:
 	@echo "make demo    solve $(MODEL) on real data; writes out/demo.png"
@@ -13,6 +13,7 @@ help:
 	@echo "make check   format, lint, types, layers; then the longest files and functions"
 	@echo "make docs    the documentation as a site, in out/site; warnings are errors"
 	@echo "make matrix  every supported Python with the oldest and newest libraries; docs/supported.md"
+	@echo "make vsix    the extension for VS Code, out/slomodel.vsix"
 	@echo "make bench   time the generated kernels against hand-written NumPy"
 	@echo "make golden  rewrite the expected texts in tests/golden, then read git diff"
 
@@ -50,6 +51,9 @@ docs: $(READY)
 
 matrix: $(READY)
 	$(BIN)/python tests/matrix.py --write
+
+vsix: $(READY)
+	$(BIN)/python editors/vscode/pack.py
 
 golden: $(READY)
 	$(BIN)/python -m pytest -q --golden

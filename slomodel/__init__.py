@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from slomodel.solve import Solution, Status, load_solution
     from slomodel.solve.scipy_method import scipy_method
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "BackendWarning",

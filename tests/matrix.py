@@ -30,7 +30,7 @@ LIBRARIES = ("numpy", "scipy", "sympy", "numexpr")
 TESTS = (
     *("tests/test_readme.py", "tests/test_model_calls.py", "tests/test_uncertainty.py"),
     *("tests/front/test_sympy.py", "tests/codegen/test_kernels.py", "tests/test_cli_solve.py"),
-    *("tests/front/test_data_files.py", "tests/test_plots.py"),
+    "tests/front/test_data_files.py",
 )
 TOOLS = ("pytest>=9", "pytest-xdist>=3.6", "hypothesis>=6.130", "mpmath>=1.3", "interegular>=0.3.3")
 DEMO = (
