@@ -60,9 +60,8 @@ REASONS: dict[str, str] = {
     "nile_kalman": _IN_MEMORY,
     "airline_holt_winters": _IN_MEMORY,
     "gas_oil_rk4": _IN_MEMORY,
-    "cox_recidivism": "A running log-sum-exp takes an exp and a log1p a step, by hand an addition",
-    "lecture_ratings": "Gathered rows and their gradients are arrays, by hand numbers",
-    "lennard_jones_13": "Gathers and scatters by the list of pairs are loops of their own",
+    "lecture_ratings": "Elements of rows are looked up, and their gradients added, one by one",
+    "lennard_jones_13": "All pairs are computed, and those with j <= i left out of the sum",
     "mixture_five": "The start lies in the basin of another local minimum",
 }
 """Why a model is slower than a peer, for the rows where it is."""

@@ -46,13 +46,9 @@ MOST_DEVIATION = 1e-8
 NEAR = 0.85
 """The part of the limit from which on 0.95 of a peer's speed is enough."""
 
-_ROWS = "Rows of two or three are gathered into arrays, by hand they stay in registers"
 REASONS: dict[str, str] = {
-    "spin_glass": "The peer expands cos(a - b) by hand, which costs n functions and not n^2",
     "radial_units": "The peer expands |x - c|^2 into a product of matrices, which cancels",
-    "perceptual_map": _ROWS,
-    "charges_on_sphere": _ROWS,
-    "sensor_network": _ROWS,
+    "sensor_network": "Coordinates are looked up, and their gradients added, one by one",
     "word_vectors": "Gradients of rows are added where they are looked up, in two passes",
     "phi4_lattice": "Periodic neighbours are looked up, and their adjoints are six arrays",
     "regime_switching": "A log-sum-exp a state and step; by hand probabilities are rescaled",

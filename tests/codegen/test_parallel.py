@@ -82,3 +82,19 @@ def test_the_source_stands_alone(tmp_path: Path) -> None:
     done = subprocess.run(call, input=text, capture_output=True, text=True, check=False)
     assert not done.stderr
     assert not done.returncode
+
+
+def test_parts_of_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel, "LONG", 0)
+    monkeypatch.setattr(parallel, "_PART", 100)
+    text = """dim n
+    var a[n], b[n]
+    minimize sum(exp(-(a[i] - b[j])^2) for i in n, j in range(i))"""
+    ours = slomodel.compile(text, dims={"n": 80}, backend="c")
+    assert cut(ours.source())
+    x = np.random.default_rng(4).normal(size=160)
+    a, b = x[:80], x[80:]
+    wanted = np.tril(np.exp(-((a[:, None] - b) ** 2)), -1).sum()
+    for threads in (1, 2):
+        monkeypatch.setattr(binding.numexpr, "get_num_threads", lambda n=threads: n)
+        assert ours.value(x) == pytest.approx(wanted, rel=1e-13)
