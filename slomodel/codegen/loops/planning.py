@@ -8,6 +8,7 @@ from functools import partial
 from slomodel.codegen.entry import Entry, program_of
 from slomodel.codegen.layout import Layout
 from slomodel.codegen.loops.angles import with_products_of_angles
+from slomodel.codegen.loops.correlations import with_correlations
 from slomodel.codegen.loops.layouts import with_copies
 from slomodel.codegen.loops.short_axes import with_short_axes
 from slomodel.codegen.program import Program
@@ -33,5 +34,5 @@ def planned(
 
 
 def _arranged(roots: tuple[Expr, ...], numbers: Mapping[str, int]) -> tuple[Expr, ...]:
-    roots = with_products_of_angles(roots, numbers)
+    roots = with_correlations(with_products_of_angles(roots, numbers), numbers)
     return with_copies(with_short_axes(roots, numbers), numbers)

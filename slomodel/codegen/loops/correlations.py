@@ -1,0 +1,140 @@
+"""Adjoints of convolutions as correlations: no array of all products is made.
+
+The adjoint of y_i = Σ_p w_p x_(i+p) adds w_p y_i to place i + p. That is, for each place u, the sum
+over p of w_p y_(u-p), where y is 0 outside its range: a product with windows of y between zeros,
+which loops compute in registers. The terms are the same, and zeros are added to them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from slomodel.codegen.loops.access import Numbers
+from slomodel.codegen.lower import lowered
+from slomodel.ir import build
+from slomodel.ir.dims import Dim
+from slomodel.ir.expr import Affine, Axes, Einsum, Expr, Scatter
+from slomodel.ir.walk import rewrite
+
+
+def with_correlations(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[Expr, ...]:
+    """Lowered roots with sums of products over windows in place of products added to windows."""
+
+    def rule(node: Expr) -> Expr:
+        if not isinstance(node, Scatter) or not isinstance(node.operands[0], Einsum):
+            return node
+        found = _correlation(node, node.operands[0])
+        return node if found is None else lowered(found, numbers)
+
+    return rewrite(roots, rule)
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """How an axis of the result is reached: from `offset` on, by a label, and one of a window."""
+
+    offset: Dim
+    label: int
+    window: int | None
+
+
+def _correlation(node: Scatter, product: Einsum) -> Expr | None:
+    """The scatter of a product as a product; None if the scatter does not add windows."""
+    axes = _axes(node, product)
+    if axes is None or len(product.operands) != 2:
+        return None
+    windows = {one.window for one in axes if one.window is not None}
+    moved = {one.label for one in axes if one.window is not None}
+    if not windows:
+        return None
+    for kernel, values in ((0, 1), (1, 0)):
+        own, other = (set(product.inputs[k]) for k in (kernel, values))
+        if windows <= own - other and moved <= other - own:
+            return _product(node, product, axes, kernel, values)
+    return None
+
+
+def _axes(node: Scatter, product: Einsum) -> list[_Axis] | None:
+    found = []
+    for one in node.index:
+        if not isinstance(one, Affine):
+            return None
+        own = [axis for axis, c in enumerate(one.coefficients) if c]
+        if not 1 <= len(own) <= 2 or any(one.coefficients[axis] != 1 for axis in own):
+            return None
+        # The later axis is that of the window: a convolution runs over places, then over shifts.
+        labels = [product.output[axis] for axis in own]
+        found.append(_Axis(one.offset, labels[0], labels[1] if len(own) > 1 else None))
+    used = [label for one in found for label in (one.label, one.window) if label is not None]
+    in_place = all(
+        one.window is not None or (not one.offset.terms and not one.offset.const) for one in found
+    )
+    return found if in_place and sorted(used) == sorted(product.output) else None
+
+
+def _product(node: Scatter, product: Einsum, axes: list[_Axis], kernel: int, values: int) -> Expr:
+    array, labels = _without_permutation(product.operands[values], product.inputs[values])
+    places = {one.label: k for k, one in enumerate(axes) if one.window is not None}
+    # The array between zeros, as long as all windows that end or begin at one of its places.
+    shape, offsets = [], []
+    for dim, label in zip(array.shape, labels, strict=True):
+        if label not in places:
+            shape.append(dim)
+            offsets.append(Dim())
+            continue
+        one = axes[places[label]]
+        assert one.window is not None
+        before = product.dims[one.window] - 1
+        shape.append(node.shape[places[label]] + before)
+        offsets.append(one.offset + before)
+    rank = array.rank
+    padded = build.scatter(
+        array,
+        [Affine(offsets[k], tuple(int(j == k) for j in range(rank))) for k in range(rank)],
+        tuple(shape),
+    )
+    # Windows of it: the axis of each place, and the one of each shift, which runs backwards.
+    dims, new = list(product.dims), dict[int, int]()
+    for label, k in places.items():
+        new[label] = len(dims)
+        dims.append(node.shape[k])
+    inside: list[int] = []
+    for label in labels:
+        inside += [label] if label not in places else [new[label], _window(axes, places[label])]
+    index = []
+    for label in labels:
+        here = [int(other == new.get(label, label)) for other in inside]
+        before = Dim()
+        if label in places:
+            window = _window(axes, places[label])
+            here = [c - int(other == window) for c, other in zip(here, inside, strict=True)]
+            before = product.dims[window] - 1
+        index.append(Affine(before, tuple(here)))
+    windows = build.gather(padded, index, tuple(dims[label] for label in inside))
+    output = tuple(new.get(one.label, one.label) for one in axes)
+    operands, inputs = [product.operands[kernel], windows], [product.inputs[kernel], tuple(inside)]
+    used = sorted({label for own in (*inputs, output) for label in own})
+    number = {label: k for k, label in enumerate(used)}
+    return build.einsum(
+        operands,
+        [tuple(number[label] for label in own) for own in inputs],
+        tuple(number[label] for label in output),
+        tuple(dims[label] for label in used),
+    )
+
+
+def _without_permutation(array: Expr, labels: Axes) -> tuple[Expr, Axes]:
+    """An array that a permutation shows, with the labels of its own axes."""
+    while isinstance(array, Einsum) and len(array.operands) == 1:
+        (own,) = array.inputs
+        if sorted(own) != sorted(array.output):
+            break
+        shown = dict(zip(array.output, labels, strict=True))
+        array, labels = array.operands[0], tuple(shown[label] for label in own)
+    return array, labels
+
+
+def _window(axes: list[_Axis], place: int) -> int:
+    window = axes[place].window
+    assert window is not None
+    return window
