@@ -14,7 +14,7 @@ import slomodel
 from slomodel.errors import DomainError, SlomodelError
 from slomodel.model import cluster
 from slomodel.model.blocks import distributed_blocks
-from slomodel.model.blocks.data import Partition
+from slomodel.model.blocks.data import BlockOfSamples
 from slomodel.model.blocks.evaluate import added
 from slomodel.solve.objective import EvaluationLost
 
@@ -161,7 +161,7 @@ def test_compressed_blocks_are_read_once(monkeypatch: pytest.MonkeyPatch) -> Non
     blocks = {"X": np.split(X, cuts, axis=1), "y": np.split(y, cuts)}
     blocked = slomodel.over_blocks(slomodel.compile(text), blocks, compress=True)
     x, v = whole.x0(1), rng.normal(size=whole.n)
-    monkeypatch.setattr(Partition, "arrays", None)
+    monkeypatch.setattr(BlockOfSamples, "read", None)
     assert blocked.value(x) == pytest.approx(whole.value(x), rel=1e-13)
     np.testing.assert_allclose(blocked.gradient(x), whole.gradient(x), rtol=1e-10, atol=1e-9)
     np.testing.assert_allclose(blocked.hvp(x, v), whole.hvp(x, v), rtol=1e-9, atol=1e-8)
@@ -250,12 +250,23 @@ def test_a_cluster_gives_the_same_bits_and_survives_lost_workers(
     np.testing.assert_array_equal(there.gradient(x), here.gradient(x))
     np.testing.assert_array_equal(there.hvp(x, v), here.hvp(x, v))
     assert there.value(x) == here.value(x)
-    assert client.sent == 3  # the kernels, once for each loss more
+    assert client.sent == 30  # the kernels and 9 blocks, once for each loss more
     client.lost = 3
     with pytest.raises(EvaluationLost, match="does not answer any more"):
         there.value(x)
     with pytest.raises(DomainError, match="client of dask"):
         slomodel.over_blocks(waiting, blocks, client="tcp://…")
+
+
+def test_a_task_carries_its_own_block_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(distributed_blocks, "_address", lambda: "tcp://here")
+    sizes = []
+    for count in (2, 20):
+        blocks = {"A": [A] * count, "y": [Y] * count}
+        blocked = slomodel.over_blocks(slomodel.compile(TEXT, backend="numpy"), blocks)
+        sizes += [len(pickle.dumps(one)) for one in blocked._blocks()]
+    assert max(sizes) < 1.1 * min(sizes)
+    assert max(sizes) < 1.5 * (A.nbytes + Y.nbytes)
 
 
 def test_without_the_package_a_message_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,10 +35,10 @@ TEXT = (
     "minimize mean(softplus(-y .* (A @ w))) + 0.001 * sumsq(w)"
 )
 RNG = np.random.default_rng(7)
-A = RNG.normal(size=(40_000, 10))
-Y = np.sign(A @ RNG.normal(size=10) + RNG.normal(size=40_000))
-BLOCKS = {"A": np.array_split(A, 20), "y": np.array_split(Y, 20)}
-OPTIONS: dict[str, Any] = {"gtol": 1e-9, "max_iter": 12, "x0": np.zeros(10)}
+A = RNG.normal(size=(8_000, 10))
+Y = np.sign(A @ RNG.normal(size=10) + RNG.normal(size=8_000))
+BLOCKS = {"A": np.array_split(A, 12), "y": np.array_split(Y, 12)}
+OPTIONS: dict[str, Any] = {"gtol": 1e-9, "max_iter": 5, "x0": np.zeros(10)}
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +108,7 @@ def test_a_killed_scheduler_leaves_the_best_point_and_a_checkpoint(
     assert np.isfinite(found.fun)
     assert found.fun < slomodel.over_blocks(waiting, BLOCKS).value(np.zeros(10))
     here = slomodel.over_blocks(waiting, BLOCKS)
-    again = here.solve(resume=saved, gtol=1e-9, max_iter=12)
+    again = here.solve(resume=saved, gtol=1e-9, max_iter=5)
     np.testing.assert_array_equal(again.x, expected.x)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,7 +82,7 @@ class BlockModel:
         # A model of the first block: it knows the variables, their sets and starts.
         known_checks = checks_of_samples(problem, self._partition.dim)
         with reading(self._blocks()[0]):
-            first = {**self._recipe.data, **self._blocks()[0].arrays()}
+            first = {**self._recipe.data, **self._blocks()[0].data.read()}
             alone = replace(problem, checks=known_checks)
             self._first = Model._planned(replace(self._recipe, data=first), alone)
         # So that every process numbers the labels as the first block does.
@@ -94,9 +93,7 @@ class BlockModel:
     def _blocks(self) -> list[NumberedBlock]:
         """The blocks that have samples."""
         one = self._partition
-        return [
-            NumberedBlock(k, one.name(k), partial(one.arrays, k), one.bytes(k)) for k in one.filled
-        ]
+        return [NumberedBlock(k, one.name(k), one.block(k), one.bytes(k)) for k in one.filled]
 
     def _sum(self, problem: Problem) -> SampleSum:
         """The parts of a problem in the user's or in unconstrained variables."""

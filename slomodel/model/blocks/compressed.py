@@ -78,7 +78,7 @@ def compressed(
     """
     largest = max(blocks, key=lambda one: one.bytes)
     with reading(largest):
-        model = parts.bound(largest.arrays(), compress=True)
+        model = parts.bound(largest.data.read(), compress=True)
     kernels = model._compiled
     over = {node for node in kernels.given if parts.is_over_samples(node)}
     triangles = [
@@ -97,7 +97,7 @@ def compressed(
     for block in (largest, *(one for one in blocks if one is not largest)):
         if block is not largest:
             with reading(block):
-                model = model.bind(**block.arrays())
+                model = model.bind(**block.data.read())
             if model._compiled.numbers == kernels.numbers and model._compiled is not kernels:
                 return None  # other signs of weights, which are not compressed in the same way
         rows = evaluate([node.operands[0] for node in triangles], *_values(model))

@@ -27,6 +27,34 @@ _NUMBER = re.compile(r"(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
+class BlockOfSamples:
+    """One block of each data array by name, with the axis of its `size` samples if it has one."""
+
+    blocks: Mapping[str, Block]
+    axes: Mapping[str, int]
+    size: int
+
+    @property
+    def is_in_files(self) -> bool:
+        """Whether the block is read from files alone."""
+        return all(isinstance(one, Path) for one in self.blocks.values())
+
+    def read(self) -> dict[str, Block]:
+        """The arrays; files are memory-mapped, so that each is read once.
+
+        Raises ShapeError for a file whose number of samples has changed.
+        """
+        found = {name: read(one) for name, one in self.blocks.items()}
+        for name, axis in self.axes.items():
+            size = shape_of(found[name])[axis]
+            if size != self.size:
+                message = f"data `{name}` had {self.size} samples before, and has {size}"
+                remedy = "files must not change while a model reads them"
+                raise ShapeError(Diagnostic("E311", message, help=remedy))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
 class Partition:
     """The samples along the dim `dim`, in blocks of `sizes`; block k of each data array by name.
 
@@ -48,19 +76,10 @@ class Partition:
         """The numbers of the blocks that have samples."""
         return tuple(k for k, size in enumerate(self.sizes) if size)
 
-    def arrays(self, k: int) -> dict[str, Block]:
-        """Block k of each array; files are memory-mapped, so that each is read once.
-
-        Raises ShapeError for a file whose number of samples has changed.
-        """
-        found = {name: read(blocks[k]) for name, blocks in self.blocks.items()}
-        for name, axis in self.axes.items():
-            size = shape_of(found[name])[axis]
-            if size != self.sizes[k]:
-                message = f"data `{name}` had {self.sizes[k]} samples before, and has {size}"
-                remedy = "files must not change while a model reads them"
-                raise ShapeError(Diagnostic("E311", message, help=remedy))
-        return found
+    def block(self, k: int) -> BlockOfSamples:
+        """Block k by itself: what a worker of a cluster receives."""
+        own = {name: blocks[k] for name, blocks in self.blocks.items()}
+        return BlockOfSamples(own, self.axes, self.sizes[k])
 
     def name(self, k: int) -> str:
         """Block k in messages: its number, and its files."""

@@ -45,6 +45,7 @@ class Distributed:
         self._client = client
         self._sent: Any = None
         self._homes: dict[int, str] = {}
+        self._given: dict[int, Any] = {}
 
     def results(self, quantity: Quantity, x: Vector, v: Vector | None) -> Iterator[Result]:
         yield from self._all(partial(_evaluated, quantity), (x, v), self._blocks)
@@ -70,7 +71,7 @@ class Distributed:
                 if round_ == _ROUNDS - 1 or is_closed(self._client):
                     raise _no_cluster(error) from error
                 self._sent = None
-                self._homes = {}
+                self._homes, self._given = {}, {}
         for one in blocks:
             yield found[one.number]
 
@@ -87,7 +88,7 @@ class Distributed:
         for block in blocks:
             home = self._homes.get(block.number)
             tasks[block.number] = client.submit(
-                *(task, self._sent, block, point),
+                *(task, self._sent, self._on_cluster(block), point),
                 pure=False,
                 retries=RETRIES,
                 **({} if home is None else {"workers": [home], "allow_other_workers": True}),
@@ -98,6 +99,14 @@ class Distributed:
         finally:
             for one in tasks.values():
                 one.release()
+
+    def _on_cluster(self, block: NumberedBlock) -> Any:
+        """The block for a task: data in memory are sent once, and names of files with each task."""
+        if block.data.is_in_files:
+            return block
+        if block.number not in self._given:
+            self._given[block.number] = sent(self._client, block)
+        return self._given[block.number]
 
 
 Point: TypeAlias = tuple[Vector, Vector | None]

@@ -8,7 +8,7 @@ whatever order the blocks are evaluated.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.errors import SlomodelError
-from slomodel.model.blocks.data import Block
+from slomodel.model.blocks.data import Block, BlockOfSamples
 from slomodel.model.blocks.samples import SampleSum
 from slomodel.model.model import Model
 
@@ -37,11 +37,11 @@ _EACH = 3
 
 @dataclass(frozen=True, slots=True)
 class NumberedBlock:
-    """A block: its number, what names it in messages, what gives its data, its size in bytes."""
+    """A block: its number, what names it in messages, its data, and their size in bytes."""
 
     number: int
     name: str
-    arrays: Callable[[], Mapping[str, Block]]
+    data: BlockOfSamples
     bytes: int
 
 
@@ -101,7 +101,7 @@ class BlockKernels:
         model = self._kept.get(block.number)
         if model is None:
             with reading(block):
-                model = self._bound(block.arrays())
+                model = self._bound(block.data.read())
             if self._used + _EACH * block.bytes <= self._memory:
                 self._kept[block.number] = model
                 self._used += _EACH * block.bytes
