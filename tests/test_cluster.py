@@ -146,7 +146,7 @@ def test_memory_stays_below_the_limit_of_the_workers(tmp_path: Path) -> None:
     given = {name: tmp_path / name for name in ("A", "y")}
     x = RNG.normal(size=20)
     local = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, memory_limit="500MB", dashboard_address=None
+        n_workers=2, threads_per_worker=1, memory_limit="500MB", dashboard_address=":0"
     )
     with local, distributed.Client(local) as client:
         pids = set(client.run(os.getpid).values())

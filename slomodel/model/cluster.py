@@ -27,8 +27,9 @@ def client_of(address: str) -> Client:
         if not count.isdigit() or not int(count):
             message = f"`{address}` does not say how many local workers"
             raise DomainError(Diagnostic("E602", message, help="write --dask local:2"))
+        # Any free port: None is the default one, with a warning where another cluster has it.
         cluster = distributed.LocalCluster(
-            n_workers=int(count), threads_per_worker=1, dashboard_address=None
+            n_workers=int(count), threads_per_worker=1, dashboard_address=":0"
         )
         return distributed.Client(cluster)
     try:
