@@ -32,8 +32,9 @@ from benchmarks.problems import published
 from benchmarks.solvers_classical import classical
 from slomodel.errors import ModelWarning
 from slomodel.solve import Solution
+from slomodel.solve.coloured_hessian import ColouredHessian
 from slomodel.solve.entry import solve
-from slomodel.solve.facts import DescribedObjective, ObjectiveFacts, Pattern, Product
+from slomodel.solve.facts import DescribedObjective, ObjectiveFacts, Product
 from tests import nist_problems
 
 OURS = "auto"
@@ -120,8 +121,8 @@ class Counted:
         self._count(PRODUCT)
         return self._of_f / self._of_x**2 * self._inner.gauss_newton(x / self._of_x, v)
 
-    def hessian_pattern(self) -> Pattern | None:
-        return self._inner.hessian_pattern()
+    def coloured_hessian(self, most: int) -> ColouredHessian | None:
+        return self._inner.coloured_hessian(most)
 
     @property
     def has_residuals(self) -> bool:

@@ -98,6 +98,11 @@ RUN = (
         type=int,
         help="Run from this many random starts, with seeds --seed, --seed + 1, …; the best counts.",
     ),
+    click.option(
+        "--hops",
+        type=int,
+        help="Further runs, each from a random point round an earlier end; the best counts.",
+    ),
     click.option("--workers", type=int, help="Processes for the runs of --starts [1]."),
     click.option(
         "--dask",

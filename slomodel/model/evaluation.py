@@ -58,6 +58,7 @@ class Evaluating:
         self._change = change
         self._sized = None if binding.unsized else vector_layout(problem, binding.sizes)
         self._kernels = Kernels(compiled, binding.arrays)
+        self._few_colours: dict[int, ColouredHessian | None] = {}
 
     @property
     def name(self) -> str:
@@ -136,6 +137,11 @@ class Evaluating:
             coordinates = UserCoordinates(self._change, self._binding)
             return coordinates.to_free(coordinates.start(seed), "the start")
         return moved_inside(self._problem, self._binding, start(self._problem, self._binding, seed))
+
+    @property
+    def within(self) -> Set | None:
+        """The closed set of x (n,); None if there is none."""
+        return self._within
 
     @cached_property
     def _within(self) -> Set | None:
@@ -243,6 +249,13 @@ class Evaluating:
         """Operations of a value and gradient."""
         own = self._compiled.derivatives
         return work((own.objective, *own.gradient), self._compiled.numbers)
+
+    def _in_few_colours(self, most: int) -> ColouredHessian | None:
+        """The pattern of the Hessian with at most so many colours; cached, as runs may be many."""
+        if most not in self._few_colours:
+            pattern = self._pattern
+            self._few_colours[most] = None if pattern is None else coloured(pattern, most)
+        return self._few_colours[most]
 
     @cached_property
     def _coloured(self) -> ColouredHessian:

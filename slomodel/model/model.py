@@ -28,7 +28,7 @@ from slomodel.ir.dims import show_shape
 from slomodel.ir.show import show
 from slomodel.model.closed_sets import check_value
 from slomodel.model.compiled_constraints import CompiledConstraints
-from slomodel.model.multistart import Starts, from_starts
+from slomodel.model.multistart import LocalRuns, Starts, from_starts, on_display, with_hops
 from slomodel.model.objective import CompiledObjective, start_point
 from slomodel.model.plans import Plans, backend_of, precision_of, target_of
 from slomodel.model.proving import Proving
@@ -180,6 +180,7 @@ class Model(Proving):
         checkpoint: str | os.PathLike[str] | None = None,
         resume: str | os.PathLike[str] | None = None,
         starts: int | None = None,
+        hops: int | None = None,
         workers: int | None = None,
         client: object = None,
         **options: object,
@@ -202,7 +203,10 @@ class Model(Proving):
         see `solution.certificate.summary`. With `starts` there are that many runs, from `x0(seed)`,
         `x0(seed + 1)`, …, in `workers` processes or on a `client` of dask.distributed, with one
         thread each unless `threads` is given; the best is returned, with `runs` and `summary`.
-        `options` are those of the method, and `second_order`. Only wrong input raises.
+        With `hops` there are that many further runs, each from a random point round the end of an
+        earlier one (basin hopping); the best is returned, with the distinct minima as `runs`, and
+        with `starts` each start has so many. `options` are those of the method, and `second_order`.
+        Only wrong input raises.
         """
         run_options: dict[str, Any] = {
             "gtol": gtol,
@@ -214,12 +218,23 @@ class Model(Proving):
             "verify": verify,
             **options,
         }
-        if not starts is workers is client is None:
-            run = partial(self._run, method, callback=callback, threads=threads or 1, **run_options)
-            alone = {"x0": x0, "checkpoint": checkpoint, "resume": resume, "callback": callback}
+        alone = {"checkpoint": checkpoint, "resume": resume, "callback": callback}
+        if not starts is workers is client is hops is None:
             checked, _ = RunOptions.of({**run_options, "sense": self._problem.sense})
+            several = not starts is workers is client is None
+            own = {k: v for k, v in run_options.items() if k not in ("seed", "max_time")}
+            run = partial(self._run, method, **own)
+            if several:
+                run = partial(run, callback=callback, threads=threads or 1)
             how = Starts(starts, workers, client, checked, progress)
-            return from_starts(run, self.x0, how, alone).with_model(self)
+            if hops is None:
+                return from_starts(run, self.x0, how, {"x0": x0, **alone}).with_model(self)
+            walk = with_hops(LocalRuns(self, run, x0), hops, checked, alone)
+            if several:
+                walk = replace(walk, keeps_runs=False)
+                return from_starts(walk, self.x0, how, {"x0": x0}).with_model(self)
+            with limited(threads):
+                return on_display(walk, progress).with_model(self)
         return self._run(
             *(method, x0, callback, progress, threads, checkpoint, resume), **run_options
         ).with_model(self)
@@ -280,7 +295,7 @@ class Model(Proving):
             None if users is None else users.logarithmic(),
             along_rays=self.ray_bounds,
             squares=lambda: self._squares,
-            pattern=lambda: self._pattern,
+            coloured=self._in_few_colours,
             operations=self._operations,
         )
 
@@ -294,6 +309,12 @@ class Model(Proving):
 
         self._binding.require_data()
         return CompiledConstraints(self._binding, self._plans, self._compiled.target, part)
+
+    def start_of_solver(self, x0: Point | Solution | None, seed: int) -> Vector:
+        """The start (m,) of a run, in the variables of `unconstrained`."""
+        first = self._first(x0, seed, True)
+        assert first is not None
+        return first
 
     def _first(self, x0: Point | Solution | None, seed: int, drawn: bool) -> Vector | None:
         """The start of the solver, in unconstrained variables; if not given, it may be drawn."""

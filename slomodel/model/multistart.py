@@ -8,18 +8,39 @@ from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from slomodel.errors import Diagnostic, DomainError
-from slomodel.front.data.points import Vector
+from slomodel.front.data.points import Point, Vector
 from slomodel.solve import Solution
 from slomodel.solve.options import whole
+from slomodel.solve.run.hopping import Hopping
 from slomodel.solve.run.live import display_of
 from slomodel.solve.run.multistart import StartTask, many
 from slomodel.solve.run_options import RunOptions
+from slomodel.solve.sets.convex_set import Set
+
+
+class HoppingModel(Protocol):
+    """The parts of a model that hops need."""
+
+    @property
+    def unconstrained(self) -> HoppingModel: ...
+
+    @property
+    def within(self) -> Set | None: ...
+
+    def start_of_solver(self, x0: Point | Solution | None, seed: int) -> Vector: ...
+
+    def from_unconstrained(self, u: Point) -> Vector: ...
+
+    def unpack(self, x: Point | Solution) -> dict[str, Vector]: ...
+
+    def pack(self, values: Mapping[str, ArrayLike]) -> Vector: ...
 
 
 class RunOf(Protocol):
-    """`Model.solve` with the options that all runs share."""
+    """`Model.solve`, or a walk over minima, with the options that all runs share."""
 
     def __call__(
         self, *, seed: int, max_time: float | None = None, max_iter: int = 100_000
@@ -35,6 +56,72 @@ class Starts:
     client: object
     options: RunOptions
     progress: object
+
+
+@dataclass(frozen=True, slots=True)
+class LocalRuns:
+    """Runs of one model from points u (m,) of its unconstrained form, with hops between them."""
+
+    model: HoppingModel
+    run: Callable[..., Solution]
+    x0: Point | Solution | None
+
+    def __call__(self, u: Vector | None, *, seed: int, max_time: float | None) -> Solution:
+        first = self.x0 if u is None else self.model.from_unconstrained(u)
+        return self.run(x0=first, seed=seed, max_time=max_time)
+
+    def start(self, seed: int) -> Vector:
+        """The first start (m,)."""
+        return self.model.start_of_solver(self.x0, seed)
+
+    def scales(self, u: Vector) -> Vector:
+        """For each element of u (m,) how far those of its variable spread."""
+        inner = self.model.unconstrained
+        arrays = inner.unpack(u)
+        return inner.pack({name: np.full(a.shape, _spread(a)) for name, a in arrays.items()})
+
+    def inside(self, u: Vector) -> Vector:
+        """The point of the closed sets that is nearest to u (m,)."""
+        within = self.model.unconstrained.within
+        if within is None:
+            return u
+        nearest = np.empty_like(u)
+        within.project(u, nearest)
+        return nearest
+
+
+def _spread(array: Vector) -> float:
+    """1.5 times the median distance from the median, which no single element far away changes.
+
+    If that is 0 it is the largest magnitude, or 1.
+    """
+    if not np.isfinite(array).any():
+        return 1.0
+    known = array[np.isfinite(array)]
+    middle = 1.5 * float(np.median(np.abs(known - np.median(known))))
+    return middle or float(np.abs(known).max()) or 1.0
+
+
+def with_hops(
+    runs: LocalRuns, hops: object, options: RunOptions, alone: Mapping[str, object]
+) -> Hopping:
+    """The walk of `hops` over the ends of runs; DomainError for options that single runs have."""
+    count = whole("hops", hops, 1)
+    for name, value in alone.items():
+        if value is not None:
+            raise _refused(f"{name} does not go with hops", f"leave {name} out")
+    return Hopping(runs, runs.start, count, runs.scales, runs.inside, options)
+
+
+def on_display(walk: Hopping, progress: object) -> Solution:
+    """The best of the runs of a walk from the seed of its options, with a live line."""
+    options = walk.options
+    display = display_of(progress, options.max_time, f"of {walk.hops} hops")
+    try:
+        return replace(walk, display=display)(seed=options.seed, max_time=options.max_time)
+    finally:
+        if display:
+            display.close()
 
 
 def from_starts(

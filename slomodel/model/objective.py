@@ -18,7 +18,8 @@ from slomodel.front.data.points import Point, Vector, VectorLayout
 from slomodel.ir.expr import Const
 from slomodel.model.residuals import Residuals
 from slomodel.solve import Solution
-from slomodel.solve.facts import ObjectiveFacts, Pattern, Product
+from slomodel.solve.coloured_hessian import ColouredHessian
+from slomodel.solve.facts import ObjectiveFacts, Product
 
 
 class CompiledObjective:
@@ -38,7 +39,7 @@ class CompiledObjective:
         logarithmic: Vector | None = None,
         along_rays: Callable[[Vector, Vector, float], RayBounds] | None = None,
         squares: Callable[[], Residuals | None] | None = None,
-        pattern: Callable[[], Pattern | None] | None = None,
+        coloured: Callable[[int], ColouredHessian | None] | None = None,
         operations: float = 0.0,
     ) -> None:
         self.n = n
@@ -47,7 +48,7 @@ class CompiledObjective:
         self._logarithmic = logarithmic
         self._along_rays = along_rays
         self._squares = squares
-        self._pattern = pattern
+        self._coloured = coloured
         self._operations = operations
         self._function = function
         self._derivatives = derivatives
@@ -106,9 +107,9 @@ class CompiledObjective:
         assert found is not None
         return found.affine
 
-    def hessian_pattern(self) -> Pattern | None:
-        """The Boolean pattern (n, n) of the Hessian, CSR; None if it is unknown or large."""
-        return None if self._pattern is None else self._pattern()
+    def coloured_hessian(self, most: int) -> ColouredHessian | None:
+        """The pattern of the Hessian with at most so many colours; None without one."""
+        return None if self._coloured is None else self._coloured(most)
 
     def ray_bounds(self, x: Vector, v: Vector, T: float) -> RayBounds:  # noqa: N803
         if self._along_rays is None:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.calculus.rays.bounds import RayBounds
+from slomodel.solve.coloured_hessian import ColouredHessian
 from slomodel.solve.norms import Vector
 
 Pattern: TypeAlias = Any
@@ -61,8 +62,8 @@ class RayBounded(Protocol):
 class SparselyCurved(Protocol):
     """An objective that may know the sparsity of its Hessian."""
 
-    def hessian_pattern(self) -> Pattern | None:
-        """The symmetric pattern (n, n) of its Hessian; None if it is unknown or large."""
+    def coloured_hessian(self, most: int) -> ColouredHessian | None:
+        """The pattern of its Hessian with at most so many colours; None without one."""
         ...
 
 

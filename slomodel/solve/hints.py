@@ -15,6 +15,7 @@ _ELSEWHERE = {
     "threads": ("n_threads", "num_threads", "nthreads", "n_jobs"),
     "x0": ("start", "init", "initial", "initial_guess", "guess"),
     "starts": ("n_starts", "num_starts", "multistart", "restarts", "n_restarts"),
+    "hops": ("n_hops", "niter", "basinhopping", "basin_hopping"),
     "workers": ("n_workers", "num_workers", "processes", "parallel"),
     "method": ("solver", "algorithm", "optimizer"),
 }
@@ -28,7 +29,7 @@ _NEEDLESS = {
     "bounds": "leave {} out, and declare sets in the model, as in `var x[n] in [0, 1]`",
     "constraints": "constraints are not handled: leave {} out, and declare the sets of variables",
     **dict.fromkeys(
-        ("starts", "workers"),
+        ("starts", "hops", "workers"),
         "{} is for models, Model.solve: of plain functions draw the starts, and solve from each",
     ),
     "options": "give the options by name, without {}: max_iter=100, …",

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from slomodel.calculus.rays.bounds import RayBounds
 from slomodel.errors import Diagnostic, ShapeError, SlomodelError
-from slomodel.solve.coloured_hessian import ColouredHessian, coloured
+from slomodel.solve.coloured_hessian import ColouredHessian
 from slomodel.solve.facts import (
     Curved,
     DescribedObjective,
@@ -166,7 +166,8 @@ class Evaluator:
     """
 
     __slots__ = (
-        *("_coloured", "_loaded", "_max_nfev", "_max_time", "_objective", "_ray_loaded"),
+        *("_coloured", "_curved", "_precise"),
+        *("_loaded", "_max_nfev", "_max_time", "_objective", "_ray_loaded"),
         *("deadline", "has_own_gradients", "last_nonfinite", "own_gradient"),
         *("nfev", "nhev", "njev", "nonfinite", "sign", "started", "within"),
     )
@@ -176,6 +177,9 @@ class Evaluator:
     ) -> None:
         max_nfev, max_time = options.max_nfev, options.max_time
         self._objective = objective
+        # These tests of protocols take longer than a small evaluation.
+        self._precise = objective if isinstance(objective, Precise) else None
+        self._curved = objective if isinstance(objective, Curved) else None
         self.within = within
         self._loaded: set[Product] = set()
         self._ray_loaded = False
@@ -196,7 +200,7 @@ class Evaluator:
     @property
     def eps(self) -> float:
         """The rounding unit of values, gradients and products; the solver computes with EPS."""
-        return self._objective.eps if isinstance(self._objective, Precise) else EPS
+        return EPS if self._precise is None else self._precise.eps
 
     @property
     def has_residuals(self) -> bool:
@@ -233,7 +237,7 @@ class Evaluator:
     @property
     def has_products(self) -> bool:
         """Whether Hessian products are more than differences of gradients."""
-        return isinstance(self._objective, Curved)
+        return self._curved is not None
 
     @property
     def has_ray_bounds(self) -> bool:
@@ -327,10 +331,10 @@ class Evaluator:
         For an objective without Hessian products it is a central difference of gradients.
         """
         self.check_time()
-        if isinstance(self._objective, Curved):
+        if self._curved is not None:
             self._load("hvp")
             self.nhev += 1
-            np.multiply(self._objective.hvp(x, v), self.sign, out=out)
+            np.multiply(self._curved.hvp(x, v), self.sign, out=out)
         else:
             self._difference(x, v, out)
 
@@ -343,8 +347,7 @@ class Evaluator:
             self.check_time()
             self._coloured = None
             if isinstance(self._objective, SparselyCurved):
-                pattern = self._objective.hessian_pattern()
-                self._coloured = None if pattern is None else coloured(pattern, most)
+                self._coloured = self._objective.coloured_hessian(most)
         return self._coloured or None
 
     def _load(self, product: Product) -> None:

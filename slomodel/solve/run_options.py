@@ -140,6 +140,7 @@ COMMON = (
     "checkpoint",
     "resume",
     "starts",
+    "hops",
     "workers",
 )
 """The options that `Model.solve` takes with every method."""

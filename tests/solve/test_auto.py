@@ -286,7 +286,7 @@ class InUnits:
         self.facts = self._inner.facts
         self.has_residuals = self._inner.has_residuals
         self.load = self._inner.load
-        self.hessian_pattern = self._inner.hessian_pattern
+        self.coloured_hessian = self._inner.coloured_hessian
 
     def value(self, x: Vector) -> float:
         return self._c * self._inner.value(x / self._s)

@@ -162,6 +162,9 @@ class NormArmijoRun:
             message = "line_search='certified' is for models, which have bounds along rays"
             raise DomainError(Diagnostic("E604", message, help="use line_search='armijo'"))
         self._direction = rule.start(self._evaluate, start, method.delta_bar)
+        # These tests of protocols take longer than a small step.
+        self._bending = self._direction if isinstance(self._direction, Bending) else None
+        self._confirming = self._direction if isinstance(self._direction, Confirming) else None
         self._memory = StepMemory()
         self._stagnation = Stagnation.of_searches(self._evaluate, start, rule.idle, probe)
         resolution = self._stagnation.resolution
@@ -202,8 +205,8 @@ class NormArmijoRun:
         first = first or self._initial_step(longest, self._memory)
         self.trials = 0
         found: Found | None = None
-        if own and isinstance(self._direction, Bending) and self._direction.bends:
-            found = self._bent(current, self._direction, D)
+        if own and self._bending is not None and self._bending.bends:
+            found = self._bent(current, self._bending, D)
             vnorm = norm(v)
             slope = slope_along(current.g, current.gnorm, v, vnorm)
             longest = self._longest(v, vnorm, D)
@@ -342,8 +345,7 @@ class NormArmijoRun:
 
     @property
     def _curvatures(self) -> Vector | None:
-        direction = self._direction
-        return direction.curvatures if isinstance(direction, Confirming) else None
+        return None if self._confirming is None else self._confirming.curvatures
 
     def _confirmed(
         self, at: Iterate, v: Vector, test: PredictedDecrease
@@ -352,8 +354,8 @@ class NormArmijoRun:
 
         An estimate of the Hessian may not yet know a direction in which f is flat.
         """
-        confirming = self._direction
-        if not isinstance(confirming, Confirming):
+        confirming = self._confirming
+        if confirming is None:
             return *self._related_direction(at, v), None
         vnorm, slope, own = self._related_direction(at, v, confirming.confirm)
         decrease = -0.5 * vnorm * slope

@@ -61,7 +61,8 @@ class Solution:
     counts the steps at the resolution of f; `violations` those that showed a Lipschitz constant to
     be too small (see EpochRecord). `calls` has one entry per step of agp: the flag, the inner
     iterations t, α, κ, the doublings of L1 and L2, the point chosen and the reason. With several
-    `starts`, `runs` holds all completed runs, beginning with the best, which is this one. For a
+    `starts`, `runs` holds all completed runs, beginning with the best, which is this one; with
+    `hops` the different minima. For a
     model with open sets `unconstrained` is the point u (m,) of `model.unconstrained` that belongs
     to x, and `jac`, `gradient_norm` and the epochs are those in u; otherwise it is None.
 
