@@ -17,7 +17,7 @@ import numpy as np
 from slomodel.solve.norms import Vector
 from slomodel.solve.run.monitor import Progress, State
 from slomodel.solve.run.multistart import rank
-from slomodel.solve.run.multistart_summary import SAME
+from slomodel.solve.run.multistart_summary import SAME, SAME_OF_FIRST
 from slomodel.solve.run.solution import Solution
 from slomodel.solve.run_options import RunOptions
 from slomodel.solve.status import Status
@@ -73,6 +73,7 @@ class Hopping:
         first = self.scales(self.start(seed))
         current = self.run(None, seed=seed, max_time=max_time)
         found = [current]
+        floor = SAME_OF_FIRST * abs(float(current.history.fun[0]))
         length, accepted, best_at, k = FIRST, 0, 0, 0
         changes: list[float] = []
         while k < self.hops and current.status is not Status.interrupted:
@@ -87,7 +88,7 @@ class Hopping:
             hopped = self.run(self.inside(at + step), seed=seed, max_time=left)
             if rank(hopped, sign, self.options.ctol) < rank(found[0], sign, self.options.ctol):
                 best_at = k
-            _insert(found, hopped, sign, self.options.ctol)
+            _insert(found, hopped, sign, self.options.ctol, floor)
             change = sign * (hopped.fun - current.fun)
             accepts = _accepts(hopped, current, change, changes, draw, self.options.ctol)
             if SAME * abs(current.fun) < abs(change) < math.inf:
@@ -120,12 +121,15 @@ def _accepts(
     return temperature > 0.0 and draw < math.exp(-change / temperature)
 
 
-def _insert(found: list[Solution], new: Solution, sign: float, ctol: float) -> None:
-    """Add a run to the distinct minima, best first; of equal ones the first is kept."""
+def _insert(found: list[Solution], new: Solution, sign: float, ctol: float, floor: float) -> None:
+    """Add a run to the distinct minima, best first; of equal ones the first is kept.
+
+    Values count as equal if they differ by less than `floor`.
+    """
     place = sum(rank(one, sign, ctol) < rank(new, sign, ctol) for one in found)
     near = found[max(0, place - 1) : place + 1]
     for one in near:
-        if abs(one.fun - new.fun) <= SAME * abs(one.fun):
+        if abs(one.fun - new.fun) <= max(SAME * abs(one.fun), floor):
             if place == 0:
                 found[0] = new
             return
