@@ -107,10 +107,10 @@ def test_no_time_left() -> None:
 def test_the_command_line(tmp_path: Path) -> None:
     file = tmp_path / "m.slo"
     file.write_text("var x[2] init 3\n" + RASTRIGIN + "\n", encoding="utf-8")
-    found = CliRunner().invoke(main, ["solve", str(file), "--hops", "10", "--json"])
+    found = CliRunner().invoke(main, ["solve", str(file), "--hops", "40", "--json"])
     document = json.loads(found.output)
     assert found.exit_code == 0
-    assert "10 hops" in document["message"]
+    assert "40 hops" in document["message"]
     assert len(document["runs"]) > 1
 
 
