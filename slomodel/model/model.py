@@ -39,11 +39,13 @@ from slomodel.problem import Problem
 from slomodel.solve import Callback, Progress, Solution, solve
 from slomodel.solve.constrained.entry import solve_constrained
 from slomodel.solve.constrained.objective import PenaltySubproblem
+from slomodel.solve.methods.table import uses_proofs
 from slomodel.solve.run_options import RunOptions
 
 # Imported by the methods that need it: it takes a sixth of the time of all other imports.
 if TYPE_CHECKING:
     from slomodel.bounds import PointCertificate
+    from slomodel.model.proofs import Prover
 
 
 class Model(Proving):
@@ -254,8 +256,8 @@ class Model(Proving):
     ) -> Solution:
         """One run, whose solution does not refer to this model: it may be sent to a process."""
         inner = self.unconstrained
-        from slomodel.model.proofs import Prover
-
+        # The bounds take a second to load.
+        proves = resume is not None or uses_proofs(method, run_options)
         run_options |= {
             "method": method,
             "sense": self._problem.sense,
@@ -276,14 +278,18 @@ class Model(Proving):
                 constrained = inner._constraints(self._coordinates)
                 solution = solve_constrained(constrained, first, **run_options)
             else:
-                objective, prove = (
-                    inner._objective(self._coordinates),
-                    Prover(inner._setting_within),
-                )
+                objective = inner._objective(self._coordinates)
+                prove = inner._prover() if proves else None
                 solution = solve(objective, first, prove=prove, **run_options)
         coordinates = self._coordinates
         solution = solution if coordinates is None else coordinates.remarked(solution)
         return self._with_remark_on_scales(solution)
+
+    def _prover(self) -> Prover:
+        """Bounds of the constants for the solvers."""
+        from slomodel.model.proofs import Prover
+
+        return Prover(self._setting_within)
 
     def _objective(self, users: UserCoordinates | None = None) -> CompiledObjective:
         """The objective of the solvers, of variables u if there are coordinates of the user."""

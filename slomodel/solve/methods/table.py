@@ -289,6 +289,13 @@ def method_of(
     return method.build(given, context), source
 
 
+def uses_proofs(name: str, options: Options) -> bool:
+    """Whether a run may bound the objective's constants over balls."""
+    method = METHODS.get(name)
+    needs = method is not None and method.source is not None
+    return needs or bool(options.get("verify") or options.get("second_order"))
+
+
 def check_set(name: str, method: Method, within: Set, given: Options) -> None:
     """Raise DomainError if the method, or an option of it, cannot confine its iterates to a set."""
     reason = method.no_sets
