@@ -34,7 +34,7 @@ class Effort:
         return max(1, int(default * ratio ** (1.0 / power) + 0.5))
 
 
-DEFAULT = Effort("default", 2.0**30, 2.0, 30.0)
+DEFAULT = Effort("default", 2.0**30, 2.0, 3.0)
 """About a second for each expensive rule."""
 EFFORTS = (
     Effort("quick", 2.0**24, float("inf"), float("inf")),

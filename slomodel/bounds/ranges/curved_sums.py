@@ -37,7 +37,7 @@ from slomodel.bounds.arithmetic.rounding import (
 from slomodel.bounds.norms.curvature_sums import CurvedRows, CurvedSum, Places
 from slomodel.bounds.norms.loewner import Rows, Slots, quotient
 from slomodel.bounds.ranges.element_functions import derivative_graphs
-from slomodel.bounds.ranges.elements import ranges_over_pieces
+from slomodel.bounds.ranges.elements import close_ranges, ranges_over_pieces
 from slomodel.bounds.ranges.hessian_ranges import BallGraph
 from slomodel.bounds.ranges.values import value_range
 from slomodel.bounds.structure.curved_terms import CurvedElements, CurvedLogSum
@@ -127,7 +127,10 @@ def elements_sum(
         for q, other in enumerate(lengths)
         if p != q
     }
-    found = ranges_over_pieces(term.value, graphs, boxes, data, ratios)
+    if len(own) == 1:
+        found = close_ranges(term.value, graphs, boxes, data, {}, ratios)
+    else:
+        found = ranges_over_pieces(term.value, graphs, boxes, data, ratios)
     by_slots = {slots: weight * a for slots, a in found.derivatives.items()}
     return CurvedSum(
         tuple(own),

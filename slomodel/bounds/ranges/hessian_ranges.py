@@ -26,11 +26,12 @@ import numpy as np
 import slomodel.functions as table
 from slomodel.bounds.arithmetic.contraction import contract
 from slomodel.bounds.arithmetic.interval import Interval, interval, meet, point
-from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul, up_norm
+from slomodel.bounds.arithmetic.rounding import Array, Truths, up_add, up_mul, up_norm
 from slomodel.bounds.ranges.affine_norms import squared_lengths
 from slomodel.bounds.ranges.derivatives import derivative_range
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_in, range_of, variable_box
 from slomodel.bounds.ranges.hessian import along_rows
+from slomodel.bounds.ranges.incidence import by_grams, by_unknown, incidence
 from slomodel.bounds.ranges.kinks import order_near, outside
 from slomodel.bounds.ranges.liveness import Live, neutral
 from slomodel.bounds.setting import Setting
@@ -40,7 +41,7 @@ from slomodel.calculus import jvp
 from slomodel.functions.compound import same, still
 from slomodel.ir.build import direction
 from slomodel.ir.dims import concrete
-from slomodel.ir.expr import Einsum, Expr, Gather, Input, Map, Reshape, Scatter, tables
+from slomodel.ir.expr import Axes, Einsum, Expr, Gather, Input, Map, Reshape, Scatter, tables
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import dependents, postorder
 
@@ -54,7 +55,7 @@ class CentreGraph:
     """The nodes under an objective in order and those that depend on x, with values at the centre.
 
     `lengths` are upper bounds on ‖∇u(c)‖ for each element of the latter; `slopes` holds ∇u(c)
-    (n, *shape) of the `wanted` nodes.
+    (n, *shape) of the `wanted` nodes, `incidence` which unknowns operands of contractions read.
     """
 
     order: tuple[Expr, ...]
@@ -63,6 +64,7 @@ class CentreGraph:
     lengths: Mapping[Expr, Array]
     slopes: Mapping[Expr, Interval]
     live: Live
+    incidence: Mapping[Expr, Truths]
 
 
 def slope_numbers(setting: Setting) -> int:
@@ -89,7 +91,8 @@ def centre_graph(setting: Setting, wanted: Collection[Expr]) -> CentreGraph:
     moving = moving_nodes(order, setting.variables)
     nodes = [n for n in order if n in moving and n.dtype == "real"]
     lengths, slopes = _slopes(setting, nodes, wanted, values)
-    return CentreGraph(order, frozenset(moving), values, lengths, slopes, live)
+    reads = incidence(setting, order, moving)
+    return CentreGraph(order, frozenset(moving), values, lengths, slopes, live, reads)
 
 
 def slopes_over(
@@ -234,9 +237,25 @@ def _(node: Einsum, run: BallGraph) -> tuple[Array, Array]:
         return contract(list(zip(factors, node.inputs, strict=True)), node.output, dims).hi
 
     slope = [product({k: curves[k].slope}) for k in varying]
-    curvature = [product({k: curves[k].curvature}) for k in varying if curves[k].curvature.any()]
+    known = run.centre.incidence
+    reads = {k: own for k in varying if (own := known.get(node.operands[k])) is not None}
+
+    def parts(changed: Mapping[int, Array]) -> list[tuple[Array, Axes]]:
+        factors = [changed.get(k, size.hi) for k, size in enumerate(sizes)]
+        return list(zip(factors, node.inputs, strict=True))
+
+    curvature = []
+    for k in (k for k in varying if curves[k].curvature.any()):
+        own = product({k: curves[k].curvature})
+        if k in reads:
+            own = np.minimum(own, by_unknown(parts({k: curves[k].curvature}), k, reads[k], node))
+        curvature.append(own)
     for k, j in combinations(varying, 2):
-        both = product({k: curves[k].slope, j: curves[j].slope})
+        slopes = {k: curves[k].slope, j: curves[j].slope}
+        both = product(slopes)
+        if k in reads and j in reads:
+            grams = by_grams(parts(slopes), (k, j), (reads[k], reads[j]), node)
+            both = both if grams is None else np.minimum(both, grams)
         curvature.append(up_mul(np.asarray(2.0), both))
     return upper_sum(slope), upper_sum(curvature)
 

@@ -39,6 +39,7 @@ from slomodel.bounds.structure.curved_terms import (
     moving_nodes,
 )
 from slomodel.bounds.structure.curved_terms import curved_terms as terms_of
+from slomodel.bounds.structure.gathers import with_gathers_below
 from slomodel.bounds.structure.separable import affine_nodes
 from slomodel.bounds.structure.short_sums import with_short_sums
 from slomodel.calculus import gradient
@@ -123,10 +124,11 @@ def _known(setting: Setting) -> _Known | None:
     """The terms; None where the objective has a node of another kind or is too large."""
     if setting.n == 0:
         return None
-    own, terms = setting, _terms(setting)
+    own = with_gathers_below(setting) or setting
+    terms = _terms(own)
     if not any(isinstance(term, CurvedLogSum) for term in terms):
         # Distances in the plane and in space; sums of exponentials stay together.
-        own = with_short_sums(setting) or setting
+        own = with_short_sums(own) or own
         terms = _terms(own)
     most = setting.effort.count(_FLOPS)
     if not terms or slope_numbers(own) > most:

@@ -33,8 +33,8 @@ from slomodel.bounds.ranges.sparse_rows import (
 from slomodel.bounds.result import shown
 from slomodel.bounds.rules.separable_sums import has_parts, over_ball
 from slomodel.bounds.setting import Candidate, Setting, once_per_setting
+from slomodel.bounds.structure.gathers import element_forms
 from slomodel.bounds.structure.separable import Elements, elements
-from slomodel.bounds.structure.short_sums import with_short_sums
 from slomodel.calculus import degree
 from slomodel.ir.dims import concrete
 from slomodel.ir.function import ANALYTIC
@@ -102,10 +102,9 @@ def large_sums(setting: Setting, radius: float) -> Candidate | None:
     with Σ |t| |a·v|³ <= Σ |t| ‖a‖ (a·v)². Hypothesis: each φ_i is C¹ (C² for L2).
     """
     sums = _sums(setting) if setting.n > MOST_VARIABLES else None
-    if sums is None:
-        written_out = with_short_sums(setting)
-        if written_out is not None and not has_parts(written_out):
-            setting, sums = written_out, _sums(written_out)
+    for own in element_forms(setting)[1:]:
+        if sums is None and not has_parts(own):
+            setting, sums = own, _sums(own)
     if sums is None:
         return None
     few = over_ball(setting, sums.few, radius) if sums.few else Candidate(RULE, 0.0, 0.0)

@@ -35,8 +35,8 @@ from slomodel.bounds.refinements.quartic_sums import (
 from slomodel.bounds.refinements.ridge_majorants import end_along, ridge_of
 from slomodel.bounds.result import shown
 from slomodel.bounds.setting import Candidate, Setting, once_per_setting
+from slomodel.bounds.structure.gathers import element_forms
 from slomodel.bounds.structure.separable import elements
-from slomodel.bounds.structure.short_sums import with_short_sums
 
 RULE = "separable sums"
 _AT_BEST = 0.7
@@ -63,9 +63,10 @@ def separable_sums(setting: Setting, radius: float) -> Candidate | None:
     """
     parts = element_sums(setting)
     if parts is None and 0 < setting.n <= MOST_VARIABLES:
-        written_out = with_short_sums(setting)
-        if written_out is not None:
-            setting, parts = written_out, element_sums(written_out)
+        for own in element_forms(setting)[1:]:
+            parts = element_sums(own)
+            if parts is not None:
+                return over_ball(own, parts, radius)
     if parts is None:
         return None
     return over_ball(setting, parts, radius)

@@ -1,0 +1,167 @@
+"""Which unknowns the elements of nodes read, and sums of many elements that read few of them each.
+
+For elements s with ∇u_s and D²u_s supported on the unknowns S_s, and any y of length 1,
+
+    |Σ_s D²u_s[y, y]| <= Σ_s h_s ‖y_(S_s)‖² <= max_i Σ_(s: i ∈ S_s) h_s,   h_s >= ‖D²u_s‖,
+    Σ_s (∇u_s·y)² <= Σ_s l_s² ‖y_(S_s)‖² <= max_i Σ_(s: i ∈ S_s) l_s²,   l_s >= ‖∇u_s‖,
+
+and |Σ_s (∇u_s·y)(∇w_s·y)| is at most the product of the roots of the second for u and for w, or
+half of it where no unknown occurs in both, as ‖y_S‖‖y_T‖ <= ½ for disjoint S and T.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import singledispatch
+from math import prod
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.contraction import contract
+from slomodel.bounds.arithmetic.interval import Interval, point
+from slomodel.bounds.arithmetic.rounding import Array, Truths, up_mul, up_sqrt
+from slomodel.bounds.ranges.enclose import range_of
+from slomodel.bounds.setting import Setting
+from slomodel.ir.dims import concrete
+from slomodel.ir.expr import Axes, Einsum, Expr, Gather, Input, Map, Reshape, Scatter, tables
+
+_MOST_NUMBERS = 2**22
+"""Unknowns times products of a contraction that are summed by unknown: a few milliseconds."""
+
+
+def incidence(
+    setting: Setting, order: Collection[Expr], moving: Collection[Expr]
+) -> dict[Expr, Truths]:
+    """For operands of contractions, which unknown may occur in which element (n, *shape)."""
+    wanted = {
+        operand
+        for node in order
+        if isinstance(node, Einsum) and node in moving and _size(setting, node) <= _MOST_NUMBERS
+        for operand in node.operands
+        if operand in moving
+    }
+    found: dict[Expr, Truths] = {}
+    start, n = 0, setting.n
+    for variable in setting.variables:
+        shape = np.shape(setting.values[variable])
+        stop = start + prod(shape)
+        own = np.zeros((n, prod(shape)), dtype=bool)
+        own[np.arange(start, stop), np.arange(stop - start)] = True
+        found[variable] = own.reshape((n, *shape))
+        start = stop
+    below = _under(wanted, moving)
+    for node in order:
+        if node in below and not isinstance(node, Input):
+            wide = (n, *concrete(node.shape, setting.sizes))
+            found[node] = np.broadcast_to(reads(node, found, setting), wide)
+    return {node: found[node] for node in wanted}
+
+
+def _size(setting: Setting, node: Einsum) -> int:
+    return setting.n * prod(concrete(node.dims, setting.sizes))
+
+
+def _under(nodes: Collection[Expr], moving: Collection[Expr]) -> set[Expr]:
+    """The nodes and the moving ones below them."""
+    found, stack = set(nodes), list(nodes)
+    while stack:
+        fresh = [one for one in stack.pop().operands if one in moving and one not in found]
+        found.update(fresh)
+        stack += fresh
+    return found
+
+
+@singledispatch
+def reads(node: Expr, found: Mapping[Expr, Truths], setting: Setting) -> Truths:
+    """Whether an element of a node may depend on an unknown; any may, without a rule."""
+    return np.ones((1,) * (node.rank + 1), dtype=bool)
+
+
+@reads.register
+def _(node: Map, found: Mapping[Expr, Truths], setting: Setting) -> Truths:
+    result = np.zeros((1,) * (node.rank + 1), dtype=bool)
+    for operand, axes in zip(node.operands, node.axes, strict=True):
+        if operand in found:
+            missing = tuple(1 + axis for axis in range(node.rank) if axis not in axes)
+            result = result | np.expand_dims(found[operand], missing)
+    return np.asarray(result)
+
+
+@reads.register(Gather)
+@reads.register(Scatter)
+@reads.register(Reshape)
+def _(node: Gather | Scatter | Reshape, found: Mapping[Expr, Truths], setting: Setting) -> Truths:
+    index = () if isinstance(node, Reshape) else tables(node.index)
+    known = [point(setting.tables[one][np.newaxis]) for one in index]
+    own = found[node.operands[0]].astype(np.float64)
+    return np.asarray(range_of(node, [point(own), *known], setting.sizes, 1).hi > 0.0)
+
+
+@reads.register
+def _(node: Einsum, found: Mapping[Expr, Truths], setting: Setting) -> Truths:
+    dims = concrete(node.dims, setting.sizes)
+    result = np.zeros((1,) * (len(node.output) + 1), dtype=bool)
+    for operand, labels in zip(node.operands, node.inputs, strict=True):
+        if operand in found:
+            parts = [(point(found[operand].astype(np.float64)), labels)]
+            missing = tuple(k for k in range(len(dims)) if k not in labels)
+            parts += [(point(np.ones((1, dims[k]))), (k,)) for k in missing]
+            result = result | (contract(parts, node.output, dims, 1).hi > 0.0)
+    return np.asarray(result)
+
+
+Labelled = tuple[Array, Axes]
+"""Numbers >= 0 with their labels in a contraction."""
+
+
+def by_unknown(parts: Sequence[Labelled], which: int, known: Truths, node: Einsum) -> Array:
+    """Upper bounds on max_i Σ_(s: i ∈ S_s) of products of parts, by element of the node.
+
+    `known` (n, ..) are the unknowns in the elements of part `which`.
+    """
+    wide = [(array[np.newaxis], labels) for array, labels in parts]
+    own, labels = wide[which]
+    wide[which] = np.where(known, own, 0.0), labels
+    return np.asarray(np.max(_contracted(wide, node.output, node, 1), axis=0))
+
+
+def by_grams(
+    parts: Sequence[Labelled], which: tuple[int, int], known: tuple[Truths, Truths], node: Einsum
+) -> Array | None:
+    """Upper bounds on |Σ_s c_s (∇u_s·y)(∇w_s·y)| from the lengths of ∇u and ∇w, two of the parts.
+
+    The others are the factors of c_s; None where one of them has labels of both alone.
+    """
+    lengths = [parts[k] for k in which]
+    for k, (array, labels) in enumerate(parts):
+        if k not in which:
+            to = next((p for p, own in enumerate(lengths) if set(labels) <= set(own[1])), None)
+            if to is None:
+                return None
+            own, along = lengths[to]
+            places = [(own, along), (array, labels)]
+            lengths[to] = _contracted(places, along, node, 0), along
+    roots: list[Labelled] = []
+    for (array, labels), own in zip(lengths, known, strict=True):
+        left = tuple(label for label in node.output if label in labels)
+        squares = np.where(own, up_mul(array, array), 0.0)
+        most = np.max(_contracted([(squares, labels)], left, node, 1), axis=0)
+        roots.append((np.asarray(up_sqrt(most)), left))
+    bound = _contracted(roots, node.output, node, 0)
+    shared = []
+    for (_, labels), own in zip(lengths, known, strict=True):
+        left = tuple(label for label in node.output if label in labels)
+        shared.append((_contracted([(own * 1.0, labels)], left, node, 1), left))
+    overlap = np.max(_contracted(shared, node.output, node, 1), axis=0)
+    return np.where(overlap > 0.0, bound, up_mul(np.asarray(0.5), bound))
+
+
+def _contracted(parts: Sequence[Labelled], output: Axes, node: Einsum, batch: int) -> Array:
+    """Upper bounds on sums of products over the labels that the parts have."""
+    dims = [1] * len(node.dims)
+    for array, labels in parts:
+        for size, label in zip(array.shape[batch:], labels, strict=True):
+            dims[label] = max(dims[label], size)
+    known = [(Interval(np.zeros(array.shape), array), labels) for array, labels in parts]
+    total = contract(known, output, dims, batch).hi
+    return np.where(np.isnan(total), np.inf, total)

@@ -1,0 +1,110 @@
+"""Gathers moved below elementwise functions, so that functions of gathered elements share them.
+
+Two gathers φ(u)[index] and ψ(u)[index] are nodes of their own, of which a function of both knows
+ranges alone. As φ(u[index]) and ψ(u[index]) they are functions of one argument u[index].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from slomodel.bounds.setting import Setting, once_per_setting
+from slomodel.bounds.structure.separable import affine_nodes
+from slomodel.bounds.structure.short_sums import with_short_sums
+from slomodel.functions.compound import still
+from slomodel.ir import build
+from slomodel.ir.expr import Affine, Axes, Expr, Gather, Index, Lookup, Map, Multiset, remake
+from slomodel.ir.walk import dependents, postorder
+
+_MOST_NODES = 2000
+
+
+@once_per_setting
+def with_gathers_below(setting: Setting) -> Setting | None:
+    """The setting with gathers below elementwise functions of affine nodes; None without such."""
+    order = postorder(setting.objective)
+    if len(order) > _MOST_NODES:
+        return None
+    moving = dependents(order, set(setting.variables).__contains__)
+    functions = _functions_of_affine(order, moving)
+    done: dict[Expr, Expr] = {}
+    for node in order:
+        if isinstance(node, Gather) and node.operands[0] in functions:
+            done[node] = _moved_below(node.operands[0], node, functions)
+        else:
+            done[node] = remake(node, tuple(done[operand] for operand in node.operands))
+    if done[setting.objective] is setting.objective:
+        return None
+    return setting.rewritten(done, setting.known)
+
+
+@once_per_setting
+def element_forms(setting: Setting) -> tuple[Setting, ...]:
+    """The setting and its forms in which more parts may be elementwise, the simplest first."""
+    gathered = with_gathers_below(setting)
+    bases = (setting,) if gathered is None else (setting, gathered)
+    summed = tuple(one for base in bases if (one := with_short_sums(base)) is not None)
+    return bases + summed
+
+
+def _functions_of_affine(order: list[Expr], moving: Collection[Expr]) -> set[Expr]:
+    """The elementwise functions of affine nodes that depend on x and are not affine themselves."""
+    affine = affine_nodes(order, moving)
+    found: set[Expr] = set()
+    for node in order:
+        if node not in moving or node in affine or not isinstance(node, Map):
+            continue
+        below = [operand for operand in node.operands if operand in moving]
+        if node.function is not still and all(one in affine or one in found for one in below):
+            found.add(node)
+    return found
+
+
+def _moved_below(node: Expr, gather: Gather, functions: Collection[Expr]) -> Expr:
+    """The gathered elements of a node, of the gather's shape, gathered below its functions."""
+    whole = tuple(range(gather.rank))
+    made, axes = _gathered(node, gather.index, gather, functions)
+    return made if axes == whole else build.broadcast(made, axes, gather.shape)
+
+
+def _gathered(
+    node: Expr, index: tuple[Index, ...], gather: Gather, functions: Collection[Expr]
+) -> tuple[Expr, Axes]:
+    """The node at an index over the gather's axes, and those axes that the result has."""
+    if not index:
+        return node, ()
+    if isinstance(node, Map) and (node in functions or _is_linear_map(node, functions)):
+        parts = [
+            _gathered(operand, tuple(index[axis] for axis in own), gather, functions)
+            for operand, own in zip(node.operands, node.axes, strict=True)
+        ]
+        read = tuple(sorted({axis for _, axes in parts for axis in axes}))
+        shape = tuple(gather.shape[axis] for axis in read)
+        along = [tuple(read.index(axis) for axis in axes) for _, axes in parts]
+        made = build.apply_along(node.function, [one for one, _ in parts], along, shape)
+        return made, read
+    read = tuple(axis for axis in range(gather.rank) if any(_reads(one, axis) for one in index))
+    shape = tuple(gather.shape[axis] for axis in read)
+    return build.gather(node, [_over(one, read) for one in index], shape), read
+
+
+def _is_linear_map(node: Map, functions: Collection[Expr]) -> bool:
+    """Whether a node below the functions is elementwise too."""
+    return node not in functions and node.function is not still and node.dtype == "real"
+
+
+def _reads(one: Index, axis: int) -> bool:
+    if isinstance(one, Lookup):
+        return axis in one.axes
+    if isinstance(one, Multiset):
+        return one.axis == axis
+    return one.coefficients[axis] != 0
+
+
+def _over(one: Index, read: Axes) -> Index:
+    """The index as a function of the axes `read` alone."""
+    if isinstance(one, Lookup):
+        return Lookup(tuple(read.index(axis) for axis in one.axes), one.table)
+    if isinstance(one, Multiset):
+        return Multiset(read.index(one.axis), one.size, one.degree, one.start, one.stop)
+    return Affine(one.offset, tuple(one.coefficients[axis] for axis in read))
