@@ -59,13 +59,15 @@ class CurvedRows:
     """∇u for the elements u of a node: rows (m, n) at the centre, and how far they move.
 
     Over the ball an entry moves by `moved` (m, n) at most, a whole row by `reach` (m,). ‖D²u‖ is at
-    most `curvature` (m,), and D²u is 0 outside the entries in `bent` (m, n), those that may move.
+    most `curvature` (m,), D²u[y, y'] at most `bend` (m,) for displacements y, y' in the region, and
+    D²u is 0 outside the entries in `bent` (m, n), those that may move.
     """
 
     rows: Rows
     moved: Array
     reach: Array
     curvature: Array
+    bend: Array
     bent: Truths
 
     def take(self, which: Places) -> CurvedRows:
@@ -74,6 +76,7 @@ class CurvedRows:
             self.moved[which],
             self.reach[which],
             self.curvature[which],
+            self.bend[which],
             self.bent[which],
         )
 
@@ -209,6 +212,11 @@ def _diagonal(d: Array) -> Bounded[float]:
 
 def third_norm(sums: Sequence[CurvedSum], n: int) -> float:
     """Upper bound on ‖D³f‖ over the ball."""
+    return largest_eigenvalue(third_matrix(sums, n))
+
+
+def third_matrix(sums: Sequence[CurvedSum], n: int) -> Bounded[float]:
+    """A matrix T with |D³f[v, v, v]| <= vᵀTv over the ball for v of length 1."""
     parts = []
     for one in sums:
         lengths = [up_add(own.rows.length, own.reach) for own in one.rows]
@@ -223,7 +231,7 @@ def third_norm(sums: Sequence[CurvedSum], n: int) -> float:
             bent = up_add(bent, _supported(own, up_mul(size, up_mul(own.curvature, own.curvature))))
         mixed = _balanced(_squares(one, linear, n), bent).times(1.5)
         parts += [_squares(one, cubic, n), mixed]
-    return largest_eigenvalue(_total(parts, n))
+    return _total(parts, n)
 
 
 def _sorted(slots: Slots) -> Slots:

@@ -39,12 +39,15 @@ from slomodel.bounds.norms.loewner import Rows, Slots, quotient
 from slomodel.bounds.ranges.element_functions import derivative_graphs
 from slomodel.bounds.ranges.elements import close_ranges, ranges_over_pieces
 from slomodel.bounds.ranges.hessian_ranges import BallGraph
+from slomodel.bounds.ranges.region import Region
 from slomodel.bounds.ranges.values import value_range
 from slomodel.bounds.structure.curved_terms import CurvedElements, CurvedLogSum
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Axes, Expr
 
 Numbers = TypeVar("Numbers", Array, Places)
+_PIECES_OF_CELLS = 3
+"""Pieces of the boxes of elements over a cell, which are shorter than those over the ball."""
 _UNDERFLOW = 1e-290
 """Above what products that underflow lose from a sum."""
 
@@ -60,16 +63,16 @@ def curved_rows(
 
     own = Rows.of(at_centre.each(rows))
     curve = run.curves[node]
-    curvature = np.ravel(curve.curvature)
+    curvature, bend = np.ravel(curve.curvature), np.ravel(curve.bend)
     if over is None:
         nothing = np.zeros(own.value.shape)
         everywhere = np.ones(nothing.shape, dtype=bool)
-        return CurvedRows(own, nothing, np.zeros(len(nothing)), curvature, everywhere)
+        return CurvedRows(own, nothing, np.zeros(len(nothing)), curvature, bend, everywhere)
     far = np.maximum(up_add(over.hi, -at_centre.lo), up_add(at_centre.hi, -over.lo))
     fixed = (over.lo == over.hi) & (at_centre.lo == over.lo) & (at_centre.hi == over.hi)
     moved = rows(np.where(fixed, 0.0, np.where(np.isnan(far), np.inf, np.maximum(far, 0.0))))
-    reach = np.minimum(up_norm(moved, 1), up_mul(np.asarray(run.radius), curvature))
-    return CurvedRows(own, moved, reach, curvature, moved > 0.0)
+    reach = np.minimum(up_norm(moved, 1), np.ravel(curve.turn))
+    return CurvedRows(own, moved, reach, curvature, bend, moved > 0.0)
 
 
 def spread(array: Numbers, axes: Axes, shape: tuple[int, ...]) -> Numbers:
@@ -127,7 +130,9 @@ def elements_sum(
         for q, other in enumerate(lengths)
         if p != q
     }
-    if len(own) == 1:
+    if not run.region.is_ball:
+        found = ranges_over_pieces(term.value, graphs, boxes, data, ratios, _PIECES_OF_CELLS)
+    elif len(own) == 1:
         found = close_ranges(term.value, graphs, boxes, data, {}, ratios)
     else:
         found = ranges_over_pieces(term.value, graphs, boxes, data, ratios)
@@ -168,7 +173,7 @@ def log_sums_sum(
     longest = np.max(up_add(lengths, together), axis=1, keepdims=True)
     third = up_mul(share.magnitude, np.broadcast_to(up_mul(2.0, longest), p.shape).ravel())
     moved = _moved_apart(own.moved, p.hi, k)
-    one = CurvedRows(b, moved, together.ravel(), own.curvature, own.bent)
+    one = CurvedRows(b, moved, together.ravel(), own.curvature, own.bend, own.bent)
     lengths = up_add(b.length, together.ravel())
     cubic = np.where(lengths > 0.0, up_div(third, np.maximum(lengths, SMALLEST_NORMAL)), 0.0)
     return _restricted(CurvedSum((one,), {(0, 0): share}, {(0, 0, 0): cubic}), live)
@@ -199,7 +204,7 @@ def _shares(
     # Both b and b - Σ p b are within this error of the computed rows.
     error = up_add(b.error, np.repeat(off, k))
     b = Rows(Bounded(b.value, error), up_add(b.length, np.repeat(off, k)))
-    return own, b, p, _growths(run, p, b, samples_of(own.curvature, k), off)
+    return own, b, p, _growths(run.region, p, b, samples_of(own.bend, k), off)
 
 
 def weights_over(run: BallGraph, term: CurvedLogSum, rows: Mapping[Expr, CurvedRows]) -> Interval:
@@ -263,11 +268,13 @@ def _off_mean(p: Interval, middle: Array, b: Rows, N: int) -> Array:
     )
 
 
-def _growths(run: BallGraph, p: Interval, b: Rows, curvature: Array, off: Array) -> Interval:
-    """The intervals (N, k) of κ over the ball."""
-    radius = np.asarray(run.radius)
-    bent = up_mul(np.asarray(0.5), up_mul(up_mul(radius, radius), curvature))
-    moved = up_add(up_mul(radius, samples_of(b.length, p.shape[1])), bent)
+def _growths(region: Region, p: Interval, b: Rows, bend: Array, off: Array) -> Interval:
+    """The intervals (N, k) of κ over the region, `bend` (N, k) as in `CurvedRows`."""
+    radius = np.asarray(region.radius)
+    bent = up_mul(np.asarray(0.5), bend)
+    reach = up_add(region.reach(np.abs(b.value).T), up_mul(radius, b.error))
+    reach = np.minimum(reach, up_mul(radius, b.length))
+    moved = up_add(samples_of(reach, p.shape[1]), bent)
     mean = up_add(up_mul(radius, off), up_sum(up_mul(p.hi, bent), 1))[:, np.newaxis]
     rising = value_range(table.exp, point(moved)).hi
     falling = value_range(table.exp, point(-moved)).lo

@@ -100,10 +100,11 @@ def ranges_over_pieces(
     boxes: Mapping[Input, Interval],
     data: Mapping[Input, Interval],
     ratios: Mapping[Slots, Array],
+    most: int | None = None,
 ) -> ElementRanges:
-    """`close_ranges` over a fixed number of pieces of each box, without a search for more."""
+    """`close_ranges` over at most so many pieces of each box, without a search for more."""
     functions = functions_of(value, graphs, len(boxes), ratios)
-    return _ranges(functions, boxes, {**data, **functions.ratios}, {}, 0)
+    return _ranges(functions, boxes, {**data, **functions.ratios}, {}, 0, most)
 
 
 def close_ranges(
@@ -165,14 +166,19 @@ def _ranges(
     data: Mapping[Input, Interval],
     spans: Mapping[Expr, Span],
     searched: int,
+    most: int | None = None,
 ) -> ElementRanges:
-    """Ranges over pieces, which are subdivided where there are at most `searched` elements."""
+    """Ranges over pieces, at most `most` of each box where given, which are subdivided where there
+    are at most `searched` elements.
+    """
     count = next(iter(boxes.values())).shape[0]
     table = _of_the_table(functions.value, tuple(boxes))
     work = len(postorder(*functions.graphs))
     pieces = 1 if table else _count_of_pieces(boxes, min(count, _BLOCK), work)
     if len(boxes) > 1 and count <= searched:
         pieces = min(pieces, _FEW_PIECES)
+    if most is not None:
+        pieces = min(pieces, most)
     block = max(_AT_ONCE // pieces ** len(boxes), 1)
     search = None
     if pieces > 1 and table is None and count <= searched:

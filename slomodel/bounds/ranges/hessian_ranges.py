@@ -9,17 +9,19 @@ Linear nodes are applied to m and h by their magnitudes; φ of operands u_i has,
 
     ‖D²φ(u)‖ <= Σ_i sup|φ_i| h_i + Σ_ij sup|φ_ij| m_i m_j,
 
-and products follow with Π|u| in the place of φ's derivatives.
+and products follow with Π|u| in the place of φ's derivatives. Over another region K, ‖∇u‖ and ‖D²u‖
+are replaced by the largest ∇u·y and D²u[y, y'] for y and y' in K, or for one of them of length 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial, singledispatch
 from itertools import combinations
 from math import inf, prod
 from operator import itemgetter
+from types import MappingProxyType
 
 import numpy as np
 
@@ -34,7 +36,8 @@ from slomodel.bounds.ranges.hessian import along_rows
 from slomodel.bounds.ranges.incidence import by_grams, by_unknown, incidence
 from slomodel.bounds.ranges.kinks import order_near, outside
 from slomodel.bounds.ranges.liveness import Live, neutral
-from slomodel.bounds.setting import Setting
+from slomodel.bounds.ranges.region import Region
+from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.stopping import pause
 from slomodel.bounds.structure.curved_terms import moving_nodes
 from slomodel.calculus import jvp
@@ -54,17 +57,40 @@ _MOST_FACTORS = 4
 class CentreGraph:
     """The nodes under an objective in order and those that depend on x, with values at the centre.
 
-    `lengths` are upper bounds on ‖∇u(c)‖ for each element of the latter; `slopes` holds ∇u(c)
-    (n, *shape) of the `wanted` nodes, `incidence` which unknowns operands of contractions read.
+    `lengths` and `reaches` are upper bounds on ‖∇u(c)‖ and on ∇u(c)·y over a region for each
+    element of the latter; `slopes` holds ∇u(c) (n, *shape) of the `wanted` nodes, `incidence` which
+    unknowns operands of contractions read, `still_values` the values of nodes marked constant.
     """
 
     order: tuple[Expr, ...]
     moving: frozenset[Expr]
     values: Mapping[Expr, Interval]
     lengths: Mapping[Expr, Array]
+    reaches: Mapping[Expr, Array]
     slopes: Mapping[Expr, Interval]
     live: Live
     incidence: Mapping[Expr, Truths]
+    still_values: Mapping[Expr, Interval]
+
+
+@once_per_setting
+def _slope_graphs(setting: Setting, nodes: tuple[Expr, ...]) -> _Slopes:
+    v = tuple(direction(f"slope.{x.name}", x.shape) for x in setting.variables)
+    graphs = jvp(nodes, dict(zip(setting.variables, v, strict=True)))
+    below = postorder(*graphs)
+    turning = dependents(below, set(v).__contains__)
+    elements = sum(prod(concrete(g.shape, setting.sizes)) for g in below if g in turning)
+    return _Slopes(v, graphs, elements, live_in(setting, *graphs))
+
+
+@dataclass(frozen=True, slots=True)
+class _Slopes:
+    """Graphs of ∇u·v, the directions v in them, and the number of elements that depend on v."""
+
+    v: tuple[Input, ...]
+    graphs: tuple[Expr, ...]
+    elements: int
+    live: Live
 
 
 def slope_numbers(setting: Setting) -> int:
@@ -77,29 +103,57 @@ def slope_numbers(setting: Setting) -> int:
 def centre_graph(setting: Setting, wanted: Collection[Expr]) -> CentreGraph:
     """The values and slopes at the centre."""
     order = tuple(postorder(setting.objective))
-    live = live_in(setting)
-    values = enclose(order, boxed(setting.values), setting.sizes, live=live)
+    values = enclose(order, boxed(setting.values), setting.sizes, live=live_in(setting))
+    # What is under a constant node may differ from it by rounding: enclosed again from it.
+    still_values: dict[Expr, Interval] = {}
     for node in order:
         if isinstance(node, Map) and node.function is still:
             own = values[node]
-            values[node] = point(own.mid) if np.isfinite(own.magnitude).all() else own
-    # What is under a constant node may differ from it by rounding: enclosed again from it.
-    fixed = [node for node in order if isinstance(node, Map) and node.function is still]
-    if fixed:
-        known = {node: values[node] for node in postorder(*fixed)}
-        values = enclose(order, boxed(setting.values), setting.sizes, known=known, live=live)
+            still_values[node] = point(own.mid) if np.isfinite(own.magnitude).all() else own
     moving = moving_nodes(order, setting.variables)
-    nodes = [n for n in order if n in moving and n.dtype == "real"]
-    lengths, slopes = _slopes(setting, nodes, wanted, values)
     reads = incidence(setting, order, moving)
-    return CentreGraph(order, frozenset(moving), values, lengths, slopes, live, reads)
+    base = CentreGraph(
+        order, frozenset(moving), values, {}, {}, {}, live_in(setting), reads, still_values
+    )
+    if still_values:
+        base = replace(base, values=_values_at(setting, base, setting.values))
+    return _with_slopes(setting, base, wanted, Region.ball(setting.n, 1.0))
+
+
+def centre_of_cell(
+    setting: Setting,
+    base: CentreGraph,
+    values: Mapping[Input, Array],
+    wanted: Collection[Expr],
+    region: Region,
+) -> CentreGraph:
+    """The values and slopes at another point; nodes marked constant have those of the centre."""
+    own = replace(base, values=_values_at(setting, base, values))
+    return _with_slopes(setting, own, wanted, region)
+
+
+def _values_at(
+    setting: Setting, base: CentreGraph, values: Mapping[Input, Array]
+) -> dict[Expr, Interval]:
+    under = postorder(*base.still_values)
+    known = {node: a for node, a in base.values.items() if node in under} | dict(base.still_values)
+    known = {node: a for node, a in known.items() if node not in base.moving}
+    return enclose(base.order, boxed(values), setting.sizes, known=known, live=base.live)
+
+
+def _with_slopes(
+    setting: Setting, base: CentreGraph, wanted: Collection[Expr], region: Region
+) -> CentreGraph:
+    nodes = [node for node in base.order if node in base.moving and node.dtype == "real"]
+    lengths, reaches, slopes = _slopes(setting, nodes, wanted, base.values, region)
+    return replace(base, lengths=lengths, reaches=reaches, slopes=slopes)
 
 
 def slopes_over(
     setting: Setting, ranges: Mapping[Expr, Interval], wanted: Collection[Expr]
 ) -> Mapping[Expr, Interval]:
     """∇u (n, *shape) of the wanted nodes where all nodes lie in their ranges."""
-    return _slopes(setting, tuple(wanted), wanted, ranges)[1]
+    return _slopes(setting, tuple(wanted), wanted, ranges, Region.ball(setting.n, 1.0))[2]
 
 
 def _slopes(
@@ -107,31 +161,34 @@ def _slopes(
     nodes: Sequence[Expr],
     wanted: Collection[Expr],
     known: Mapping[Expr, Interval],
-) -> tuple[dict[Expr, Array], dict[Expr, Interval]]:
-    """Upper bounds on the lengths of the nodes' gradients, and those of the wanted nodes."""
-    v = tuple(direction(f"slope.{x.name}", x.shape) for x in setting.variables)
-    graphs = jvp(nodes, dict(zip(setting.variables, v, strict=True)))
-    below = postorder(*graphs)
-    turning = dependents(below, set(v).__contains__)
-    elements = sum(prod(concrete(g.shape, setting.sizes)) for g in below if g in turning)
-    live = live_in(setting, *graphs)
+    region: Region,
+) -> tuple[dict[Expr, Array], dict[Expr, Array], dict[Expr, Interval]]:
+    """Upper bounds on the lengths of the nodes' gradients g and on g·y over the region, and the
+    gradients of the wanted nodes; no bounds on g·y over a ball.
+    """
+    own = _slope_graphs(setting, tuple(nodes))
     front = {node: a.each(itemgetter(np.newaxis)) for node, a in known.items()}
-    at_once = max(_AT_ONCE // max(elements, 1), 1)
+    at_once = max(_AT_ONCE // max(own.elements, 1), 1)
     lengths: dict[Expr, list[Array]] = {node: [] for node in nodes}
+    sizes: dict[Expr, list[Array]] = {node: [] for node in nodes}
     parts: dict[Expr, list[Interval]] = {node: [] for node in wanted}
     for start in range(0, setting.n, at_once):
         rows = np.eye(setting.n)[start : start + at_once]
-        boxes = boxed(setting.values, 1) | along_rows(setting, v, 1, 0, rows)
-        found = enclose(graphs, boxes, setting.sizes, 1, known=front, live=live)
-        for node, graph in zip(nodes, graphs, strict=True):
+        boxes = boxed(setting.values, 1) | along_rows(setting, own.v, 1, 0, rows)
+        found = enclose(own.graphs, boxes, setting.sizes, 1, known=front, live=own.live)
+        for node, graph in zip(nodes, own.graphs, strict=True):
             shape = (len(rows), *concrete(node.shape, setting.sizes))
-            own = found[graph].each(partial(np.broadcast_to, shape=shape))
-            lengths[node].append(np.asarray(up_norm(own.magnitude, 0)))
+            a = found[graph].each(partial(np.broadcast_to, shape=shape))
+            lengths[node].append(np.asarray(up_norm(a.magnitude, 0)))
+            if not region.is_ball:
+                sizes[node].append(a.magnitude)
             if node in parts:
-                parts[node].append(own)
+                parts[node].append(a)
+    reaches = {node: region.reach(np.concatenate(a)) for node, a in sizes.items() if a}
     return (
-        {node: np.asarray(up_norm(np.stack(own), 0)) for node, own in lengths.items()},
-        {node: _joined(own) for node, own in parts.items()},
+        {node: np.asarray(up_norm(np.stack(a), 0)) for node, a in lengths.items()},
+        reaches,
+        {node: _joined(a) for node, a in parts.items()},
     )
 
 
@@ -141,36 +198,88 @@ def _joined(parts: Sequence[Interval]) -> Interval:
 
 @dataclass(frozen=True, slots=True)
 class NodeBounds:
-    """Upper bounds over the ball on ‖∇u‖ and on ‖D²u‖ for each element u of a node."""
+    """Upper bounds over a region K around the centre, for each element u of a node.
+
+    `slope` ‖∇u‖, `reach` ∇u·y, `curvature` ‖D²u‖, `turn` D²u[y, v], `bend` D²u[y, y'], with y and
+    y' in K and v of length 1.
+    """
 
     slope: Array
+    reach: Array
     curvature: Array
+    turn: Array
+    bend: Array
+
+
+@dataclass(frozen=True, slots=True)
+class _Forms:
+    """Bounds on ∇u in the first and in the second place of the bilinear form D²u, and on D²u."""
+
+    first: Array
+    second: Array
+    curvature: Array
+
+
+_Of = Mapping[Expr, _Forms]
 
 
 @dataclass(slots=True)
 class BallGraph:
-    """The ranges of all nodes over a ball, and bounds on derivatives of those that depend on x."""
+    """The ranges of all nodes over a region, and bounds on derivatives of those that depend on x.
+
+    `forms` holds the bounds of `curves` by the places of D²u: two vectors of length 1; one in K;
+    both in K. Over a ball the first suffice.
+    """
 
     setting: Setting
-    radius: float
+    region: Region
     centre: CentreGraph
     ranges: dict[Expr, Interval] = field(default_factory=dict)
     curves: dict[Expr, NodeBounds] = field(default_factory=dict)
+    forms: tuple[dict[Expr, _Forms], ...] = field(default_factory=lambda: ({}, {}, {}))
+
+    def put(self, node: Expr, own: NodeBounds) -> None:
+        """Store the bounds of a node."""
+        self.curves[node] = own
+        self.forms[0][node] = _Forms(own.slope, own.slope, own.curvature)
+        if not self.region.is_ball:
+            self.forms[1][node] = _Forms(own.reach, own.slope, own.turn)
+            self.forms[2][node] = _Forms(own.reach, own.reach, own.bend)
 
 
 def ball_graph(setting: Setting, radius: float, centre: CentreGraph) -> BallGraph:
-    """Hypothesis and conclusion are those of `enclose`, over the ball instead of a box."""
-    run = BallGraph(setting, radius, centre)
+    """`region_graph` over a ball, where more is known of ranges of Σ u² for affine u."""
     narrower = squared_lengths(centre.order, setting, setting.values, radius)
+    region = Region.ball(setting.n, radius)
+    return region_graph(setting, region, centre, setting.values, narrower)
+
+
+def region_graph(
+    setting: Setting,
+    region: Region,
+    centre: CentreGraph,
+    values: Mapping[Input, Array],
+    narrower: Mapping[Expr, Interval] = MappingProxyType({}),
+) -> BallGraph:
+    """Hypothesis and conclusion are those of `enclose`, over a region instead of a box."""
+    run = BallGraph(setting, region, centre)
+    start = 0
+    widths = region.widths
     with np.errstate(all="ignore"):
+        for variable in setting.variables:
+            at = values[variable]
+            width = widths[start : start + at.size].reshape(at.shape)
+            start += at.size
+            box = Interval(-up_add(-at, width), up_add(at, width))
+            run.ranges[variable] = neutral(variable, box, centre.live)
+            none = np.zeros(at.shape)
+            run.put(variable, NodeBounds(np.ones(at.shape), width, none, none, none))
         for node in centre.order:
             pause()
+            if node in run.ranges:
+                continue
             if node not in centre.moving:
                 run.ranges[node] = centre.values[node]
-            elif isinstance(node, Input):
-                box = variable_box(setting, node, radius)
-                run.ranges[node] = neutral(node, box, centre.live)
-                run.curves[node] = NodeBounds(np.ones(box.shape), np.zeros(box.shape))
             else:
                 _put(run, node, narrower.get(node))
     return run
@@ -184,18 +293,43 @@ def _put(run: BallGraph, node: Expr, narrower: Interval | None) -> None:
     if node.dtype != "real":
         run.ranges[node] = own
         return
-    at_centre, shape = run.centre.values[node], concrete(node.shape, run.setting.sizes)
-    slope, curvature = (_number(one, shape) for one in derivatives_of(node, run))
-    length, radius = _number(run.centre.lengths[node], shape), np.asarray(run.radius)
-    slope = np.minimum(slope, up_add(length, up_mul(radius, curvature)))
-    bent = up_add(length, up_mul(up_mul(np.asarray(0.5), radius), curvature))
-    moved = up_mul(radius, np.minimum(slope, bent))
+    found = _bounds_of(run, node)
+    at_centre = run.centre.values[node]
+    half = up_mul(np.asarray(0.5), found.bend)
+    moved = np.minimum(found.reach, up_add(_reach_at_centre(run, node), half))
     near = interval(-up_add(-at_centre.lo, moved), up_add(at_centre.hi, moved))
     run.ranges[node] = neutral(node, meet(own, near), run.centre.live)
     live = run.centre.live.get(node)
     if live is not None:
-        slope, curvature = np.where(live, slope, 0.0), np.where(live, curvature, 0.0)
-    run.curves[node] = NodeBounds(slope, curvature)
+        arrays = (found.slope, found.reach, found.curvature, found.turn, found.bend)
+        found = NodeBounds(*(np.where(live, array, 0.0) for array in arrays))
+    run.put(node, found)
+
+
+def _reach_at_centre(run: BallGraph, node: Expr) -> Array:
+    shape = concrete(node.shape, run.setting.sizes)
+    if run.region.is_ball:
+        length = _number(run.centre.lengths[node], shape)
+        return np.asarray(up_mul(np.asarray(run.region.radius), length))
+    return _number(run.centre.reaches[node], shape)
+
+
+def _bounds_of(run: BallGraph, node: Expr) -> NodeBounds:
+    shape, radius = concrete(node.shape, run.setting.sizes), np.asarray(run.region.radius)
+    length, start = _number(run.centre.lengths[node], shape), _reach_at_centre(run, node)
+    slope, curvature = (_number(a, shape) for a in derivatives_of(node, run, run.forms[0]))
+    turn = np.asarray(up_mul(radius, curvature))
+    if run.region.is_ball:
+        slope = np.minimum(slope, up_add(length, turn))
+        reach = np.asarray(up_mul(radius, slope))
+        return NodeBounds(slope, reach, curvature, turn, np.asarray(up_mul(radius, turn)))
+    reach, own = (_number(a, shape) for a in derivatives_of(node, run, run.forms[1]))
+    turn = np.minimum(turn, own)
+    _, bend = (_number(a, shape) for a in derivatives_of(node, run, run.forms[2]))
+    bend = np.minimum(bend, up_mul(radius, turn))
+    slope = np.minimum(slope, up_add(length, turn))
+    reach = np.minimum(np.minimum(reach, up_mul(radius, slope)), up_add(start, bend))
+    return NodeBounds(slope, reach, curvature, turn, bend)
 
 
 def _number(x: Array, shape: tuple[int, ...]) -> Array:
@@ -204,41 +338,43 @@ def _number(x: Array, shape: tuple[int, ...]) -> Array:
 
 
 @singledispatch
-def derivatives_of(node: Expr, run: BallGraph) -> tuple[Array, Array]:
-    """Upper bounds on ‖∇u‖ and ‖D²u‖ for the elements of a node; +inf without a rule."""
+def derivatives_of(node: Expr, run: BallGraph, known: _Of) -> tuple[Array, Array]:
+    """Bounds on ∇u in the first place and on D²u for the elements of a node; inf without a rule."""
     return np.asarray(inf), np.asarray(inf)
 
 
 @derivatives_of.register(Gather)
 @derivatives_of.register(Reshape)
 @derivatives_of.register(Scatter)
-def _(node: Gather | Reshape | Scatter, run: BallGraph) -> tuple[Array, Array]:
+def _(node: Gather | Reshape | Scatter, run: BallGraph, known: _Of) -> tuple[Array, Array]:
     index = () if isinstance(node, Reshape) else tables(node.index)
-    known = [point(run.setting.tables[one]) for one in index]
-    own = run.curves[node.operands[0]]
+    own_tables = [point(run.setting.tables[one]) for one in index]
+    own = known[node.operands[0]]
     slope, curvature = (
-        range_of(node, [up_to(x), *known], run.setting.sizes, 0).hi
-        for x in (own.slope, own.curvature)
+        range_of(node, [up_to(x), *own_tables], run.setting.sizes, 0).hi
+        for x in (own.first, own.curvature)
     )
     return slope, curvature
 
 
 @derivatives_of.register
-def _(node: Einsum, run: BallGraph) -> tuple[Array, Array]:
-    varying = [k for k, o in enumerate(node.operands) if o in run.curves]
+def _(node: Einsum, run: BallGraph, known: _Of) -> tuple[Array, Array]:
+    varying = [k for k, o in enumerate(node.operands) if o in known]
     if len(varying) > _MOST_FACTORS:
         return np.asarray(inf), np.asarray(inf)
     sizes = [up_to(run.ranges[o].magnitude) for o in node.operands]
     dims = concrete(node.dims, run.setting.sizes)
-    curves = {k: run.curves[node.operands[k]] for k in varying}
+    curves = {k: known[node.operands[k]] for k in varying}
 
     def product(changed: Mapping[int, Array]) -> Array:
         factors = [up_to(changed[k]) if k in changed else size for k, size in enumerate(sizes)]
         return contract(list(zip(factors, node.inputs, strict=True)), node.output, dims).hi
 
-    slope = [product({k: curves[k].slope}) for k in varying]
-    known = run.centre.incidence
-    reads = {k: own for k in varying if (own := known.get(node.operands[k])) is not None}
+    slope = [product({k: curves[k].first}) for k in varying]
+    reads: dict[int, Truths] = {}
+    if known is run.forms[0]:
+        found = {k: run.centre.incidence.get(node.operands[k]) for k in varying}
+        reads = {k: own for k, own in found.items() if own is not None}
 
     def parts(changed: Mapping[int, Array]) -> list[tuple[Array, Axes]]:
         factors = [changed.get(k, size.hi) for k, size in enumerate(sizes)]
@@ -251,26 +387,26 @@ def _(node: Einsum, run: BallGraph) -> tuple[Array, Array]:
             own = np.minimum(own, by_unknown(parts({k: curves[k].curvature}), k, reads[k], node))
         curvature.append(own)
     for k, j in combinations(varying, 2):
-        slopes = {k: curves[k].slope, j: curves[j].slope}
-        both = product(slopes)
+        slopes = {k: curves[k].first, j: curves[j].second}
+        both, twice = product(slopes), {k: curves[k].second, j: curves[j].first}
         if k in reads and j in reads:
             grams = by_grams(parts(slopes), (k, j), (reads[k], reads[j]), node)
             both = both if grams is None else np.minimum(both, grams)
-        curvature.append(up_mul(np.asarray(2.0), both))
+        curvature += [both, both if known is not run.forms[1] else product(twice)]
     return upper_sum(slope), upper_sum(curvature)
 
 
 @derivatives_of.register
-def _(node: Map, run: BallGraph) -> tuple[Array, Array]:
+def _(node: Map, run: BallGraph, known: _Of) -> tuple[Array, Array]:
     function = node.function
     if function is same:
-        own = run.curves[node.operands[0]]
-        return laid(own.slope, node, 0), laid(own.curvature, node, 0)
+        only = known[node.operands[0]]
+        return laid(only.first, node, 0), laid(only.curvature, node, 0)
     ranges = [laid_interval(run.ranges[o], node, k) for k, o in enumerate(node.operands)]
     curves = {
-        k: NodeBounds(laid(curve.slope, node, k), laid(curve.curvature, node, k))
+        k: _Forms(*(laid(a, node, k) for a in (own.first, own.second, own.curvature)))
         for k, o in enumerate(node.operands)
-        if (curve := run.curves.get(o)) is not None
+        if (own := known.get(o)) is not None
     }
     if function is table.where:
         return _of_choice(ranges[0], curves)
@@ -279,21 +415,21 @@ def _(node: Map, run: BallGraph) -> tuple[Array, Array]:
     return _of_function(function, ranges, curves)
 
 
-def _of_choice(condition: Interval, curves: Mapping[int, NodeBounds]) -> tuple[Array, Array]:
+def _of_choice(condition: Interval, curves: Mapping[int, _Forms]) -> tuple[Array, Array]:
     """Those of the branch that is certainly taken."""
     true, false = condition.lo == 1.0, condition.hi == 0.0
     nothing = np.zeros((1,) * condition.lo.ndim)
-    none = NodeBounds(nothing, nothing)
+    none = _Forms(nothing, nothing, nothing)
     first, second = curves.get(1, none), curves.get(2, none)
 
     def chosen(a: Array, b: Array) -> Array:
         return np.where(true, a, np.where(false, b, inf))
 
-    return chosen(first.slope, second.slope), chosen(first.curvature, second.curvature)
+    return chosen(first.first, second.first), chosen(first.curvature, second.curvature)
 
 
 def _of_function(
-    function: ScalarFunction, ranges: list[Interval], curves: Mapping[int, NodeBounds]
+    function: ScalarFunction, ranges: list[Interval], curves: Mapping[int, _Forms]
 ) -> tuple[Array, Array]:
     arity = len(ranges)
 
@@ -304,14 +440,16 @@ def _of_function(
     slopes, curvatures = [], []
     for i, own in curves.items():
         first = largest(i)
-        slopes.append(up_mul(first, own.slope))
+        slopes.append(up_mul(first, own.first))
         if own.curvature.any():
             curvatures.append(up_mul(first, own.curvature))
         for j in (k for k in curves if k >= i):
             second = largest(i, j)
             if second.any():
-                both = up_mul(second, up_mul(own.slope, curves[j].slope))
-                curvatures.append(both if i == j else up_mul(np.asarray(2.0), both))
+                other = curves[j]
+                curvatures.append(up_mul(second, up_mul(own.first, other.second)))
+                if i != j:
+                    curvatures.append(up_mul(second, up_mul(own.second, other.first)))
     smooth = ~outside(function, *ranges) & (order_near(function, *ranges) >= 1)
     slope, curvature = (np.where(smooth, upper_sum(one), inf) for one in (slopes, curvatures))
     return slope, curvature

@@ -130,9 +130,13 @@ def by_grams(
 ) -> Array | None:
     """Upper bounds on |Σ_s c_s (∇u_s·y)(∇w_s·y)| from the lengths of ∇u and ∇w, two of the parts.
 
-    The others are the factors of c_s; None where one of them has labels of both alone.
+    The others are the factors of c_s. None where one of these has labels of both alone, or where u
+    and w do not have the same summed labels.
     """
     lengths = [parts[k] for k in which]
+    summed = [set(labels) - set(node.output) for _, labels in lengths]
+    if summed[0] != summed[1]:
+        return None
     for k, (array, labels) in enumerate(parts):
         if k not in which:
             to = next((p for p, own in enumerate(lengths) if set(labels) <= set(own[1])), None)
@@ -142,16 +146,17 @@ def by_grams(
             places = [(own, along), (array, labels)]
             lengths[to] = _contracted(places, along, node, 0), along
     roots: list[Labelled] = []
-    for (array, labels), own in zip(lengths, known, strict=True):
+    for (array, labels), reads_of in zip(lengths, known, strict=True):
         left = tuple(label for label in node.output if label in labels)
-        squares = np.where(own, up_mul(array, array), 0.0)
+        squares = np.where(reads_of, up_mul(array, array), 0.0)
         most = np.max(_contracted([(squares, labels)], left, node, 1), axis=0)
         roots.append((np.asarray(up_sqrt(most)), left))
     bound = _contracted(roots, node.output, node, 0)
     shared = []
-    for (_, labels), own in zip(lengths, known, strict=True):
+    for (_, labels), reads_of in zip(lengths, known, strict=True):
         left = tuple(label for label in node.output if label in labels)
-        shared.append((_contracted([(own * 1.0, labels)], left, node, 1), left))
+        read = reads_of.astype(np.float64)
+        shared.append((_contracted([(read, labels)], left, node, 1), left))
     overlap = np.max(_contracted(shared, node.output, node, 1), axis=0)
     return np.where(overlap > 0.0, bound, up_mul(np.asarray(0.5), bound))
 

@@ -1,0 +1,94 @@
+"""Cells that cover a ball, divided along the unknowns that matter until a bound is close."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.rounding import (
+    Array,
+    down_mul,
+    down_sum,
+    up_add,
+    up_sqrt,
+)
+from slomodel.bounds.enclosure import Ends, norm_of
+from slomodel.bounds.ranges.region import Region
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cell:
+    """{c + y: low <= y <= high (n,), ‖y‖ <= r}; unknowns with infinite ends are not divided."""
+
+    low: Array
+    high: Array
+
+    @classmethod
+    def whole(cls, n: int) -> Cell:
+        return cls(np.full(n, -np.inf), np.full(n, np.inf))
+
+    def halves(self, j: int, radius: float) -> tuple[Cell, Cell]:
+        """The cell divided along unknown j."""
+        low, high = max(self.low[j], -radius), min(self.high[j], radius)
+        middle = 0.5 * low + 0.5 * high
+        return self._with(j, low, middle), self._with(j, middle, high)
+
+    def _with(self, j: int, low: float, high: float) -> Cell:
+        lows, highs = self.low.copy(), self.high.copy()
+        lows[j], highs[j] = low, high
+        return Cell(lows, highs)
+
+    def around(self, centre: Array, radius: float) -> tuple[Array, Region] | None:
+        """A point of the cell, and a region around it that holds the cell; None for no points."""
+        cut = np.isfinite(self.low)
+        low, high = np.where(cut, self.low, 0.0), np.where(cut, self.high, 0.0)
+        nearest = np.maximum(np.maximum(low, -high), 0.0)
+        left = float(down_sum(down_mul(nearest, nearest)))
+        rest = float(up_add(radius * radius * (1.0 + 1e-15), -left))
+        if rest < 0.0:
+            return None
+        at = centre + 0.5 * (low + high)
+        first, last = -up_add(-centre, -low), up_add(centre, high)
+        half = np.maximum(np.maximum(up_add(last, -at), up_add(at, -first)), 0.0)
+        return at, Region.product(np.where(cut, half, np.inf), float(up_sqrt(rest)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellBounds:
+    """A cell with upper bounds on both ends of H and on ‖D³f‖ over it.
+
+    `worth` (n,) estimates what dividing it along each unknown gains. f is `order` times
+    continuously differentiable there, no more for the `reason`.
+    """
+
+    cell: Cell
+    ends: Ends
+    third: float
+    worth: Array
+    order: int
+    reason: str = ""
+
+
+def divided(
+    first: CellBounds,
+    radius: float,
+    bound: Callable[[Cell], CellBounds | None],
+    least: float,
+    most: int,
+) -> Sequence[CellBounds]:
+    """Cells that cover the ball, from the whole of it, after at most `most` bounds.
+
+    The cell with the largest bound on ‖H‖ is divided until that is at most `least`.
+    """
+    cells = [first]
+    while most >= 2:
+        worst = max(range(len(cells)), key=lambda k: norm_of(cells[k].ends))
+        if norm_of(cells[worst].ends) <= least:
+            break
+        own = cells.pop(worst)
+        most -= 2
+        parts = [bound(part) for part in own.cell.halves(int(np.argmax(own.worth)), radius)]
+        cells += [part for part in parts if part is not None]
+    return cells
