@@ -22,7 +22,7 @@ from slomodel import functions as fn
 from slomodel.functions.shifted import logsumexp
 from slomodel.ir import build
 from slomodel.ir.dims import Shape, named
-from slomodel.ir.expr import Expr, Scan
+from slomodel.ir.expr import Expr, Lookup, Scan
 from slomodel.ir.function import ScalarFunction
 
 T = TypeVar("T")
@@ -154,6 +154,43 @@ def start_averages(maker: Maker) -> None:
         maker.add(maker.one_of((fn.tanh, fn.square, fn.cos))(x))
 
 
+def start_pairs(maker: Maker) -> None:
+    """Σ w_i φ(ψ(x[p_i], ..), χ(x[q_i])), p and q data that are often equal."""
+    m, n = named("m"), named("n")
+    x = maker.input(build.variable("x0", (n,)), _centre(maker, (n,)))
+    first = maker.whole_data((m,), max(maker.size(n), 1))
+    second = first if maker.chance() else maker.whole_data((m,), max(maker.size(n), 1))
+    if not maker.size(n):
+        maker.add(fn.sin(x))
+        return
+    functions = (fn.tanh, fn.square, fn.sin, fn.exp, fn.softplus)
+    shift = maker.data((n,), maker.numbers((n,)))
+    parts = []
+    for table in (first, second):
+        own = maker.one_of(functions)(fn.add(x, shift) if maker.chance() else x)
+        parts.append(build.gather(own, [Lookup((0,), table)], (m,)))
+    both = maker.one_of((fn.mul, fn.sub, fn.add))(*parts)
+    maker.add(maker.one_of((fn.sin, fn.tanh, fn.square))(both))
+
+
+def start_products(maker: Maker) -> None:
+    """Functions of the elements of a product of two matrices of functions of variables."""
+    m, k, n = named("m"), maker.dim(), named("n")
+    x = maker.input(build.variable("x0", (m, k)), _centre(maker, (m, k)))
+    y = x if maker.chance() else maker.input(build.variable("x1", (n, k)), _centre(maker, (n, k)))
+    u, w = (maker.one_of((fn.neg, fn.tanh, fn.sin))(one) for one in (x, y))
+    operands: list[Expr] = [u, w]
+    labels: list[tuple[int, ...]] = [(0, 2), (1, 2)]
+    if maker.chance():
+        operands.append(maker.data((k,), maker.numbers((k,))))
+        labels.append((2,))
+    if maker.chance():
+        labels[1] = (1, 3)  # sums over both axes by themselves
+    dims = [m, m if y is x else n, k, k]
+    P = build.einsum(operands, labels, (0, 1), dims[: 3 + (labels[1] == (1, 3))])
+    maker.add(maker.one_of((fn.tanh, fn.sin, fn.square, fn.softplus))(P))
+
+
 def start_powers(maker: Maker) -> None:
     """A tensor of order 2 to 4 less a sum of powers of vectors."""
     width, count, order = maker.dim(), maker.dim(), maker.whole(2, 4)
@@ -206,6 +243,8 @@ KINDS = {
     "chains": Kind(SMOOTH, False, start_chain, (nothing,), {"m": (1, 40)}),
     "classes": Kind(SMOOTH, False, start_classes, (nothing,)),
     "averages": Kind(SMOOTH, False, start_averages, (nothing,)),
+    "pairs": Kind(SMOOTH, False, start_pairs, (nothing,)),
+    "products": Kind(SMOOTH, False, start_products, (nothing,)),
 }
 
 LITERAL = (scaled_function, nearly_cancelling, alike_rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -70,6 +70,15 @@ class CellBounds:
     order: int
     reason: str = ""
 
+    def within(self, other: CellBounds) -> CellBounds:
+        """The least bounds, where the other ones hold over a larger set."""
+        above, below = (min(pair) for pair in zip(self.ends, other.ends, strict=True))
+        third = min(self.third, other.third)
+        if other.order <= self.order:
+            return replace(self, ends=(above, below), third=third)
+        order, reason = other.order, other.reason
+        return replace(self, ends=(above, below), third=third, order=order, reason=reason)
+
 
 def divided(
     first: CellBounds,
@@ -90,5 +99,5 @@ def divided(
         own = cells.pop(worst)
         most -= 2
         parts = [bound(part) for part in own.cell.halves(int(np.argmax(own.worth)), radius)]
-        cells += [part for part in parts if part is not None]
+        cells += [part.within(own) for part in parts if part is not None]
     return cells

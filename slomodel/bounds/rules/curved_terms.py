@@ -62,8 +62,6 @@ _MOST_DIVIDED = 64
 """Largest number of unknowns of a ball that is divided: cells in more hardly differ."""
 _MOST_CELLS = 16
 """Bounds over cells, about 0.1 s each for a thousand samples."""
-_CLOSE = 1.2
-"""A ball is divided until its bound is within this factor of ‖H(c)‖."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +159,7 @@ def _cells(
         graph = region_graph(setting, region, centre, values)
         return _over(replace(known, centre=centre), cell, graph)
 
-    return divided(whole, radius, bound, _CLOSE * at_centre, most)
+    return divided(whole, radius, bound, setting.effort.gap * at_centre, most)
 
 
 def _vector(setting: Setting) -> Array:

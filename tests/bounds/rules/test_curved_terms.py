@@ -10,6 +10,9 @@ from scipy.special import logsumexp as reference_logsumexp
 from slomodel.bounds import Setting
 from slomodel.bounds.enclosure import norm_of
 from slomodel.bounds.ranges.hessian import derivatives
+from slomodel.bounds.ranges.hessian_ranges import ball_graph
+from slomodel.bounds.rules import curved_terms as curved_rule
+from slomodel.bounds.rules.cells import Cell
 from slomodel.bounds.rules.curved_terms import curved_terms
 from slomodel.bounds.setting import Candidate
 from slomodel.reference import evaluate
@@ -137,3 +140,44 @@ def test_weights_far_apart_are_averages() -> None:
     one = setting("var x[2]\nminimize logsumexp(x[k] + 40 * k for k in 2)", [0.0, 0.0])
     p = np.exp(-40.0 - reference_logsumexp([0.0, -40.0]))
     assert 3.0 * math.exp(math.sqrt(0.5)) * 2.0 * p >= bound(one, 0.5).L1
+
+
+def test_a_ball_is_divided_where_few_unknowns_are_decisive() -> None:
+    """Weights that change over the ball: cells show less than the ball does, and hold."""
+    text, centre, data = KINDS["mixture"]
+    one = setting(text, centre, **data)
+    known = curved_rule._known(one)
+    assert known is not None
+    graph = ball_graph(known.setting, 0.7, known.centre)
+    whole = curved_rule._over(known, Cell.whole(one.n), graph)
+    found = bound(one, 0.7).enclosure
+    assert found is not None
+    assert norm_of(found.over.second) < 0.8 * norm_of(whole.ends)
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        d = rng.standard_normal(one.n)
+        H = hessian(one, np.array(centre) + 0.7 * d / np.linalg.norm(d))
+        assert np.linalg.norm(H, 2) <= norm_of(found.over.second)
+
+
+def test_cells_cover_the_ball() -> None:
+    rng = np.random.default_rng(3)
+    centre, radius = rng.standard_normal(3) * [1.0, 1e6, 1e-6], 0.7
+    cells = [Cell.whole(3)]
+    for j in (0, 1, 0, 2, 2, 1):
+        cells = [half for cell in cells for half in cell.halves(j, radius)]
+    regions = [cell.around(centre, radius) for cell in cells]
+    for _ in range(200):
+        d = rng.standard_normal(3)
+        y = radius * d / np.linalg.norm(d) * rng.choice([1.0, 0.3])
+        inside = []
+        for found in regions:
+            if found is None:
+                continue
+            at, region = found
+            moved = np.abs((centre - at) + y)
+            inside.append(bool((moved <= region.half * (1 + 1e-12)).all()))
+            rows = np.abs(rng.standard_normal((3, 4)))
+            if inside[-1]:
+                assert (rows.T @ moved <= region.reach(rows) * (1 + 1e-12)).all()
+        assert any(inside)
