@@ -31,7 +31,7 @@ from slomodel.bounds.arithmetic.interval import Interval, interval, meet, point
 from slomodel.bounds.arithmetic.rounding import Array, Truths, up_add, up_mul, up_norm
 from slomodel.bounds.ranges.affine_norms import squared_lengths
 from slomodel.bounds.ranges.derivatives import derivative_range
-from slomodel.bounds.ranges.enclose import boxed, enclose, live_in, range_of, variable_box
+from slomodel.bounds.ranges.enclose import boxed, enclose, live_in, range_of
 from slomodel.bounds.ranges.hessian import along_rows
 from slomodel.bounds.ranges.incidence import by_grams, by_unknown, incidence
 from slomodel.bounds.ranges.kinks import order_near, outside
@@ -261,7 +261,10 @@ def region_graph(
     values: Mapping[Input, Array],
     narrower: Mapping[Expr, Interval] = MappingProxyType({}),
 ) -> BallGraph:
-    """Hypothesis and conclusion are those of `enclose`, over a region instead of a box."""
+    """Hypothesis and conclusion are those of `enclose`, over the part of a region within limits.
+
+    That part is convex and contains the point that the region surrounds.
+    """
     run = BallGraph(setting, region, centre)
     start = 0
     widths = region.widths
@@ -271,6 +274,8 @@ def region_graph(
             width = widths[start : start + at.size].reshape(at.shape)
             start += at.size
             box = Interval(-up_add(-at, width), up_add(at, width))
+            if variable in setting.limits:
+                box = meet(box, setting.limits[variable])
             run.ranges[variable] = neutral(variable, box, centre.live)
             none = np.zeros(at.shape)
             run.put(variable, NodeBounds(np.ones(at.shape), width, none, none, none))

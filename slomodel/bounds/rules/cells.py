@@ -12,6 +12,7 @@ from slomodel.bounds.arithmetic.rounding import (
     down_mul,
     down_sum,
     up_add,
+    up_mul,
     up_sqrt,
 )
 from slomodel.bounds.enclosure import Ends, norm_of
@@ -40,17 +41,27 @@ class Cell:
         lows[j], highs[j] = low, high
         return Cell(lows, highs)
 
-    def around(self, centre: Array, radius: float) -> tuple[Array, Region] | None:
-        """A point of the cell, and a region around it that holds the cell; None for no points."""
+    def around(
+        self, centre: Array, radius: float, limits: tuple[Array, Array] | None = None
+    ) -> tuple[Array, Region] | None:
+        """A point of the cell, and a region around it that holds the cell; None for no points.
+
+        Both within `limits`, which the centre lies in.
+        """
         cut = np.isfinite(self.low)
         low, high = np.where(cut, self.low, 0.0), np.where(cut, self.high, 0.0)
         nearest = np.maximum(np.maximum(low, -high), 0.0)
         left = float(down_sum(down_mul(nearest, nearest)))
-        rest = float(up_add(radius * radius * (1.0 + 1e-15), -left))
+        rest = float(up_add(up_mul(radius, radius), -left))
         if rest < 0.0:
             return None
-        at = centre + 0.5 * (low + high)
-        first, last = -up_add(-centre, -low), up_add(centre, high)
+        first, last = -up_add(-centre, -low), np.asarray(up_add(centre, high))
+        if limits is not None:
+            first = np.where(cut, np.maximum(first, limits[0]), first)
+            last = np.where(cut, np.minimum(last, limits[1]), last)
+            if (first > last).any():
+                return None
+        at = np.where(cut, np.clip(0.5 * first + 0.5 * last, first, last), centre)
         half = np.maximum(np.maximum(up_add(last, -at), up_add(at, -first)), 0.0)
         return at, Region.product(np.where(cut, half, np.inf), float(up_sqrt(rest)))
 

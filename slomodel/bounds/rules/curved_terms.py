@@ -14,6 +14,7 @@ from slomodel.bounds.arithmetic.rounding import Array
 from slomodel.bounds.centre import centre_norms
 from slomodel.bounds.close import OVER_FIRST, close
 from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends, norm_of
+from slomodel.bounds.limits import box_of_limits
 from slomodel.bounds.norms.curvature_sums import CurvedSum, hessian_ends, third_matrix
 from slomodel.bounds.norms.loewner import largest_eigenvalue
 from slomodel.bounds.ranges.curved_sums import (
@@ -149,8 +150,10 @@ def _cells(
     if not (0.0 < radius < np.inf and setting.n <= _MOST_DIVIDED and np.isfinite(at_centre)):
         return [whole]
 
+    limits = box_of_limits(setting)
+
     def bound(cell: Cell) -> CellBounds | None:
-        found = cell.around(_vector(setting), radius)
+        found = cell.around(_vector(setting), radius, limits)
         if found is None:
             return None
         at, region = found
