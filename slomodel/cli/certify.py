@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -27,6 +28,11 @@ OPTIONS = (
         default="default",
         help="Work that a proof may take [default].",
     ),
+    click.option(
+        "--modulo",
+        type=click.Choice(["invariances"]),
+        help="Hold elements across the invariances of the model, which are listed.",
+    ),
     options.MODEL[-1],
 )
 
@@ -40,6 +46,7 @@ def certify(
     at: Path | None,
     seed: int,
     effort: str,
+    modulo: Literal["invariances"] | None,
     as_json: bool,
 ) -> None:
     """Prove statements about a point: a critical point near it, its kind, and error bars.
@@ -57,7 +64,7 @@ def certify(
         check_ready(asked, model)
         point = start_of_run(at) if at else model.x0(seed)
         with shown_work():
-            found = model.certify(point, effort=effort)
+            found = model.certify(point, effort=effort, modulo=modulo or "")
         if as_json:
             print_json({"model": model.name, "certificate": found.as_json()})
         else:

@@ -80,7 +80,7 @@ class Fitting(Evaluating, ABC):
             self.variables,
             self._linearised(parts),
             self._to_user(coordinates),
-            _elements(parts, self.axis_labels),
+            named_elements(parts, self.axis_labels),
             frozenset(filter(self._is_joint, self.variables)),
         )
         return fit.uncertainty(options)
@@ -107,7 +107,7 @@ class Fitting(Evaluating, ABC):
         with np.errstate(all="ignore"):
             curvature = np.abs(np.diag(inner.hessian(point)))
         if np.isfinite(curvature).all() and curvature.max() > _UNLIKE * curvature.min() > 0.0:
-            element = _elements(inner.unpack(point), {})
+            element = named_elements(inner.unpack(point), {})
             most, least = element(int(curvature.argmax())), element(int(curvature.argmin()))
             ratio = float(curvature.max() / curvature.min())
             text += (
@@ -160,7 +160,7 @@ class Fitting(Evaluating, ABC):
         return one.set.kind != "open_box" or any(node.role == "variable" for node in ends)
 
 
-def _elements(
+def named_elements(
     parts: Mapping[str, Vector], labels: Mapping[str, tuple[tuple[str, ...], ...]]
 ) -> Callable[[int], str]:
     """The name of element k of a vector of these arrays."""

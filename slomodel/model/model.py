@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -362,22 +362,35 @@ class Model(Proving):
         reason = (target.reason or target.note) if isinstance(target, Automatic) else None
         return f"{report}\nbackend    {self.backend}" + (f": {reason}" if reason else "")
 
-    def certify(self, x: Point | Solution, *, effort: str = "default") -> PointCertificate:
+    def certify(
+        self,
+        x: Point | Solution,
+        *,
+        effort: str = "default",
+        modulo: Literal["", "invariances"] = "",
+    ) -> PointCertificate:
         """What is proved about x (n,) or a solution, in floating point too; `print` it.
 
         A critical point near x with an error bar for each element, whether it is a strict minimum
         or a saddle, radii within which it is the only one and the objective is convex, and how much
         lower the objective may be nearby. Where there is no proof, `reason` says why. Elements at
         bounds are held there. With open sets other than intervals all of it is about
-        `unconstrained` and its variables. `effort` is that of `bounds`.
+        `unconstrained` and its variables. `effort` is that of `bounds`. With `modulo="invariances"`
+        some elements are held where `invariances()` move x, so that minima are isolated: what is
+        proved on that slice holds for the objective itself, up to those maps.
         """
         from slomodel.model.free_unknowns import has_fixed_ends
 
+        if modulo not in ("", "invariances"):
+            message = f"modulo: expected 'invariances', found {modulo!r:.60}"
+            raise DomainError(
+                Diagnostic("E602", message, help="give 'invariances', or leave it out")
+            )
         if self._coordinates is None or all(map(has_fixed_ends, self._problem.variables)):
-            return self._certificate(self._point(x), effort)
+            return self._certificate(self._point(x), effort, modulo)
         known = x.unconstrained if isinstance(x, Solution) else None
         u = self.to_unconstrained(self._point(x)) if known is None else known
-        return self.unconstrained._certificate(u, effort)
+        return self.unconstrained._certificate(u, effort, modulo)
 
     def check_gradient(self, x: Point | Solution | None = None) -> dict[str, float]:
         """Largest deviation of the gradient at x (default `x0()`), for each variable.

@@ -8,21 +8,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import sympy as sp
+from numpy.typing import NDArray
 
 from slomodel.calculus.rays.bounds import RayBounds
-from slomodel.errors import MissingRule
+from slomodel.errors import DomainError, MissingRule
 from slomodel.front.data.points import Point, Vector
 from slomodel.ir.expr import Input
-from slomodel.model.fitting import Fitting
+from slomodel.model.fitting import Fitting, named_elements
 from slomodel.model.rays import Rays, without_proof
 from slomodel.model.waiting import waiting
 from slomodel.solve import Solution
+from slomodel.solve.information import described, from_hessian
 from slomodel.solve.options import number
 
 # Imported by the methods that need it: it takes a sixth of the time of all other imports.
 if TYPE_CHECKING:
     from slomodel.bounds import Bounds, PointCertificate, Setting
     from slomodel.bounds.arithmetic.interval import Interval
+    from slomodel.bounds.structure.invariances import Invariance
+
+
+_MOST_NAMED = 1000
+"""Largest n for which directions without curvature are named: their eigenvectors take a second."""
 
 
 class Proving(Fitting):
@@ -100,17 +107,48 @@ class Proving(Fitting):
 
         return bound_formula(self._setting(np.zeros(self.n)), which)
 
-    def _certificate(self, x: Vector, effort: str) -> PointCertificate:
+    def _certificate(self, x: Vector, effort: str, modulo: str) -> PointCertificate:
         """The certificate of x (n,) in the variables of this model."""
         from slomodel.bounds import effort_of
         from slomodel.bounds.certificates.certify import certify
+        from slomodel.bounds.certificates.slices import slice_at
         from slomodel.model.free_unknowns import free_unknowns
 
         chosen = effort_of(effort)
         with waiting(f"certificate of {self.name}"):
             setting = replace(self._setting(x), effort=chosen)
             part = free_unknowns(self._problem, self._binding, self._within, x)
-            return certify(setting, self._problem.sense == "maximize", part)
+            if modulo == "invariances":
+                across = slice_at(setting, self.invariances(), x, part.free)
+                part = part if across is None else part.on_slice(across)
+            found = certify(setting, self._problem.sense == "maximize", part)
+        if found.exists or modulo != "invariances" or part.reason or setting.n > _MOST_NAMED:
+            return found
+        return replace(found, undetermined=self._undetermined(x, found.held))
+
+    def _undetermined(self, x: Vector, held: NDArray[np.bool_]) -> tuple[str, ...]:
+        """The directions without curvature at x in the unknowns that are not held, by elements."""
+        sign = -1.0 if self._problem.sense == "maximize" else 1.0
+        try:
+            hessian, gradient = sign * self.hessian(x), sign * self.gradient(x)
+            flat = from_hessian(hessian, gradient, x, held, 1.0).undetermined()
+        except DomainError:  # negative curvature: not a minimum
+            return ()
+        return described(flat, named_elements(self.unpack(x), {}))
+
+    def invariances(self) -> tuple[Invariance, ...]:
+        """Maps of the variables that are proved to leave the objective as it is.
+
+        They follow from the graph alone, whatever the data: matrices between the layers of a linear
+        network, rotations and shifts of points, permutations of units, shifts under softmax. Each
+        has a `kind`, the `places` (variables and axes) that it moves, and a `text`. There may be
+        more that the rules do not prove. With sets other than the whole space: none.
+        """
+        from slomodel.bounds.structure.invariances import invariances
+
+        if self._within is not None or self._problem.constraints:
+            return ()
+        return invariances(self._setting(self.x0()))
 
     def convex_within(self, x: Point | Solution, effort: str = "default") -> float:
         """A radius of a ball round x (n,) on which the objective is proved to be convex.

@@ -12,7 +12,7 @@ import slomodel
 # The inner expressions are 0 for all x, which intervals do not see.
 CANCELLING = "sum(x) * cos(x[0])^2 + sum(x) * sin(x[0])^2 - sum(x)"
 USELESS = {
-    "exponential": (f"let a = {CANCELLING}\nminimize exp(100 * a) + sumsq(x)", "exp(100 * a)"),
+    "exponential": (f"let a = {CANCELLING}\nminimize exp(400 * a) + sumsq(x)", "exp(400 * a)"),
     "hyperbolic": (f"let a = {CANCELLING}\nminimize cosh(100 * a) + sumsq(x)", "cosh(100 * a)"),
     "divisor": (f"let d = 1e-9 + ({CANCELLING})^2\nminimize 1e-9 / d + sumsq(x)", "in line 2"),
 }

@@ -30,6 +30,7 @@ from slomodel.bounds.certificates.neighbourhood import (
     largest_radius,
 )
 from slomodel.bounds.certificates.point_certificate import Kind, PointCertificate
+from slomodel.bounds.certificates.slices import Slice
 from slomodel.bounds.effort import less_effort
 from slomodel.bounds.lipschitz import bounds
 from slomodel.bounds.norms.eigenvalues import UNKNOWN, SpectralInterval, spectral_interval
@@ -50,6 +51,7 @@ class FreeUnknowns:
 
     `free` (n,) marks the others. `low` and `high` (n,) are the ends of a closed set of x, and its
     other sets hold all points within `margin` of x. `reason` refuses the proof of a critical point.
+    `across` is a slice, if some unknowns choose a point of each orbit of the `invariances`.
     """
 
     free: Truths
@@ -59,6 +61,19 @@ class FreeUnknowns:
     low: Array | None = None
     high: Array | None = None
     margin: float = math.inf
+    across: Slice | None = None
+
+    def on_slice(self, across: Slice) -> FreeUnknowns:
+        """The unknowns without those that choose one point of each orbit."""
+        count = int(across.held.sum())
+        said = (f"{count} of {len(self.free)} elements choose a point of each orbit.",)
+        return replace(
+            self,
+            free=self.free & ~across.held,
+            remarks=self.remarks + (said if count else ()),
+            invariances=tuple(one.text for one in across.groups),
+            across=across,
+        )
 
 
 def whole(n: int) -> FreeUnknowns:
@@ -77,6 +92,8 @@ def certify(setting: Setting, maximises: bool, part: FreeUnknowns) -> PointCerti
     with np.errstate(all="ignore"):
         found = _critical_point(setting, at, part)
         blocked = _blocked(found, part, x, sign) if found.exists else ""
+        if found.exists and part.across and not part.across.is_regular(x, found.error):
+            blocked = "the slice is not proved to meet each orbit once"
         if blocked:
             found = _with_reason(found, blocked)
         spectrum = _spectrum(found, part.free)
