@@ -10,10 +10,11 @@ import pytest
 import slomodel
 
 # The inner expressions are 0 for all x, which intervals do not see.
-CANCELLING = "sum(x) * cos(x[0])^2 + sum(x) * sin(x[0])^2 - sum(x)"
+PRODUCT = "x[0] * x[1] * x[2]"
+CANCELLING = f"sum(x) * cos({PRODUCT})^2 + sum(x) * sin({PRODUCT})^2 - sum(x)"
 USELESS = {
-    "exponential": (f"let a = {CANCELLING}\nminimize exp(400 * a) + sumsq(x)", "exp(400 * a)"),
-    "hyperbolic": (f"let a = {CANCELLING}\nminimize cosh(100 * a) + sumsq(x)", "cosh(100 * a)"),
+    "exponential": (f"let a = {CANCELLING}\nminimize exp(10 * a) + sumsq(x)", "exp(10 * a)"),
+    "hyperbolic": (f"let a = {CANCELLING}\nminimize cosh(10 * a) + sumsq(x)", "cosh(10 * a)"),
     "divisor": (f"let d = 1e-9 + ({CANCELLING})^2\nminimize 1e-9 / d + sumsq(x)", "in line 2"),
 }
 
