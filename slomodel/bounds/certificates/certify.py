@@ -30,7 +30,7 @@ from slomodel.bounds.certificates.neighbourhood import (
     largest_radius,
 )
 from slomodel.bounds.certificates.point_certificate import Kind, PointCertificate
-from slomodel.bounds.certificates.slices import Slice
+from slomodel.bounds.certificates.slices import OrbitSlice
 from slomodel.bounds.effort import less_effort
 from slomodel.bounds.lipschitz import bounds
 from slomodel.bounds.norms.eigenvalues import UNKNOWN, SpectralInterval, spectral_interval
@@ -61,9 +61,9 @@ class FreeUnknowns:
     low: Array | None = None
     high: Array | None = None
     margin: float = math.inf
-    across: Slice | None = None
+    across: OrbitSlice | None = None
 
-    def on_slice(self, across: Slice) -> FreeUnknowns:
+    def on_slice(self, across: OrbitSlice) -> FreeUnknowns:
         """The unknowns without those that choose one point of each orbit."""
         count = int(across.held.sum())
         said = (f"{count} of {len(self.free)} elements choose a point of each orbit.",)

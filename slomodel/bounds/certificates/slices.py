@@ -29,7 +29,7 @@ _DEPENDENT = 1e-8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Slice:
+class OrbitSlice:
     """The unknowns `held` (n,), at which the directions `which` of all groups are independent."""
 
     setting: Setting
@@ -58,14 +58,14 @@ class Slice:
 
 def slice_at(
     setting: Setting, groups: Sequence[Invariance], x: Array, free: Truths
-) -> Slice | None:
+) -> OrbitSlice | None:
     """A slice through x that holds free unknowns only; None where there are too many directions."""
     continuous = tuple(one for one in groups if one.generators(setting, x).shape[1])
     G = _directions(setting, continuous, x)
     if G.size > _MOST_NUMBERS or not np.isfinite(G).all():
         return None
     held = np.zeros(len(x), dtype=bool)
-    nothing = Slice(setting, continuous, held, np.zeros(0, dtype=np.intp))
+    nothing = OrbitSlice(setting, continuous, held, np.zeros(0, dtype=np.intp))
     if not G.size or not free.all():
         return nothing
     R, columns = scipy.linalg.qr(G, mode="r", pivoting=True)
@@ -74,7 +74,7 @@ def slice_at(
     which = np.sort(columns[:rank])
     _, rows = scipy.linalg.qr(G[:, which].T, mode="r", pivoting=True)
     held[rows[:rank]] = True
-    return Slice(setting, continuous, held, which)
+    return OrbitSlice(setting, continuous, held, which)
 
 
 def _directions(setting: Setting, groups: Sequence[Invariance], x: Array) -> Array:

@@ -34,12 +34,12 @@ from slomodel.bounds.arithmetic.rounding import (
     up_norm,
     up_sum,
 )
+from slomodel.bounds.ball import Displacements
 from slomodel.bounds.norms.curvature_sums import CurvedRows, CurvedSum, Places
 from slomodel.bounds.norms.loewner import Rows, Slots, quotient
 from slomodel.bounds.ranges.element_functions import derivative_graphs
 from slomodel.bounds.ranges.elements import close_ranges, ranges_over_pieces
 from slomodel.bounds.ranges.hessian_ranges import BallGraph
-from slomodel.bounds.ranges.region import Region
 from slomodel.bounds.ranges.values import value_range
 from slomodel.bounds.structure.curved_terms import CurvedElements, CurvedLogSum
 from slomodel.ir.dims import concrete
@@ -268,7 +268,7 @@ def _off_mean(p: Interval, middle: Array, b: Rows, N: int) -> Array:
     )
 
 
-def _growths(region: Region, p: Interval, b: Rows, bend: Array, off: Array) -> Interval:
+def _growths(region: Displacements, p: Interval, b: Rows, bend: Array, off: Array) -> Interval:
     """The intervals (N, k) of κ over the region, `bend` (N, k) as in `CurvedRows`."""
     radius = np.asarray(region.radius)
     bent = up_mul(np.asarray(0.5), bend)

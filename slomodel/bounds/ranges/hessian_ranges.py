@@ -29,6 +29,7 @@ import slomodel.functions as table
 from slomodel.bounds.arithmetic.contraction import contract
 from slomodel.bounds.arithmetic.interval import Interval, interval, meet, point
 from slomodel.bounds.arithmetic.rounding import Array, Truths, up_add, up_mul, up_norm
+from slomodel.bounds.ball import Displacements
 from slomodel.bounds.ranges.affine_norms import squared_lengths
 from slomodel.bounds.ranges.derivatives import derivative_range
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_in, range_of
@@ -36,7 +37,6 @@ from slomodel.bounds.ranges.hessian import along_rows
 from slomodel.bounds.ranges.incidence import by_grams, by_unknown, incidence
 from slomodel.bounds.ranges.kinks import order_near, outside
 from slomodel.bounds.ranges.liveness import Live, neutral
-from slomodel.bounds.ranges.region import Region
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.stopping import pause
 from slomodel.bounds.structure.curved_terms import moving_nodes
@@ -117,7 +117,7 @@ def centre_graph(setting: Setting, wanted: Collection[Expr]) -> CentreGraph:
     )
     if still_values:
         base = replace(base, values=_values_at(setting, base, setting.values))
-    return _with_slopes(setting, base, wanted, Region.ball(setting.n, 1.0))
+    return _with_slopes(setting, base, wanted, Displacements.ball(setting.n, 1.0))
 
 
 def centre_of_cell(
@@ -125,7 +125,7 @@ def centre_of_cell(
     base: CentreGraph,
     values: Mapping[Input, Array],
     wanted: Collection[Expr],
-    region: Region,
+    region: Displacements,
 ) -> CentreGraph:
     """The values and slopes at another point; nodes marked constant have those of the centre."""
     own = replace(base, values=_values_at(setting, base, values))
@@ -142,7 +142,7 @@ def _values_at(
 
 
 def _with_slopes(
-    setting: Setting, base: CentreGraph, wanted: Collection[Expr], region: Region
+    setting: Setting, base: CentreGraph, wanted: Collection[Expr], region: Displacements
 ) -> CentreGraph:
     nodes = [node for node in base.order if node in base.moving and node.dtype == "real"]
     lengths, reaches, slopes = _slopes(setting, nodes, wanted, base.values, region)
@@ -153,7 +153,7 @@ def slopes_over(
     setting: Setting, ranges: Mapping[Expr, Interval], wanted: Collection[Expr]
 ) -> Mapping[Expr, Interval]:
     """∇u (n, *shape) of the wanted nodes where all nodes lie in their ranges."""
-    return _slopes(setting, tuple(wanted), wanted, ranges, Region.ball(setting.n, 1.0))[2]
+    return _slopes(setting, tuple(wanted), wanted, ranges, Displacements.ball(setting.n, 1.0))[2]
 
 
 def _slopes(
@@ -161,7 +161,7 @@ def _slopes(
     nodes: Sequence[Expr],
     wanted: Collection[Expr],
     known: Mapping[Expr, Interval],
-    region: Region,
+    region: Displacements,
 ) -> tuple[dict[Expr, Array], dict[Expr, Array], dict[Expr, Interval]]:
     """Upper bounds on the lengths of the nodes' gradients g and on g·y over the region, and the
     gradients of the wanted nodes; no bounds on g·y over a ball.
@@ -232,7 +232,7 @@ class BallGraph:
     """
 
     setting: Setting
-    region: Region
+    region: Displacements
     centre: CentreGraph
     ranges: dict[Expr, Interval] = field(default_factory=dict)
     curves: dict[Expr, NodeBounds] = field(default_factory=dict)
@@ -250,13 +250,13 @@ class BallGraph:
 def ball_graph(setting: Setting, radius: float, centre: CentreGraph) -> BallGraph:
     """`region_graph` over a ball, where more is known of ranges of Σ u² for affine u."""
     narrower = squared_lengths(centre.order, setting, setting.values, radius)
-    region = Region.ball(setting.n, radius)
+    region = Displacements.ball(setting.n, radius)
     return region_graph(setting, region, centre, setting.values, narrower)
 
 
 def region_graph(
     setting: Setting,
-    region: Region,
+    region: Displacements,
     centre: CentreGraph,
     values: Mapping[Input, Array],
     narrower: Mapping[Expr, Interval] = MappingProxyType({}),

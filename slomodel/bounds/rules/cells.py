@@ -15,35 +15,35 @@ from slomodel.bounds.arithmetic.rounding import (
     up_mul,
     up_sqrt,
 )
+from slomodel.bounds.ball import Displacements
 from slomodel.bounds.enclosure import Ends, norm_of
-from slomodel.bounds.ranges.region import Region
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cell:
+class CellOfBall:
     """{c + y: low <= y <= high (n,), ‖y‖ <= r}; unknowns with infinite ends are not divided."""
 
     low: Array
     high: Array
 
     @classmethod
-    def whole(cls, n: int) -> Cell:
+    def whole(cls, n: int) -> CellOfBall:
         return cls(np.full(n, -np.inf), np.full(n, np.inf))
 
-    def halves(self, j: int, radius: float) -> tuple[Cell, Cell]:
+    def halves(self, j: int, radius: float) -> tuple[CellOfBall, CellOfBall]:
         """The cell divided along unknown j."""
         low, high = max(self.low[j], -radius), min(self.high[j], radius)
         middle = 0.5 * low + 0.5 * high
         return self._with(j, low, middle), self._with(j, middle, high)
 
-    def _with(self, j: int, low: float, high: float) -> Cell:
+    def _with(self, j: int, low: float, high: float) -> CellOfBall:
         lows, highs = self.low.copy(), self.high.copy()
         lows[j], highs[j] = low, high
-        return Cell(lows, highs)
+        return CellOfBall(lows, highs)
 
     def around(
         self, centre: Array, radius: float, limits: tuple[Array, Array] | None = None
-    ) -> tuple[Array, Region] | None:
+    ) -> tuple[Array, Displacements] | None:
         """A point of the cell, and a region around it that holds the cell; None for no points.
 
         Both within `limits`, which the centre lies in.
@@ -63,7 +63,7 @@ class Cell:
                 return None
         at = np.where(cut, np.clip(0.5 * first + 0.5 * last, first, last), centre)
         half = np.maximum(np.maximum(up_add(last, -at), up_add(at, -first)), 0.0)
-        return at, Region.product(np.where(cut, half, np.inf), float(up_sqrt(rest)))
+        return at, Displacements.product(np.where(cut, half, np.inf), float(up_sqrt(rest)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +74,7 @@ class CellBounds:
     continuously differentiable there, no more for the `reason`.
     """
 
-    cell: Cell
+    cell: CellOfBall
     ends: Ends
     third: float
     worth: Array
@@ -94,7 +94,7 @@ class CellBounds:
 def divided(
     first: CellBounds,
     radius: float,
-    bound: Callable[[Cell], CellBounds | None],
+    bound: Callable[[CellOfBall], CellBounds | None],
     least: float,
     most: int,
 ) -> Sequence[CellBounds]:

@@ -37,7 +37,7 @@ from slomodel.bounds.ranges.hessian_ranges import (
 from slomodel.bounds.ranges.smoothness import smoothness
 from slomodel.bounds.ranges.unbounded import unbounded
 from slomodel.bounds.result import shown
-from slomodel.bounds.rules.cells import Cell, CellBounds, divided
+from slomodel.bounds.rules.cells import CellBounds, CellOfBall, divided
 from slomodel.bounds.setting import Candidate, Setting, once_per_setting
 from slomodel.bounds.structure.curved_terms import (
     CurvedElements,
@@ -97,7 +97,7 @@ def curved_terms(setting: Setting, radius: float) -> Candidate | None:
     if known is None:
         return None
     own = known.setting
-    whole = _over(known, Cell.whole(setting.n), ball_graph(own, radius, known.centre))
+    whole = _over(known, CellOfBall.whole(setting.n), ball_graph(own, radius, known.centre))
     at_centre = _centre_norm(setting)
     cells = _cells(known, whole, radius, at_centre)
     order, reason = min((one.order, one.reason) for one in cells)
@@ -123,7 +123,7 @@ def curved_terms(setting: Setting, radius: float) -> Candidate | None:
     )
 
 
-def _over(known: _Known, cell: Cell, graph: BallGraph) -> CellBounds:
+def _over(known: _Known, cell: CellOfBall, graph: BallGraph) -> CellBounds:
     """Both ends of H and ‖D³f‖ over the region of a graph; infinite where f is not smooth there."""
     setting = known.setting
     smooth = smoothness(
@@ -152,7 +152,7 @@ def _cells(
 
     limits = box_of_limits(setting)
 
-    def bound(cell: Cell) -> CellBounds | None:
+    def bound(cell: CellOfBall) -> CellBounds | None:
         found = cell.around(_vector(setting), radius, limits)
         if found is None:
             return None

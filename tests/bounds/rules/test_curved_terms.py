@@ -12,7 +12,7 @@ from slomodel.bounds.enclosure import norm_of
 from slomodel.bounds.ranges.hessian import derivatives
 from slomodel.bounds.ranges.hessian_ranges import ball_graph
 from slomodel.bounds.rules import curved_terms as curved_rule
-from slomodel.bounds.rules.cells import Cell
+from slomodel.bounds.rules.cells import CellOfBall
 from slomodel.bounds.rules.curved_terms import curved_terms
 from slomodel.bounds.setting import Candidate
 from slomodel.reference import evaluate
@@ -149,7 +149,7 @@ def test_a_ball_is_divided_where_few_unknowns_are_decisive() -> None:
     known = curved_rule._known(one)
     assert known is not None
     graph = ball_graph(known.setting, 0.7, known.centre)
-    whole = curved_rule._over(known, Cell.whole(one.n), graph)
+    whole = curved_rule._over(known, CellOfBall.whole(one.n), graph)
     found = bound(one, 0.7).enclosure
     assert found is not None
     assert norm_of(found.over.second) < 0.8 * norm_of(whole.ends)
@@ -163,7 +163,7 @@ def test_a_ball_is_divided_where_few_unknowns_are_decisive() -> None:
 def test_cells_cover_the_ball() -> None:
     rng = np.random.default_rng(3)
     centre, radius = rng.standard_normal(3) * [1.0, 1e6, 1e-6], 0.7
-    cells = [Cell.whole(3)]
+    cells = [CellOfBall.whole(3)]
     for j in (0, 1, 0, 2, 2, 1):
         cells = [half for cell in cells for half in cell.halves(j, radius)]
     regions = [cell.around(centre, radius) for cell in cells]
