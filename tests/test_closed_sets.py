@@ -1,6 +1,7 @@
 """Models with variables in closed sets: values, minima of known problems, results, starts."""
 
 import json
+import math
 import warnings
 from pathlib import Path
 
@@ -220,3 +221,26 @@ def test_variables_in_sets_are_held_and_freed() -> None:
     for outside in ({"x": 2.0}, {"p": [0.5, 0.5, 0.5]}, {"y": -1.0}):
         with pytest.raises(DomainError, match="outside the set"):
             model.fix(**outside)
+
+
+DECONVOLUTION = """dim n, k
+data h[k], y[n]
+var x[n + k - 1] >= 0
+minimize sum((sum(h[j] * x[i + j] for j in k) - y[i])^2 for i in n)"""
+
+
+@pytest.mark.parametrize("n", [60, 400])
+def test_an_ill_conditioned_quadratic(n: int) -> None:
+    """Conjugate gradients alone take 70,000 products, and their faces do not settle."""
+    rng = np.random.default_rng(0)
+    h = np.exp(-0.125 * np.arange(-8.0, 9.0) ** 2)
+    spikes = np.where(np.arange(n + 16) % 37 == 0, 1.0 + rng.random(n + 16), 0.0)
+    y = np.convolve(spikes, h, mode="valid") + 1e-3 * rng.standard_normal(n)
+    model = slomodel.compile(DECONVOLUTION, data={"h": h, "y": y})
+    found = model.solve(x0=np.ones(n + 16))
+    assert found.success
+    assert found.nhev <= 2.0 * 400.0 * math.sqrt(n)
+    assert found.nfev <= 300
+    matrix = np.array([np.convolve(one, h, mode="valid") for one in np.eye(n + 16)]).T
+    least = nnls(matrix, y)[1] ** 2
+    assert found.fun <= least + 1e-6 * float(y @ y)

@@ -11,6 +11,8 @@ from slomodel.solve.subroutine import Iterate
 
 FEW = 20
 """Largest n for which a matrix per step costs no more than the rest of the step."""
+SOME = 300
+"""Largest n for which the Hessian of a quadratic over a polyhedron is formed."""
 MANY = 1000
 """Largest n for which a quadratic is left to matrices, and over a curved set to `lbfgs`."""
 REACH = 10.0
@@ -87,9 +89,12 @@ def chosen_in_set(facts: ObjectiveFacts, n: int, within: Set) -> tuple[str, str]
     """A direction for n unknowns in a set, and the reason for the choice.
 
     `lbfgs` takes the fewest evaluations. A quadratic is its own model: over a polyhedral set it is
-    minimised on each face by conjugate gradients, whose products cost less than the linear algebra
-    of the pairs, and over others if there are many unknowns.
+    minimised with its matrix for up to `SOME` unknowns, and on each face by conjugate gradients for
+    more, whose products cost less than the linear algebra of the pairs; over curved sets only if
+    there are many unknowns.
     """
+    if facts.curvature and is_quadratic(facts) and within.polyhedral and n <= SOME:
+        return "newton", f"a quadratic objective of {n} unknowns in a set"
     if facts.curvature and is_quadratic(facts) and (within.polyhedral or n > MANY):
         return "newton-cg", f"a quadratic objective of {n} unknowns in a set"
     return "lbfgs", "variables in a set"

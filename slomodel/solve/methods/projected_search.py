@@ -31,6 +31,8 @@ from slomodel.solve.verify.inequalities import by_curvature, of_line_search
 
 # Length of the first step, in units of max(1, ‖x0‖), of a model without curvature.
 FIRST_STEP = 1.0
+# The model that replaces one whose minimisation takes too many products.
+INSTEAD = "lbfgs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,7 @@ class ProjectedSearchRun:
         self, method: ProjectedSearch, evaluate: Evaluator, start: Iterate, tolerance: float
     ) -> None:
         self._method = method
+        self._evaluate = evaluate
         self._initial_step = INITIAL_STEPS[method.initial_step]
         self._model: Quadratic | None = None
         if method.direction in MODELS:
@@ -116,6 +119,7 @@ class ProjectedSearchRun:
         halt = self._stagnation.look_far(current, self._v)
         if halt:
             return halt
+        self._replace_spent(current)
         own = self._toward_minimiser(current)
         if not own:
             self._toward_projection(current)
@@ -139,6 +143,12 @@ class ProjectedSearchRun:
         longest = min(D / length, LARGEST)
         slope = float(at.g.dot(self._v))
         return self._search.search(at, self._v, slope, min(1.0, longest), longest, self._end)
+
+    def _replace_spent(self, at: Iterate) -> None:
+        """Replace a model that takes too much work, for the rest of the run."""
+        if self._model is not None and self._model.is_spent:
+            first = self._method.first_step
+            self._model = MODELS[INSTEAD](self._evaluate, at, first, 0.0)
 
     def _toward_minimiser(self, at: Iterate) -> bool:
         """Write y − x (n,) into v, y the minimiser of the model; False if it is not suitable.

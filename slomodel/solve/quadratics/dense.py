@@ -9,6 +9,7 @@ from slomodel.solve.directions.gauss_newton import GaussNewton
 from slomodel.solve.directions.newton import positive
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
+from slomodel.solve.quadratics.quadratic import REACHED
 from slomodel.solve.sets.convex_set import Coordinates, Face
 from slomodel.solve.subroutine import Iterate
 
@@ -17,19 +18,26 @@ class DenseHessian:
     """B = ∇²f(x) with the absolute values of its eigenvalues, in scaled variables.
 
     On a curved boundary its curvature is added before the eigenvalues are taken, and subtracted
-    again after.
+    again after. For a quadratic objective B is the same at every point, and `goal` the norm of the
+    projected gradient at which a run ends; for others it is 0.
     """
 
+    is_spent = False
     wants_pairs = False
-    is_exact = False
-    accuracy = 1e-6
     most = 50
 
-    def __init__(self, evaluate: Evaluator) -> None:
+    def __init__(self, evaluate: Evaluator, goal: float = 0.0) -> None:
+        self.accuracy = 1e-6
+        self.is_exact = goal > 0.0
+        self._goal = goal
         self._evaluate = evaluate
         self._B = np.empty((0, 0))
 
     def begin(self, at: Iterate, shift: Vector | None) -> bool:
+        if self.is_exact and shift is None:
+            self.accuracy = REACHED * self._goal / at.gnorm
+            if self._B.size:
+                return True
         B = positive(self._evaluate, at.x, shift)
         if B is None:
             return False
@@ -52,6 +60,7 @@ class DenseHessian:
 class Damped:
     """B = M + λD, the Gauss–Newton matrix M with the damping of Levenberg and Marquardt."""
 
+    is_spent = False
     wants_pairs = True
     is_exact = False
     accuracy = 1e-6

@@ -10,11 +10,14 @@ from slomodel.solve.directions.direction import SecantPair
 from slomodel.solve.directions.newton_cg import LOOSEST, NewtonCG
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
+from slomodel.solve.quadratics.quadratic import REACHED
 from slomodel.solve.sets.convex_set import Face
 from slomodel.solve.subroutine import Iterate
 
-# Fraction of its goal to which the norm of a projected gradient is reduced.
-REACHED = 0.5
+# Products for one minimisation of a model that is the objective, in units of √n, which conjugate
+# gradients take on a face for an elliptic operator on a plane grid. More are needed where they
+# converge so slowly that the faces do not settle.
+PRODUCTS = 400.0
 # Steps of one minimisation; more for a model that is the objective itself.
 MOST, MOST_IF_EXACT = 10, 100
 
@@ -39,14 +42,21 @@ class HessianProducts:
         self._first = start.gnorm
         self._longest = longest
         self._goal = goal
+        self._before = evaluate.nhev
         self._at = start
 
     def begin(self, at: Iterate, shift: Vector | None) -> bool:
         self._at = at
         self.accuracy = min(LOOSEST, math.sqrt(at.gnorm / self._first))
+        self._before = self._evaluate.nhev
         if self.is_exact:
             self.accuracy = REACHED * self._goal / at.gnorm
         return True
+
+    @property
+    def is_spent(self) -> bool:
+        made = self._evaluate.nhev - self._before
+        return self.is_exact and made > PRODUCTS * math.sqrt(len(self._at.x))
 
     def free_step(self, at: Iterate) -> None:
         pass

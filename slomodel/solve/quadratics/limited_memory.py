@@ -29,6 +29,7 @@ class LimitedMemory:
     constrained optimization (1995). Before the first pair the step −g/θ has the length `first`.
     """
 
+    is_spent = False
     wants_pairs = True
     is_exact = False
     accuracy = 1e-2

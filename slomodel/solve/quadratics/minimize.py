@@ -40,7 +40,7 @@ def minimiser(model: Quadratic, within: Set, at: Iterate, face: Face) -> Vector:
         within.project(y, y)
         r += Bs
         curvature = float(s.dot(Bs))
-        if not s.any() or curvature <= 0.0:
+        if not s.any() or curvature <= 0.0 or model.is_spent:
             break
         if not model.is_exact and projected_norm(within, y, r) <= goal:
             break

@@ -9,6 +9,9 @@ from slomodel.solve.norms import Vector
 from slomodel.solve.sets.convex_set import Face
 from slomodel.solve.subroutine import Iterate
 
+# Fraction of its goal to which a model that is the objective reduces its projected gradient.
+REACHED = 0.5
+
 
 class Quadratic(Protocol):
     """A rule for the matrix B of the model at a point, with its memory.
@@ -26,6 +29,11 @@ class Quadratic(Protocol):
 
     @property
     def is_exact(self) -> bool: ...
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the last minimisation took so much work that another model is due."""
+        ...
 
     @property
     def most(self) -> int: ...

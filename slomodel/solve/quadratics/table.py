@@ -15,7 +15,7 @@ from slomodel.solve.subroutine import Iterate
 MODELS: dict[str, Callable[[Evaluator, Iterate, float, float], Quadratic]] = {
     "lbfgs": lambda evaluate, start, longest, _: LimitedMemory(len(start.x), longest, evaluate.eps),
     "newton-cg": HessianProducts,
-    "newton": lambda evaluate, start, longest, _: DenseHessian(evaluate),
+    "newton": lambda evaluate, start, longest, goal: DenseHessian(evaluate, goal),
     "gauss-newton": lambda evaluate, start, longest, _: Damped(
         GaussNewton(evaluate, start, longest)
     ),
