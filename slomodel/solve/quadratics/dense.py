@@ -22,7 +22,6 @@ class DenseHessian:
     projected gradient at which a run ends; for others it is 0.
     """
 
-    is_spent = False
     wants_pairs = False
     most = 50
 
@@ -30,8 +29,14 @@ class DenseHessian:
         self.accuracy = 1e-6
         self.is_exact = goal > 0.0
         self._goal = goal
+        self._solved = 0
         self._evaluate = evaluate
         self._B = np.empty((0, 0))
+
+    @property
+    def is_spent(self) -> bool:
+        # The faces of a nearly singular model do not settle.
+        return self.is_exact and self._solved >= self.most
 
     def begin(self, at: Iterate, shift: Vector | None) -> bool:
         if self.is_exact and shift is None:
@@ -51,6 +56,7 @@ class DenseHessian:
         return self._B @ s
 
     def solve(self, face: Face, r: Vector) -> tuple[Vector, None]:
+        self._solved += 1
         return on_face(self._B, face, r), None
 
     def learn(self, pair: SecantPair) -> None:

@@ -14,7 +14,7 @@ from slomodel.solve.quadratics.quadratic import REACHED
 from slomodel.solve.sets.convex_set import Face
 from slomodel.solve.subroutine import Iterate
 
-# Products for one minimisation of a model that is the objective, in units of √n, which conjugate
+# Products for the minimisation of a model that is the objective, in units of √n, which conjugate
 # gradients take on a face for an elliptic operator on a plane grid. More are needed where they
 # converge so slowly that the faces do not settle.
 PRODUCTS = 400.0
@@ -48,7 +48,6 @@ class HessianProducts:
     def begin(self, at: Iterate, shift: Vector | None) -> bool:
         self._at = at
         self.accuracy = min(LOOSEST, math.sqrt(at.gnorm / self._first))
-        self._before = self._evaluate.nhev
         if self.is_exact:
             self.accuracy = REACHED * self._goal / at.gnorm
         return True

@@ -32,7 +32,7 @@ class Quadratic(Protocol):
 
     @property
     def is_spent(self) -> bool:
-        """Whether the last minimisation took so much work that another model is due."""
+        """Whether minimisations have taken so much work that another model is due."""
         ...
 
     @property
