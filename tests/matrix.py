@@ -107,7 +107,7 @@ def outcome(python: Path, pins: Sequence[str], folder: Path, wheel: Path) -> Out
     )
     (folder / "tests.txt").write_text(ran.stdout + solved.stderr, encoding="utf-8")
     last = (ran.stdout.strip().splitlines() or ["failed"])[-1]
-    return Outcome(version, libraries, demo, re.sub(r" in .*|=", "", last).strip())
+    return Outcome(version, libraries, demo, re.sub(r" in .*|=|, \d+ deselected", "", last).strip())
 
 
 def _printed(python: Path, code: str) -> str:
