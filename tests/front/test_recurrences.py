@@ -120,6 +120,23 @@ def _threshold(x):
     return total
 
 
+def _moving_average(x):
+    c, th = x[0], x[1:]
+    e = []
+    for t in range(T):
+        e.append(Y[t] - c - sum(th[j] * e[t - 1 - j] for j in range(3) if j < t))
+    return sum(np.square(e))
+
+
+def _filtered(x):
+    th, s = x[:3], [[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]]
+    f = [[0.0, 0.0]] * 3
+    for t in range(3, T):
+        s.append([np.tanh(Y[t] + sum(th[j] * s[t - 3 + j][k] for j in range(3))) for k in (0, 1)])
+        f.append([sum(th[j] * s[t - j][k] for j in range(3)) for k in (0, 1)])
+    return sum(np.square(f).ravel()) + sum(np.square(s).ravel())
+
+
 CASES = {
     "garch": Case(
         """dim T  data y[T], h0  var mu, omega, a, b
@@ -207,6 +224,24 @@ CASES = {
         4,
         _garch,
         {"y": Y, "h0": H0},
+    ),
+    "a window with a condition": Case(
+        """dim T, q = 3  data y[T]  var c, th[q]
+        let e[t in T] = y[t] - c - sum(th[j] * e[t-1-j] for j in q if j < t)
+        minimize sumsq(e)""",
+        4,
+        _moving_average,
+        {"y": Y},
+    ),
+    "windows of arrays": Case(
+        """dim T, q = 3  data y[T]  var th[q]
+        let s[t in T, k in 2] = tanh(y[t] + sum(th[j] * s[t-q+j, k] for j in q))
+            first (1 + k) / 10, (3 + k) / 10, (5 + k) / 10
+        and f[t in T, k in 2] = sum(th[j] * s[t-j, k] for j in q) first 0, 0, 0
+        minimize sumsq(f) + sumsq(s)""",
+        3,
+        _filtered,
+        {"y": Y},
     ),
     "a choice": Case(
         """dim T  data y[T]  var a, b, c

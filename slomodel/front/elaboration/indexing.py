@@ -58,7 +58,7 @@ def indexing(node: Index, request: ValueRequest) -> Steps:
     scope = request.scope
     state = scope.local.get(node.base.text) if isinstance(node.base, Name) else None
     if isinstance(state, Ongoing):
-        base = state.read(node)
+        base = state.read(node, scope)
         if len(node.items) == 1:
             if base.rank:
                 raise _wrong_count(node, replace(base, labels=(), axes=base.expr.shape), 1)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from slomodel.errors import ShapeError, Span
-from slomodel.front.elaboration.affine_index import affine, is_at_least_zero
+from slomodel.front.elaboration.affine_index import affine, is_at_least_zero, value_of_affine
 from slomodel.front.elaboration.errors import StatementError, error, shape_error
 from slomodel.front.elaboration.expressions import evaluate
 from slomodel.front.elaboration.index_sets import (
@@ -26,12 +26,14 @@ from slomodel.front.elaboration.values import (
     Value,
     combine,
     merged,
+    number,
     number_of,
     settled,
     show,
     show_axes,
     value_of,
 )
+from slomodel.front.elaboration.windows import InnerIndex, Window, Windows
 from slomodel.front.text.syntax import (
     BoolOp,
     Compare,
@@ -50,12 +52,12 @@ from slomodel.front.text.syntax import (
     String,
     children,
 )
-from slomodel.functions import add, ge
+from slomodel.functions import add, ge, where
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, literal
 from slomodel.ir.expr import Affine, Input
 from slomodel.ir.expr import Expr as Graph
-from slomodel.problem import Check
+from slomodel.problem import Check, LookupBound
 
 _CODE = "E227"
 NotExpression = Slice | NoneLiteral | Compare | BoolOp | Not | String
@@ -104,25 +106,32 @@ class _State:
     def shape(self) -> Shape:
         return (*(label.dim for label in self.later), *self.axes)
 
+    @property
+    def length(self) -> Dim:
+        """The number of all steps."""
+        return self.time.dim + self.count
+
 
 def declare_recurrence(group: Sequence[Let], model: Elaboration) -> None:
     """Declare the arrays that a recurrence computes, each with time as its first axis."""
     _check_group(group, model)
     states = [_state(k, statement, group, model) for k, statement in enumerate(group)]
-    length = states[0].time.dim + states[0].count
+    length = states[0].length
     for state in states[1:]:
-        if state.time.dim + state.count != length:
+        if state.length != length:
             assert state.statement.indices is not None
             message = "the definitions of a recurrence run over the same steps"
             remedy = f"`{states[0].name}` has {length} of them"
             raise shape_error(_CODE, message, state.statement.indices[0].domain.span, remedy)
-    bodies = [_body(state, states) for state in states]
+    windows = Windows(len(states))
+    bodies = [_body(state, states, windows) for state in states]
+    bodies += [one.body for one in windows.made]
     try:
-        made = recurrence(length, bodies, _in_order(states))
+        made = recurrence(length, bodies, _in_order([*states, *windows.made]))
     except ShapeError as problem:
         message = f"this cannot be computed step by step: {problem}"
         raise error(_CODE, message, states[0].statement.span) from None
-    for state, array in zip(states, made, strict=True):
+    for state, array in zip(states, made[: len(states)], strict=True):
         found = value_of(array)
         model.note(found, state.statement.expr.span)
         name = state.statement.name
@@ -251,17 +260,25 @@ def _laid_out(value: Value, labels: Sequence[Label], axes: Shape) -> Graph:
     return build.einsum([value.expr], [tuple(own)], tuple(range(len(shape))), shape)
 
 
-def _body(state: _State, states: Sequence[_State]) -> Body:
+def _body(state: _State, states: Sequence[_State], windows: Windows) -> Body:
     """The values of a state at all steps that its body computes."""
 
-    def read(other: _State, node: Index) -> Value:
-        lag = _lag(state, other, node)
-        key = (other.number, lag)
+    def read(other: _State, node: Index, scope: Scope) -> Value:
+        lag, along = _lag(state, other, node, scope)
+        if along is None:
+            return Value(at(other, lag), (state.time,), other.shape)
+        window = windows.of(other, along.label.dim)
+        is_current = lag == Dim()
+        own = at(window, lag if is_current else lag - 1)
+        found = along.part(own, at(other, lag) if is_current else None)
+        return Value(found, (state.time, along.label), other.shape)
+
+    def at(source: _State | Window, lag: Dim) -> Input:
+        key = (source.number, lag)
         if key not in state.reads:
-            shape = (state.time.dim, *other.shape)
-            name = f"{other.name} at {state.name} - {lag}"
-            state.reads[key] = Input(name, "step", shape)
-        return Value(state.reads[key], (state.time,), other.shape)
+            name = f"{source.name} of {source.number} at {state.name} - {lag}"
+            state.reads[key] = Input(name, "step", (state.time.dim, *source.shape))
+        return state.reads[key]
 
     ongoing = {other.name: Ongoing(other.name, partial(read, other)) for other in states}
     scope = state.scope.with_local(ongoing)
@@ -278,40 +295,65 @@ def _body(state: _State, states: Sequence[_State]) -> Body:
     return Body(state.shape, state.count, state.first, root, reads)
 
 
-def _lag(state: _State, other: _State, node: Index) -> Dim:
-    """How many steps before its own a state reads another; checked against the first values."""
+def _lag(state: _State, other: _State, node: Index, scope: Scope) -> tuple[Dim, InnerIndex | None]:
+    """How many steps before its own a state reads another; checked against the first values.
+
+    For an index that an inner one shifts, the least of them, and how the window is read.
+    """
     item, time = node.items[0], state.time
     text = node.span.text
     remedy = f"write it like `{other.name}[{time.name} - 1]`"
     if isinstance(item, NotExpression):
         message = f"`{text}` reads several steps of `{other.name}`, which is being computed"
         raise error(_CODE, message, item.span, remedy)
-    index = affine(item, state.scope)
-    if dict(index.labels) != {time: 1}:
+    index = affine(item, scope)
+    shifts = {label: factor for label, factor in index.labels.items() if label != time}
+    if index.labels.get(time) != 1 or len(shifts) > 1 or set(shifts.values()) - {1, -1}:
         message = f"a recurrence reads `{other.name}` a fixed number of steps before `{time.name}`"
         raise error(_CODE, message, item.span, remedy)
-    lag = time.start - index.offset
-    begin = state.count
-    if lag == Dim():
+    least = most = time.start - index.offset
+    along = None
+    for label, factor in shifts.items():
+        along = InnerIndex(label, factor > 0)
+        least, most = (least, least + along.span) if factor < 0 else (least - along.span, least)
+    guard = scope.guard if along is not None else None
+    needed_lag = most if guard is None else least - 1
+    _check_lags(state, other, node, least, needed_lag, remedy)
+    if along is not None and is_at_least_zero(state.count - most) is not True:
+        # In a window the steps before the first are 0; a condition has to exclude them.
+        place = value_of_affine(index)
+        needed = place if guard is None else combine(where, guard, place, number(0.0))
+        bound = LookupBound(needed.expr, state.length, item.span.text, item.span)
+        state.scope.model.lookups[bound] = None
+    return least, along
+
+
+def _check_lags(
+    state: _State, other: _State, node: Index, least: Dim, most: Dim, remedy: str
+) -> None:
+    """Check that a state may read another these many steps before its own."""
+    text, time, begin = node.span.text, state.time, state.count
+    if least == most == Dim():
         if other is state:
             message = f"at {time.name} = {begin}, `{text}` reads the element that it defines"
             raise error(_CODE, message, node.span, remedy)
-        return lag
-    ahead = is_at_least_zero(lag - 1)
+        return
+    is_current = least == Dim() and other is not state
+    ahead = is_at_least_zero(least if is_current else least - 1)
     if ahead is False:
-        message = f"at {time.name} = {begin}, `{text}` reads step {begin - lag}, which comes later"
+        message = f"at {time.name} = {begin}, `{text}` reads step {begin - least}"
+        message += ", which comes later" if least != Dim() else ", the element that it defines"
         raise error(_CODE, message, node.span, "a step depends on earlier ones: " + remedy)
-    enough = is_at_least_zero(begin - lag)
+    enough = is_at_least_zero(begin - most)
     if enough is False:
-        message = f"at {time.name} = {begin}, `{text}` reads step {begin - lag}: there is none"
-        raise error(_CODE, message, node.span, _more_values(state, lag))
+        message = f"at {time.name} = {begin}, `{text}` reads step {begin - most}: there is none"
+        raise error(_CODE, message, node.span, _more_values(state, most))
     model = state.scope.model
     if ahead is None:
-        _check(model, lag - 1, node.span, f"`{text}` reads no earlier step")
+        _check(model, least - 1, node.span, f"`{text}` reads no earlier step")
     if enough is None:
-        fault = f"`{state.name}` has {begin} first values, and `{text}` needs {lag}"
-        _check(model, begin - lag, node.span, fault)
-    return lag
+        fault = f"`{state.name}` has {begin} first values, and `{text}` needs {most}"
+        _check(model, begin - most, node.span, fault)
 
 
 def _more_values(state: _State, lag: Dim) -> str:
@@ -330,7 +372,7 @@ def _check(model: Elaboration, dim: Dim, span: Span, fault: str) -> None:
     model.checks.append(Check(condition, span.text, span, fault))
 
 
-def _in_order(states: Sequence[_State]) -> list[int]:
+def _in_order(states: Sequence[_State | Window]) -> list[int]:
     """The numbers of the states, each after those that it reads at the same step."""
     order: list[int] = []
     waiting = [state.number for state in states]
@@ -347,13 +389,15 @@ def _in_order(states: Sequence[_State]) -> list[int]:
     return order
 
 
-def _circle(states: Sequence[_State], waiting: Sequence[int]) -> StatementError:
+def _circle(states: Sequence[_State | Window], waiting: Sequence[int]) -> StatementError:
+    first = states[waiting[0]]
+    assert isinstance(first, _State), "a window waits only for a state"
     path = [waiting[0]]
     while path.count(path[-1]) == 1:
         reads = states[path[-1]].reads
         path.append(next(o for o, lag in reads if lag == Dim() and o in waiting))
     names = [states[number].name for number in path[path.index(path[-1]) :]]
-    time = states[waiting[0]].time.name
+    time = first.time.name
     message = f"at the same step {time}, " + ", which reads ".join(f"`{name}`" for name in names)
     remedy = f"read one of them at an earlier step, as in `{names[0]}[{time} - 1]`"
-    return error(_CODE, message, states[waiting[0]].statement.span, remedy)
+    return error(_CODE, message, first.statement.span, remedy)

@@ -42,6 +42,7 @@ from slomodel.functions.translate import balanced
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, literal
 from slomodel.ir.expr import Affine, Axes, Expr
+from slomodel.ir.walk import inputs
 from slomodel.problem import Check
 
 _NEUTRAL = {"prod": 1.0, "max": -math.inf, "min": math.inf, "logsumexp": -math.inf}
@@ -91,11 +92,27 @@ def comprehension(node: Comprehension, request: ValueRequest) -> Steps:
         return result
     # Sizes or data decide whether an index stays inside: for the tuples that the condition leaves.
     scope.model.restore(before)
-    try:
-        return (yield from _over_list(node, scope, guarded=True))
-    except StatementError:
-        scope.model.restore(after)
-        return result
+    for attempt in (partial(_over_list, node, scope, guarded=True), partial(_masked, node, scope)):
+        try:
+            return (yield from attempt())
+        except StatementError:
+            scope.model.restore(before)
+    scope.model.restore(after)
+    return result
+
+
+def _masked(node: Comprehension, scope: Scope) -> Steps:
+    """A reduction over all tuples, where the condition guards indices; without lists of tuples.
+
+    In a recurrence these would combine several steps.
+    """
+    assert node.condition is not None
+    labels, inner = bind_iterations(node.iterations, scope)
+    condition = yield ValueRequest(node.condition, inner)
+    if condition.rank or any(one.role != "data" for one in inputs(condition.expr)):
+        raise StatementError(None)
+    guarded = replace(inner, guard=condition)
+    return (yield from _over(node, scope, TupleSet(labels, guarded, {}, conjuncts(node.condition))))
 
 
 def _over_list(node: Comprehension, scope: Scope, guarded: bool) -> Steps:

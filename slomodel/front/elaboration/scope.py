@@ -190,11 +190,12 @@ def described(symbol: Symbol) -> str:
 class Ongoing:
     """A state of a recurrence while its body is being evaluated.
 
-    `read` gives its value at the earlier step, at a fixed lag, that the first index denotes.
+    `read` gives its value at the earlier step, at a fixed lag or one that an inner index shifts,
+    that the first index denotes in a scope.
     """
 
     name: str
-    read: Callable[[Index], Value]
+    read: Callable[[Index, Scope], Value]
 
 
 Local: TypeAlias = Label | Value | Symbol | Ongoing
