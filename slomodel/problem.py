@@ -17,20 +17,22 @@ NONSMOOTH = "W201"
 """Code of the warning about a kink in a model."""
 
 Sense = Literal["minimize", "maximize"]
-InitKind = Literal["number", "uniform", "normal", "zeros", "ones", "eye", "data", "inside"]
+InitKind = Literal["number", "uniform", "normal", "zeros", "ones", "eye", "data", "list", "inside"]
 
 
 @dataclass(frozen=True, slots=True)
 class Init:
     """How a variable is initialised: `parameters` are (value), (a, b), (mu, s) or empty.
 
-    `array` names the data array if `kind` is `data`. `inside` is a point of the variable's set,
-    drawn at random, as for a variable with a set and without `init`.
+    `array` names the data array if `kind` is `data`. For a `list`, the parameters are the elements
+    of an array of shape `lengths` in C order. `inside` is a point of the variable's set, drawn at
+    random, as for a variable with a set and without `init`.
     """
 
     kind: InitKind = "normal"
     parameters: tuple[float, ...] = (0.0, 1.0)
     array: str = ""
+    lengths: tuple[int, ...] = ()
 
 
 SetKind = Literal[

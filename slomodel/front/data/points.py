@@ -11,7 +11,7 @@ from slomodel.codegen.runtime import is_on_device
 from slomodel.errors import Diagnostic, DomainError, ShapeError
 from slomodel.front.data.bind import Binding
 from slomodel.front.data.user_arrays import kind_in_words, user_array
-from slomodel.ir.dims import concrete
+from slomodel.ir.dims import concrete, literal, show_shape
 from slomodel.problem import Init, Problem
 
 Vector = NDArray[np.float64]
@@ -192,5 +192,11 @@ def _drawn(init: Init, shape: tuple[int, ...], binding: Binding, rng: np.random.
             remedy = f"give data={{{init.array!r}: …}}, or x0="
             raise ShapeError(Diagnostic("E706", message, help=remedy))
         return binding.arrays[init.array].copy()
+    if init.kind == "list":
+        if init.lengths != shape:
+            own, wanted = (show_shape(tuple(map(literal, s))) for s in (init.lengths, shape))
+            message = f"the start of `init` is {own}, the variable {wanted}"
+            raise ShapeError(Diagnostic("E218", message, help="the shapes must be equal"))
+        return np.reshape(init.parameters, shape)
     value = {"zeros": 0.0, "ones": 1.0}.get(init.kind)
     return np.full(shape, init.parameters[0] if value is None else value)

@@ -6,6 +6,9 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 from difflib import get_close_matches
+from typing import TypeAlias
+
+import numpy as np
 
 from slomodel.errors import Span
 from slomodel.front.data.arrays import file_reference
@@ -24,6 +27,7 @@ from slomodel.front.elaboration.scope import Elaboration, Scope, Symbol, describ
 from slomodel.front.elaboration.values import show, value_of
 from slomodel.front.elaboration.variable_sets import check_start, declared_set
 from slomodel.front.text.syntax import (
+    ArrayLiteral,
     BoolOp,
     Compare,
     DataDecl,
@@ -240,7 +244,8 @@ def constant(node: Expr, model: Elaboration) -> float:
     value = evaluate(node, Scope(model))
     if value.rank:
         message = f"a number is expected here, not an array of shape {show(value)}"
-        remedy = "`= value` is the default of every element; arrays are given with data="
+        remedy = "`= value` is the default of every element; arrays are given with data=, or "
+        remedy += "written as a definition: `let a = [1, 2]`"
         raise error("E216", message, node.span, remedy)
     if not isinstance(value.expr, Const):
         message = f"a number is expected here, and `{node.span.text}` depends on names"
@@ -254,6 +259,8 @@ def constant(node: Expr, model: Elaboration) -> float:
 def _init(node: Expr, shape: Shape, model: Elaboration) -> Init:
     if isinstance(node, FunctionCall) and node.function.text in _DISTRIBUTIONS:
         return _distribution(node, model)
+    if isinstance(node, ArrayLiteral):
+        return _listed(node, shape, model)
     if isinstance(node, Name) and node.text not in model.symbols:
         if node.text == "zeros":
             return Init("zeros", ())
@@ -292,7 +299,38 @@ def _init(node: Expr, shape: Shape, model: Elaboration) -> Init:
         raise error("E218", message, node.span, _STARTS) from None
 
 
-_STARTS = "a start is a number, `uniform(a, b)`, `normal(mu, s)`, `zeros`, `ones`, `eye` or data"
+_STARTS = (
+    "a start is a number, an array of numbers like `[1, 0]`, `uniform(a, b)`, `normal(mu, s)`, "
+    "`zeros`, `ones`, `eye` or data"
+)
+
+
+_Elements: TypeAlias = "float | list[_Elements]"
+
+
+def _listed(node: ArrayLiteral, shape: Shape, model: Elaboration) -> Init:
+    """A start that is written as an array."""
+    array = np.array(_elements(node, model))
+    known = tuple(literal(length) for length in array.shape)
+    fits = len(known) == len(shape) and all(
+        own == dim or not dim.is_literal for own, dim in zip(known, shape, strict=True)
+    )
+    if not fits:
+        message = f"the start is {show_shape(known)}, the variable {show_shape(shape)}"
+        raise shape_error("E218", message, node.span, "the shapes must be equal")
+    return Init("list", tuple(array.ravel().tolist()), lengths=array.shape)
+
+
+def _elements(node: ArrayLiteral, model: Elaboration) -> list[_Elements]:
+    """The numbers of an array, as nested lists of equal lengths."""
+    found: list[_Elements] = []
+    for item in node.items:
+        own = _elements(item, model) if isinstance(item, ArrayLiteral) else constant(item, model)
+        if found and np.shape(own) != np.shape(found[0]):
+            message = f"the elements of `{node.span.text}` need one shape"
+            raise error("E218", message, item.span, "give rows of one length")
+        found.append(own)
+    return found
 
 
 def _from_data(symbol: Symbol, span: Span, shape: Shape) -> Init:
