@@ -40,7 +40,7 @@ _SHORT = 4
 """Elements of an axis that is written out: three such arrays of a loop fill half the registers."""
 _LEAST = 16
 """Other elements of an array for which a loop over them pays."""
-_RESULT, _REARRANGED = 3, 12
+_RESULT, _REARRANGED = 3, 48
 """Elements computed while one is put into an array of rows: a result, or one that is read again."""
 _MOST_NODES = 400
 _LONGER = 4

@@ -347,7 +347,9 @@ class BlockedLoop:
         if target is not None and target.steps and target.steps[-1]:
             place = _element(target)
             added = f"{largest}({place}, {text})" if largest else f"{place} + {text}"
-            append(passes, f"{place} = {added};", alone=self._targets.count(target.base) > 1)
+            # In short runs each pass costs; in long loops sums alone are faster.
+            together = bool(self._tables) and self._targets.count(target.base) == 1
+            append(passes, f"{place} = {added};", alone=not together)
             return
         arrays = [part.removesuffix("[i]") for part in texts]
         plain = all(part.endswith("[i]") for part in texts) and all(map(str.isidentifier, arrays))
@@ -363,9 +365,8 @@ class BlockedLoop:
             append(passes, f"q{own.k}[i] = q{own.k}[i] + {text};", alone=False)
             return
         if isinstance(one.target, Scalar):
-            own = Total(len(self.totals), self.names.number(one.target.node), largest)
-            self.totals.append(own)
-            statement = own.adding(total)
+            self.totals.append(Total(len(self.totals), self.names.number(one.target.node), largest))
+            statement = self.totals[-1].adding(total)
         elif largest:
             assert target is not None
             place = _element(target)
