@@ -2,6 +2,7 @@
 
 from slomodel.functions.activations import logcosh, sigmoid, softplus
 from slomodel.functions.arithmetic import add, div, mul, neg, square, sub
+from slomodel.functions.beta import lbeta
 from slomodel.functions.comparison import (
     eq,
     ge,
@@ -46,7 +47,7 @@ from slomodel.functions.elementary import (
     tan,
     tanh,
 )
-from slomodel.functions.gamma import digamma, lbeta, lgamma
+from slomodel.functions.gamma import digamma, lgamma
 from slomodel.functions.logarithms import (
     log1mexp,
     log2,
@@ -69,6 +70,11 @@ from slomodel.functions.piecewise import (
     sign,
 )
 from slomodel.functions.power import pow, powlog
+from slomodel.functions.rising import (
+    digamma_difference,
+    log_rising_factorial,
+    trigamma_difference,
+)
 from slomodel.functions.translate import partial, symbols, to_graph
 from slomodel.ir.function import DISCONTINUOUS, ScalarFunction, every_function
 
@@ -102,6 +108,7 @@ __all__ = [
     "cosh",
     "differentiated",
     "digamma",
+    "digamma_difference",
     "div",
     "eq",
     "erf",
@@ -124,6 +131,7 @@ __all__ = [
     "log1p",
     "log2",
     "log10",
+    "log_rising_factorial",
     "logaddexp",
     "logcosh",
     "logexpm1",
@@ -158,6 +166,7 @@ __all__ = [
     "tan",
     "tanh",
     "to_graph",
+    "trigamma_difference",
     "where",
     "xlog1py",
     "xlogx",

@@ -56,7 +56,8 @@ logaddexp: ScalarFunction = ScalarFunction(
     domain=(_EVERYWHERE, _EVERYWHERE),
     costly=True,
     meaning="log(exp(a) + exp(b))",
-    ranges=Monotonicity(by_operand=((), ()), error_scale=_larger_magnitude),
+    ranges=Monotonicity(by_operand=((), ())),
+    error_scale=_larger_magnitude,
     ulps={"numpy": 8},
     unary_form=lambda a, b: add(b, softplus(sub(a, b))),
 )

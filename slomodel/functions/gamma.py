@@ -14,11 +14,7 @@ from threading import Lock
 import numpy as np
 import sympy as sp
 
-from slomodel.functions.arithmetic import add, div, mul, square, sub
-from slomodel.functions.comparison import ge, where
-from slomodel.functions.elementary import log, log1p
-from slomodel.functions.piecewise import Reals, maximum, minimum
-from slomodel.ir.build import const
+from slomodel.functions.piecewise import Reals
 from slomodel.ir.expr import Expr
 from slomodel.ir.function import C, Cost, Family, Monotonicity, Partial, ScalarFunction
 
@@ -65,7 +61,7 @@ def _spelling(call: str, c: str) -> dict[str, str]:
     return {"numpy": f"np.copyto({{out}}, {call})", "scalar": call, "c": c}
 
 
-def _lgamma_numpy(x: Reals) -> Reals:
+def lgamma_values(x: Reals) -> Reals:
     """lgamma, also at subnormal numbers: there SciPy gives infinity, and the value is -log x."""
     from scipy import special
 
@@ -79,7 +75,7 @@ lgamma: ScalarFunction = ScalarFunction(
     "lgamma",
     1,
     definition=sp.loggamma,
-    numpy=_lgamma_numpy,
+    numpy=lgamma_values,
     partials=(_polygamma_as_partial(0),),
     spelling=_spelling(
         f"(special.gammaln(np.maximum({_OPERAND}, {_SMALL}))"
@@ -91,8 +87,8 @@ lgamma: ScalarFunction = ScalarFunction(
     ranges=Monotonicity(
         ((1.4616321449683623,), *((),) * 8),
         image=(-0.12148629053584963, math.inf),
-        error_scale=_terms,
     ),
+    error_scale=_terms,
     costly=True,
     meaning="log of the gamma function, log((x - 1)!), for x > 0",
     signature="lgamma(x)",
@@ -141,7 +137,7 @@ static inline real slo_polygamma(int n, real x) {
 }"""
 
 
-def _digamma_numpy(x: Reals) -> Reals:
+def digamma_values(x: Reals) -> Reals:
     from scipy import special
 
     return _stepped(special.psi(_positive(x)), x, 1)
@@ -151,12 +147,13 @@ digamma: ScalarFunction = ScalarFunction(
     "digamma",
     1,
     definition=lambda x: sp.polygamma(0, x),
-    numpy=_digamma_numpy,
+    numpy=digamma_values,
     partials=(_polygamma_as_partial(1),),
     spelling=_spelling(f"special.psi({_OPERAND})", "slo_digamma({0})"),
     cost=Cost(18.0),
     domain=(_POSITIVE,),
-    ranges=Monotonicity(((),) * 8, error_scale=_terms),
+    ranges=Monotonicity(((),) * 8),
+    error_scale=_terms,
     ulps={"c": 6},
     costly=True,
     meaning="derivative of lgamma",
@@ -221,99 +218,3 @@ POLYGAMMAS = Family("polygamma_", sp.polygamma, polygamma)
 trigamma = polygamma(1)
 # Members that tables of functions show; the others are constructed as derivatives on demand.
 tetragamma, pentagamma = polygamma(2), polygamma(3)
-
-_LARGE = 10.0
-_STIRLING = (
-    *(1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156, -3617 / 122400),
-    *(43867 / 244188, -174611 / 125400),
-)
-
-
-def _stirling_rest(x: Expr) -> Expr:
-    """lgamma(x) - (x - 1/2) log x + x - log(2 pi)/2 for x >= 10, by the asymptotic series."""
-    r = div(1.0, x)
-    q = square(r)
-    total: Expr = const(_STIRLING[-1])
-    for coefficient in _STIRLING[-2::-1]:
-        total = add(mul(total, q), coefficient)
-    return mul(r, total)
-
-
-def _lbeta_stable(a: Expr, b: Expr) -> Expr:
-    """Stirling's formula for the larger or both operands, where the three terms would cancel.
-
-    With s = a0 + a1, a0 <= a1 and c the rest of the formula, for a0 >= 10 it is
-    log(2 pi)/2 - log(a1)/2 - (a0 - 1/2) log1p(a1/a0) - a1 log1p(a0/a1) + c(a0) + c(a1) - c(s), and
-    lgamma(a1) - lgamma(s) is -(s - 1/2) log1p(a0/a1) - a0 log(a1) + a0 + c(a1) - c(s).
-    """
-    low, high = minimum(a, b), maximum(a, b)
-    is_large, are_large = ge(high, _LARGE), ge(low, _LARGE)
-    top, bottom = where(is_large, high, _LARGE), where(are_large, low, _LARGE)
-    ratio = div(low, top)
-    total = add(low, top)
-    c = sub(_stirling_rest(top), _stirling_rest(add(top, where(is_large, low, 0.0))))
-    both = add(
-        sub(0.5 * math.log(2.0 * math.pi), mul(0.5, log(top))),
-        sub(
-            add(_stirling_rest(bottom), c),
-            add(mul(sub(bottom, 0.5), log1p(div(top, bottom))), mul(top, log1p(ratio))),
-        ),
-    )
-    step = sub(sub(low, mul(low, log(top))), sub(mul(sub(total, 0.5), log1p(ratio)), c))
-    small = where(is_large, _LARGE, high)
-    plain = sub(add(lgamma(low), lgamma(small)), lgamma(add(low, small)))
-    return where(are_large, both, where(is_large, add(lgamma(low), step), plain))
-
-
-def _stirling_rest_numpy(x: Reals) -> Reals:
-    return np.polyval(_STIRLING[::-1], 1.0 / np.square(x)) / x
-
-
-def _lbeta_numpy(a: Reals, b: Reals) -> Reals:
-    x, y = np.broadcast_arrays(_positive(a), _positive(b))
-    low, high = np.minimum(x, y), np.maximum(x, y)
-    is_large, are_large = high >= _LARGE, low >= _LARGE
-    top, bottom = np.where(is_large, high, _LARGE), np.where(are_large, low, _LARGE)
-    with np.errstate(all="ignore"):
-        ratio, total = low / top, low + top
-        c = _stirling_rest_numpy(top) - _stirling_rest_numpy(top + np.where(is_large, low, 0.0))
-        both = 0.5 * math.log(2.0 * math.pi) - 0.5 * np.log(top)
-        both -= (bottom - 0.5) * np.log1p(top / bottom)
-        both -= top * np.log1p(ratio) - (_stirling_rest_numpy(bottom) + c)
-        step = (low - low * np.log(top)) - ((total - 0.5) * np.log1p(ratio) - c)
-        small = np.where(is_large, _LARGE, high)
-        plain = _lgamma_numpy(low) + _lgamma_numpy(small) - _lgamma_numpy(low + small)
-        large = np.where(are_large, both, _lgamma_numpy(low) + step)
-        values = np.where(is_large, large, plain)
-        if not np.iscomplexobj(a) and not np.iscomplexobj(b):
-            return values
-        shared = _digamma_numpy(x + y)
-        slope_a, slope_b = _digamma_numpy(x) - shared, _digamma_numpy(y) - shared
-        stepped: Reals = values + 1j * (np.imag(a) * slope_a + np.imag(b) * slope_b)
-        return stepped
-
-
-def _terms_of_beta(a: Reals, b: Reals) -> Reals:
-    """The magnitude of the terms of a value, which cancel where an operand is below 10."""
-    low = np.abs(_lgamma_numpy(np.minimum(np.minimum(a, b), _LARGE)))
-    return np.maximum(low, np.where(np.maximum(a, b) < _LARGE, 40.0, 2.0))
-
-
-lbeta = ScalarFunction(
-    "lbeta",
-    2,
-    definition=lambda a, b: sp.loggamma(a) + sp.loggamma(b) - sp.loggamma(a + b),
-    numpy=_lbeta_numpy,
-    partials=(
-        lambda a, b: sub(digamma(a), digamma(add(a, b))),
-        lambda a, b: sub(digamma(b), digamma(add(a, b))),
-    ),
-    stable=_lbeta_stable,
-    domain=(_POSITIVE, _POSITIVE),
-    ranges=Monotonicity(by_operand=((), ()), error_scale=_terms_of_beta),
-    unary_form=lambda a, b: sub(add(lgamma(a), lgamma(b)), lgamma(add(a, b))),
-    costly=True,
-    meaning="log of the beta function, lgamma(a) + lgamma(b) - lgamma(a + b), for a, b > 0",
-    signature="lbeta(a, b)",
-    foreign_names=("betaln",),
-)

@@ -48,8 +48,6 @@ class Monotonicity:
     - `period`: if above 0, every critical point and pole recurs at this distance.
     - `poles`: points inside the domain at which the function is unbounded.
     - `image`: the closed interval that contains all values.
-    - `error_scale`: a function of the operands: the magnitude of the largest term, where values may
-      be smaller than the terms they are computed from. Errors are counted in its last place.
     """
 
     critical_points: tuple[tuple[float, ...], ...] = ((),)
@@ -57,7 +55,6 @@ class Monotonicity:
     period: float = 0.0
     poles: tuple[float, ...] = ()
     image: tuple[float, float] = (-math.inf, math.inf)
-    error_scale: Callable[..., Array] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +123,8 @@ class ScalarFunction:
     - `costly`: evaluation takes tens of cycles, so it is never computed twice to save a buffer.
     - `ulps`: worst error by target, in units in the last place of the value or, near zeros, of its
       largest term; WORST_ULPS for targets that are not listed.
+    - `error_scale`: a function of the operands: the magnitude of the largest term, where values may
+      be smaller than the terms they are computed from. Errors are counted in its last place.
     - `simplify`: exact identities on construction (`x * 1` is `x`): one operand, or a graph of the
       shape of the widest operand, or None.
 
@@ -166,6 +165,7 @@ class ScalarFunction:
     latex: str = ""
     c: C = C()
     ulps: Mapping[str, int] = field(default_factory=dict)
+    error_scale: Callable[..., Array] | None = None
 
     def __post_init__(self) -> None:
         if self.name in _DEFINED:

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from slomodel.functions import div, log, log1p, mul, pow, sqrt
+from slomodel.functions import add, div, log, log1p, mul, pow, sqrt, sub
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map, remake
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import postorder, users
 from slomodel.rewrite.entropies import Entropies
 from slomodel.rewrite.exponential_sums import Logarithms, log_softmax, soft_quotient
+from slomodel.rewrite.gamma_sums import GammaSums
 from slomodel.rewrite.linear_systems import log_of_determinant, solution_for_inverse
 from slomodel.rewrite.merged_powers import merged_product, power_of_power, root_of_exponential
 from slomodel.rewrite.roots import Roots
@@ -42,6 +43,7 @@ def rewritten(root: Expr) -> Mapping[Expr, Expr]:
     scaled = ScaledLogarithms()
     entropies = Entropies()
     roots = Roots(shared)
+    gammas = GammaSums()
     rules: dict[ScalarFunction, tuple[Rule, ...]] = {
         log: (
             log_of_determinant,
@@ -53,6 +55,8 @@ def rewritten(root: Expr) -> Mapping[Expr, Expr]:
         ),
         log1p: (elementwise, logarithms.of_one_more, scaled.of_one_more),
         sqrt: (elementwise, root_of_exponential, power_of_power, roots.square_root),
+        add: (elementwise, gammas.of_sum),
+        sub: (elementwise, gammas.of_sum),
         pow: (elementwise, power_of_power, roots.power),
         div: (elementwise, soft_quotient, merged_product),
         mul: (

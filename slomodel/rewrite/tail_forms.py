@@ -11,7 +11,11 @@ import math
 from collections.abc import Callable
 
 from slomodel.functions import (
+    abs,
+    acosh,
     add,
+    asinh,
+    atanh,
     div,
     erf,
     erfc,
@@ -25,21 +29,26 @@ from slomodel.functions import (
     logexpm1,
     logit,
     lognormcdf,
+    lt,
     mul,
     neg,
     normcdf,
     sigmoid,
     sinh,
     softplus,
+    sqrt,
     square,
     sub,
     tanh,
+    where,
 )
-from slomodel.ir.expr import Expr, Input
+from slomodel.ir.expr import Const, Expr, Input, Map
+from slomodel.rewrite.matching import is_map
 from slomodel.rewrite.patterns import Form, Match, number, operand
 
 _ROOT_2 = math.sqrt(2.0)
 _LARGEST = 16.0
+_MOST_NODES = 30
 
 x, y = operand("x"), operand("y")
 c, d, e = number("c"), number("d"), number("e")
@@ -56,6 +65,30 @@ def _near(placeholder: Input, sign: float = 1.0) -> Callable[[Match], bool]:
 def _below(scale: Expr | float, u: Expr) -> Expr:
     """log(scale * Phi(u)), with 2 Phi(sqrt(2) x) = erfc(-x)."""
     return add(log(scale), lognormcdf(u))
+
+
+def _log_ratio(x: Expr, y: Expr) -> Expr:
+    """log(x/(x + y)), which is small where y is much smaller than x."""
+    is_near = lt(abs(y), abs(x))
+    near = log1p(div(where(is_near, y, 0.0), where(is_near, x, 1.0)))
+    far = log(div(where(is_near, 1.0, x), where(is_near, 1.0, add(x, y))))
+    return where(is_near, neg(near), far)
+
+
+def _is_plain(m: Match) -> bool:
+    """Whether x and y are sums of products without exponentials, whose scales have rules of their
+    own.
+    """
+    stack = [m.parts[x].node, m.parts[y].node]
+    for _ in range(_MOST_NODES):
+        if not stack:
+            return True
+        node = stack.pop()
+        if is_map(node, exp) or not isinstance(node, Map | Input | Const):
+            return False
+        if is_map(node, add, sub, mul, div, neg):
+            stack += node.operands
+    return False
 
 
 TAIL_FORMS: tuple[Form, ...] = (
@@ -105,8 +138,24 @@ TAIL_FORMS: tuple[Form, ...] = (
     # Not 1 + erf(x) by itself, a cheap factor in networks: its tail matters in logarithms only.
     Form(add(mul(c, erf(x)), d), mul(d, erfc(x)), lambda m: m[d] == -m[c] and m[d] > 0.0),
     Form(mul(exp(square(x)), erfc(x)), erfcx(x)),
-    # Odds.
+    # Odds and other ratios.
     Form(log(div(x, sub(1.0, x))), logit(x)),
+    Form(log(div(x, add(x, y))), _log_ratio(x, y), _is_plain),
+    Form(
+        add(mul(c, log(x)), mul(d, log(add(x, y)))),
+        mul(c, _log_ratio(x, y)),
+        lambda m: m[c] == -m[d] and _is_plain(m),
+    ),
+    Form(log(div(add(1.0, x), sub(1.0, x))), mul(2.0, atanh(x))),
+    Form(log(div(sub(1.0, x), add(1.0, x))), mul(-2.0, atanh(x))),
+    Form(
+        add(mul(c, log1p(x)), mul(d, log1p(mul(e, x)))),
+        mul(mul(2.0, c), atanh(x)),
+        lambda m: m[d] == -m[c] and m[e] == -1.0,
+    ),
+    # Inverses of hyperbolic functions.
+    Form(log(add(x, sqrt(add(square(x), 1.0)))), asinh(x)),
+    Form(log(add(x, sqrt(sub(square(x), 1.0)))), acosh(x)),
     Form(
         add(mul(c, log(x)), mul(d, log1p(mul(e, x)))),
         mul(c, logit(x)),

@@ -76,15 +76,14 @@ def test_every_function_along_short_and_long_rays(function: ScalarFunction) -> N
     assert known or function.arity > 1 or function.smoothness == DISCONTINUOUS
 
 
-WITH_SCALE = [f for f in SMOOTH if f.monotonicity and f.monotonicity.error_scale is not None]
+WITH_SCALE = [f for f in SMOOTH if f.error_scale is not None]
 
 
 @pytest.mark.parametrize("function", WITH_SCALE, ids=lambda one: one.name)
 @pytest.mark.parametrize("highest", [1.0, 12.0, 300.0])
 def test_stated_scales_of_errors(function: ScalarFunction, highest: float) -> None:
     """A ray takes the scale of errors to be at most 64 times 1, the operands or the value."""
-    assert function.monotonicity is not None
-    assert function.monotonicity.error_scale is not None
+    assert function.error_scale is not None
     rng = np.random.default_rng(3)
     shape = (function.arity, 5_000)
     at = rng.choice([-1.0, 1.0], shape) * 10.0 ** rng.uniform(-highest, highest, shape)
@@ -92,7 +91,7 @@ def test_stated_scales_of_errors(function: ScalarFunction, highest: float) -> No
         operand[:] = np.abs(operand) if low == 0.0 else operand
     with np.errstate(all="ignore"):
         value = np.asarray(function.numpy(*at), dtype=np.float64)
-        scale = np.asarray(function.monotonicity.error_scale(*at), dtype=np.float64)
+        scale = np.asarray(function.error_scale(*at), dtype=np.float64)
     known = np.isfinite(value)
     size = np.maximum.reduce([np.ones(5_000), np.abs(value), *np.abs(at)])
     assert known.any()

@@ -66,8 +66,7 @@ def test_every_function_is_near_numpys(function: fn.ScalarFunction) -> None:
         expected = np.asarray(function.numpy(points > 0 if bools else points), float)
     found = out[: points.size]
     with np.errstate(all="ignore"):
-        stated = function.monotonicity
-        terms = stated.error_scale if stated is not None else None
+        terms = function.error_scale
         size = np.maximum(np.abs(expected), 1e-300 if terms is None else terms(points))
         ulps = np.abs(found - expected) / np.spacing(size)
     allowed = max(6, function.worst_ulps("c") + function.worst_ulps("numpy"))

@@ -18,7 +18,7 @@ from slomodel.reference import evaluate
 # cosh(1e-300) differs from 1 in digit 600; a difference quotient loses a few hundred more.
 DIGITS = 1500
 # Of these a value takes seconds in so many digits, and their terms are of one size.
-SLOW = ("gamma", "beta", "norm", "erfc", "gauss")
+SLOW = ("gamma", "rising", "beta", "norm", "erfc", "gauss")
 FEW_DIGITS = {record: 400 for record in TABLE.values() if any(word in record.name for word in SLOW)}
 Point = tuple[float, ...]
 
@@ -48,6 +48,8 @@ def exact(function: ScalarFunction, point: Point) -> float | None:
     for value, (low, high) in zip(point, function.domain, strict=False):
         if not low <= value <= high:
             return float("nan")
+    if function.undefined is not None and evaluate_at(function.undefined, function, point):
+        return None if function.name == "div" else float("nan")
     with mpmath.workdps(FEW_DIGITS.get(function, DIGITS)):
         return as_double(_at(function, [_exact_number(value) for value in point]))
 
@@ -155,10 +157,9 @@ def evaluate_at(
 
 def scale(function: ScalarFunction, point: Point) -> float:
     """The magnitude of the terms of a value, 0 where it is no smaller than they are."""
-    stated = function.monotonicity
-    if stated is None or stated.error_scale is None:
+    if function.error_scale is None:
         return 0.0
-    return float(stated.error_scale(*columns(function, [point]))[0])
+    return float(function.error_scale(*columns(function, [point]))[0])
 
 
 def ulps(got: float, want: float, least: float = 0.0) -> float:

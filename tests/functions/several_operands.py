@@ -13,7 +13,7 @@ import numpy as np
 from slomodel import functions as fn
 from slomodel.ir.expr import Expr
 from slomodel.ir.function import ScalarFunction
-from tests.functions.exact_values import definition, operand_types
+from tests.functions.exact_values import definition, evaluate_at, operand_types
 
 DIGITS = 120
 STEP = mpmath.mpf(10) ** -30
@@ -67,9 +67,12 @@ def at(case: Case, point: Sequence[object]) -> mpmath.mpf | None:
 
 
 def is_inside(case: Case, point: Sequence[object]) -> bool:
-    """Whether every operand is in its domain."""
-    domain = case.function.domain
-    return all(low <= x <= high for x, (low, high) in zip(point, domain, strict=False))
+    """Whether every operand is in its domain, and the value is defined there."""
+    domain, function = case.function.domain, case.function
+    inside = all(low <= x <= high for x, (low, high) in zip(point, domain, strict=False))
+    if function.undefined is None or not inside or function.arity > len(point):
+        return inside
+    return not evaluate_at(function.undefined, function, tuple(map(float, point)))
 
 
 def slopes(case: Case, point: Point, k: int) -> list[mpmath.mpf] | None:

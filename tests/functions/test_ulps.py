@@ -98,10 +98,9 @@ def worst(function: ScalarFunction, target: str, count: int) -> tuple[float, tup
     """The largest error in units of the last place, and where."""
     rows, want = sample(function, count)
     got = on_target(function, rows, target)
-    stated = function.monotonicity
     scale = 0.0
-    if stated is not None and stated.error_scale is not None:
-        scale = stated.error_scale(*columns(function, [tuple(row) for row in rows]))
+    if function.error_scale is not None:
+        scale = function.error_scale(*columns(function, [tuple(row) for row in rows]))
     with np.errstate(all="ignore"):
         units = np.abs(got - want) / np.spacing(np.maximum(np.abs(want), scale))
     units = np.where((got == want) | np.isnan(want), 0.0, units)

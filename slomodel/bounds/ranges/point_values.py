@@ -61,7 +61,7 @@ def _known(node: Expr, argument: Input, x: Array, found: dict[Expr, Known]) -> K
     stated = function.monotonicity
     if (
         stated is None
-        or stated.error_scale is not None
+        or function.error_scale is not None
         or operands[0].error.any()
         or function.domain != ((-inf, inf),)
     ):

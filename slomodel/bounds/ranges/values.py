@@ -141,7 +141,7 @@ def _monotone(
         clipped.append(within(a, low, high))
 
     def values(*x: Array) -> Interval:
-        return _values(function, monotonicity, *x)
+        return _values(function, *x)
 
     if function.arity == 1:
         result = over_critical_points(values, monotonicity, 0, clipped[0])
@@ -154,7 +154,7 @@ def _monotone(
     return _everything_where(outside, within(result, *monotonicity.image))
 
 
-def _values(function: ScalarFunction, monotonicity: Monotonicity, *x: Array) -> Interval:
+def _values(function: ScalarFunction, *x: Array) -> Interval:
     """Values at points as intervals, widened by the error of NumPy's functions.
 
     A value of 0 at operands that are all 0 is exact; tests/functions/test_records.py checks that.
@@ -164,10 +164,10 @@ def _values(function: ScalarFunction, monotonicity: Monotonicity, *x: Array) -> 
         y = np.asarray(function.numpy(*x), dtype=np.float64)
         if not steps:
             return interval(y, y)
-        if monotonicity.error_scale is None:
+        if function.error_scale is None:
             low, high = down_ulps(y, steps), up_ulps(y, steps)
         else:
-            scale = np.maximum(np.abs(y), monotonicity.error_scale(*x))
+            scale = np.maximum(np.abs(y), function.error_scale(*x))
             slack = steps_at(scale, steps)
             low, high = np.asarray(down_add(y, -slack)), np.asarray(up_add(y, slack))
     exact = y == 0.0

@@ -226,12 +226,12 @@ def applied(function: ScalarFunction, operands: Sequence[Value]) -> Value:
     exact = all(o.rad is None for o in balls)
     if exact and isinstance(function.ranges, Monotonicity):
         value = function(*(o.mid for o in balls))
-        return _computed(function, function.ranges, value, [o.mid for o in balls])
+        return _computed(function, value, [o.mid for o in balls])
     found = value_range(function, *balls)
     return found.midrad if isinstance(found, Range) else found
 
 
-def _error_scale(stated: Monotonicity, value: Expr, at: Sequence[Expr]) -> Expr:
+def _error_scale(function: ScalarFunction, value: Expr, at: Sequence[Expr]) -> Expr:
     """Upper bound on the magnitude in whose ulps errors are counted.
 
     That of the terms, where the record states it, is at most `_MOST_SCALE` times the largest of 1,
@@ -240,25 +240,21 @@ def _error_scale(stated: Monotonicity, value: Expr, at: Sequence[Expr]) -> Expr:
     tests/calculus/test_rays.py checks this of every record over the range of doubles.
     """
     size = abs(value)
-    if stated.error_scale is None:
+    if function.error_scale is None:
         return size
     return mul(_MOST_SCALE, reduce(maximum, [size, Const(1.0), *map(abs, at)]))
 
 
-def _computed(
-    function: ScalarFunction, stated: Monotonicity, value: Expr, at: Sequence[Expr]
-) -> MidRad:
+def _computed(function: ScalarFunction, value: Expr, at: Sequence[Expr]) -> MidRad:
     """Enclosure of the exact values of a function where `value` was computed."""
-    scale = _error_scale(stated, value, at)
+    scale = _error_scale(function, value, at)
     return MidRad(value, enlarged([mul(2.0 * UNIT * steps_of(function), scale)]))
 
 
 def _monotone(function: ScalarFunction, stated: Monotonicity, operands: Sequence[Range]) -> Range:
     """The range from the values at the ends and at critical points in the domain."""
     if function.arity == 1:
-        found = _over_critical_points(
-            lambda x: _value_at(function, stated, [x]), stated, 0, operands[0]
-        )
+        found = _over_critical_points(lambda x: _value_at(function, [x]), stated, 0, operands[0])
     else:
         found = _over_corners(function, stated, operands)
         for kink in function.kinks:
@@ -268,8 +264,8 @@ def _monotone(function: ScalarFunction, stated: Monotonicity, operands: Sequence
     return found.within(*stated.image).where(_inside(function, operands))
 
 
-def _value_at(function: ScalarFunction, stated: Monotonicity, at: Sequence[Expr]) -> Range:
-    return _computed(function, stated, function(*at), at).range
+def _value_at(function: ScalarFunction, at: Sequence[Expr]) -> Range:
+    return _computed(function, function(*at), at).range
 
 
 def _inside(function: ScalarFunction, operands: Sequence[Range]) -> Expr:
@@ -305,7 +301,7 @@ def _over_corners(
         choices.append(own)
     found: Range | None = None
     for corner in product(*choices):
-        value = _value_at(function, stated, [x for x, _ in corner])
+        value = _value_at(function, [x for x, _ in corner])
         inside = reduce(land, [one for _, one in corner])
         found = value if found is None else _joined(found, value, inside)
     assert found is not None
