@@ -1,17 +1,19 @@
 """Logarithms of sums and products with exponentials, scaled against overflow and underflow.
 
-For any constant s, log(A) = s + log(A exp(-s)). The scale of A is estimated from
-its exponents: that of exp(u) is u, of a product the sum, of a sum the largest, of anything else 0.
-With t the estimate, s is t - clip(t, -300, 300): 0 unless the exponentials come near the ends of
-the range of doubles, so that elsewhere the formula is computed as written. The weights of the
-exponentials may have any sign and may depend on x; s is taken as constant (`still`), so that the
-derivatives are those of log(A exp(-s)) for fixed s, which are those of log(A).
+For any constant s, log(A) = s + log(A exp(-s)). The scale of A is estimated from its exponents:
+that of exp(u) is u, of a product the sum, of a sum the largest, of anything else 0. Functions with
+a logarithm of full accuracy, as normcdf, count as exponentials of it. With t the estimate, s is
+t - clip(t, -300, 300): 0 unless the exponentials come near the ends of the range of doubles, so
+that elsewhere the formula is computed as written. The weights of the exponentials may have any sign
+and may depend on x; s is taken as constant (`still`), so that the derivatives are those of
+log(A exp(-s)) for fixed s, which are those of log(A). In a quotient of two sums of exponentials
+both are scaled by the scale of the divisor.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from slomodel.functions import (
@@ -19,25 +21,38 @@ from slomodel.functions import (
     add,
     clip,
     div,
+    erfc,
     exp,
     expm1,
     log,
     log1p,
+    lognormcdf,
     lt,
     maximum,
     mul,
     neg,
+    normcdf,
+    sigmoid,
+    softplus,
     still,
     sub,
     where,
 )
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map
+from slomodel.ir.function import ScalarFunction
 from slomodel.rewrite.matching import Part, is_map, is_shifted, whole
 
 _ZONE = 300.0
 """Exponents up to this magnitude are not scaled: two such factors and 10^8 terms stay in range."""
 _MOST_NODES = 300
+_LOGARITHMS: dict[ScalarFunction, Callable[[Expr], Expr]] = {
+    exp: lambda u: u,
+    sigmoid: lambda u: neg(softplus(neg(u))),
+    normcdf: lognormcdf,
+    erfc: lambda u: add(math.log(2.0), lognormcdf(mul(-math.sqrt(2.0), u))),
+}
+"""Functions that count as exponentials, and their logarithms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +68,22 @@ class ScaledLogarithms:
 
     def __init__(self) -> None:
         self._estimates: dict[Expr, Expr | None] = {}
+        self._nonpositive: set[Expr] = set()
+
+    def of_quotient(self, node: Map) -> Expr | None:
+        """A quotient of two sums of exponentials in scaled form; else None."""
+        above, below = whole(node).parts()
+        if not is_map(below.node, add, sub) and not isinstance(below.node, Einsum):
+            return None
+        if not (self._is_short(above.node) and self._is_short(below.node)):
+            return None
+        estimate = self._estimate(below.node)
+        if estimate is None or self._estimate(above.node) is None:
+            return None
+        shift = _beyond_zone(estimate)
+        wide = Part(shift, below.axes).along(node.shape)
+        total = Part(self._times(below.node, shift), below.axes).along(node.shape)
+        return div(self._times(above.along(node.shape), wide), total)
 
     def of_any(self, node: Map) -> Expr | None:
         """log(A) in scaled form; None if A has no exponentials that could leave the range."""
@@ -96,9 +127,11 @@ class ScaledLogarithms:
         if not isinstance(node, Map):
             return None
         function, shape = node.function, node.shape
-        if function is exp:
-            (u,) = whole(node).parts()
-            return None if is_shifted(u.node) or isinstance(u.node, Const) else u.along(shape)
+        exponent = _exponent(whole(node))
+        if exponent is not None:
+            if function is not exp:
+                self._nonpositive.add(node)
+            return None if is_shifted(exponent) or isinstance(exponent, Const) else exponent
         if function not in (add, sub, mul, div, neg):
             return None
         found = [
@@ -108,8 +141,17 @@ class ScaledLogarithms:
         ]
         if all(one is None for one in found):
             return None
+        bounded = [one in self._nonpositive for one in node.operands]
         if function is neg:
+            self._nonpositive |= {node} if bounded[0] else set()
             return found[0]
+        if function in (add, sub, mul) and all(
+            low or one is None for low, one in zip(bounded, found, strict=True)
+        ):
+            # The scale of what has no exponentials is 0, the largest in a sum with these.
+            if function is not mul and any(one is None for one in found):
+                return None
+            self._nonpositive.add(node)
         left, right = (Const(0.0) if one is None else one for one in found)
         combine = maximum if function in (add, sub) else add if function is mul else sub
         return combine(left, right)
@@ -146,8 +188,9 @@ class ScaledLogarithms:
     def _times(self, node: Expr, shift: Expr) -> Expr:
         """node * exp(-shift), of the shape of `shift` and the node."""
         shape = node.shape
-        if is_map(node, exp):
-            return exp(sub(whole(node).parts()[0].along(shape), shift))
+        exponent = _exponent(whole(node))
+        if exponent is not None:
+            return exp(sub(exponent, shift))
         if is_map(node, neg):
             return neg(self._times(whole(node).parts()[0].along(shape), shift))
         if is_map(node, add, sub) and isinstance(node, Map):
@@ -175,9 +218,9 @@ class ScaledLogarithms:
         below: list[Expr] = []
         for part, is_divisor in _flat(whole(node)):
             own = self._estimate(part.node)
-            inner = part.inner(exp)
+            inner = _exponent(part)
             if inner is not None and own is not None:
-                wide = inner.along(shape)
+                wide = Part(inner, part.axes).along(shape)
                 wide = neg(wide) if is_divisor else wide
                 exponent = wide if exponent is None else add(exponent, wide)
                 continue
@@ -224,7 +267,9 @@ class ScaledLogarithms:
             return None
         shape = node.shape
         parts = [(part.along(shape), is_divisor) for part, is_divisor in _flat(whole(node))]
-        exponents = [one for one, is_divisor in parts if is_map(one, exp) and not is_divisor]
+        exponents = [
+            one for one, is_divisor in parts if _exponent(whole(one)) is not None and not is_divisor
+        ]
         others = [(one, below) for one, below in parts if one not in exponents]
         if len(exponents) != 1 or any(self._estimate(one) is not None for one, _ in others):
             return None
@@ -232,6 +277,14 @@ class ScaledLogarithms:
         below = [one for one, is_divisor in others if is_divisor]
         product = _product([*above, self._times(exponents[0], shift)])
         return div(product, _product(below)) if below else product
+
+
+def _exponent(part: Part) -> Expr | None:
+    """log of a node that is an exponential or has a logarithm of full accuracy, of its shape."""
+    node = part.node
+    if not isinstance(node, Map) or node.function not in _LOGARITHMS:
+        return None
+    return _LOGARITHMS[node.function](whole(node).parts()[0].along(node.shape))
 
 
 def _beyond_zone(estimate: Expr) -> Expr:

@@ -58,7 +58,7 @@ def rewritten(root: Expr) -> Mapping[Expr, Expr]:
         add: (elementwise, gammas.of_sum),
         sub: (elementwise, gammas.of_sum),
         pow: (elementwise, power_of_power, roots.power),
-        div: (elementwise, soft_quotient, merged_product),
+        div: (elementwise, soft_quotient, merged_product, scaled.of_quotient),
         mul: (
             elementwise,
             merged_constants,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 
 from slomodel.functions import (
     abs,
@@ -22,6 +23,8 @@ from slomodel.functions import (
     erfcx,
     exp,
     expm1,
+    gt,
+    land,
     log,
     log1mexp,
     log1p,
@@ -42,16 +45,20 @@ from slomodel.functions import (
     tanh,
     where,
 )
+from slomodel.functions.logarithms import bose
+from slomodel.functions.normal import normratio
 from slomodel.ir.expr import Const, Expr, Input, Map
 from slomodel.rewrite.matching import is_map
-from slomodel.rewrite.patterns import Form, Match, number, operand
+from slomodel.rewrite.patterns import Form, Match, number, operand, rest
 
-_ROOT_2 = math.sqrt(2.0)
+_ROOT_2, _ROOT_HALF, _ROOT_2_PI = math.sqrt(2.0), math.sqrt(0.5), math.sqrt(2.0 * math.pi)
 _LARGEST = 16.0
 _MOST_NODES = 30
+_SMALL_EXPONENT = -15.0
+_WITH_TAILS = (erf, erfc, normcdf, exp, sigmoid, tanh, bose)
 
 x, y = operand("x"), operand("y")
-c, d, e = number("c"), number("d"), number("e")
+c, d, e, f, g = (number(one) for one in "cdefg")
 
 
 def _is_near(value: float) -> bool:
@@ -73,6 +80,43 @@ def _log_ratio(x: Expr, y: Expr) -> Expr:
     near = log1p(div(where(is_near, y, 0.0), where(is_near, x, 1.0)))
     far = log(div(where(is_near, 1.0, x), where(is_near, 1.0, add(x, y))))
     return where(is_near, neg(near), far)
+
+
+def _log_between(a: Expr, b: Expr) -> Expr:
+    """log(Phi(a) - Phi(b)) for a > b: in one tail by the logarithms there, near 0 by erf."""
+    are_above = gt(add(a, b), 0.0)
+    high, low = where(are_above, neg(b), a), where(are_above, neg(a), b)
+    least = lognormcdf(high)
+    far = add(least, log1mexp(sub(lognormcdf(low), least)))
+    is_near = land(lt(abs(a), 1.0), lt(abs(b), 1.0))
+    upper, lower = where(is_near, a, 1.0), where(is_near, b, 0.0)
+    near = mul(0.5, sub(erf(mul(_ROOT_HALF, upper)), erf(mul(_ROOT_HALF, lower))))
+    return where(is_near, log(near), far)
+
+
+def _log_of_hazard(t: Expr) -> Expr:
+    """log(1 - exp(-exp(t))), which for u = exp(t) < 3e-7 is t - u/2 + u^2/24 to all digits."""
+    is_small = lt(t, _SMALL_EXPONENT)
+    u = exp(where(is_small, t, _SMALL_EXPONENT))
+    small = add(sub(t, mul(0.5, u)), div(square(u), 24.0))
+    return where(is_small, small, log1mexp(neg(exp(where(is_small, 0.0, t)))))
+
+
+def _are_opposite(m: Match) -> bool:
+    return m[d] == -m[c] and _is_near(m[e] * m[c])
+
+
+def _constant(factor: Expr, inside: Expr, outside: Expr) -> Expr:
+    return add(mul(factor, inside), outside)
+
+
+def _combines(m: Match) -> bool:
+    """Whether the constants combine exactly, and x is a function with a tail."""
+    if not is_map(m.parts[x].node, *_WITH_TAILS):
+        return False
+    factor, inner, inside, outside = (Fraction(m[one]) for one in (c, d, e, f))
+    exact = (factor * inner, factor * inside, factor * inside + outside)
+    return all(Fraction(float(one)) == one for one in exact)
 
 
 def _is_plain(m: Match) -> bool:
@@ -107,7 +151,48 @@ TAIL_FORMS: tuple[Form, ...] = (
         add(log(c), sub(log1mexp(sub(y, x)), add(softplus(neg(x)), softplus(y)))),
         lambda m: _is_near(m[c]) and m[d] == -m[c],
     ),
+    Form(log1mexp(mul(c, exp(x))), _log_of_hazard(add(x, log(neg(c)))), _near(c, -1.0)),
+    # Quotients by differences of exponentials, and what is above 1 in them.
+    Form(div(mul(c, add(1.0, exp(x))), mul(d, expm1(x))), div(div(c, d), tanh(mul(0.5, x)))),
+    Form(div(mul(rest, exp(x)), mul(c, expm1(x))), mul(rest, div(neg(bose(neg(x))), c))),
+    Form(div(y, mul(c, expm1(x))), div(mul(y, bose(x)), c)),
+    Form(add(mul(c, bose(x)), d), mul(neg(c), bose(neg(x))), lambda m: m[d] == m[c]),
+    Form(log(mul(c, bose(x))), sub(log(c), logexpm1(x)), _near(c)),
+    Form(log(mul(c, bose(x))), sub(log(neg(c)), log1mexp(x)), _near(c, -1.0)),
     # Tails of the normal distribution.
+    Form(
+        log(mul(e, add(mul(c, normcdf(x)), mul(d, normcdf(y))))),
+        add(log(mul(e, c)), _log_between(x, y)),
+        _are_opposite,
+    ),
+    Form(
+        log(mul(e, add(mul(c, erf(x)), mul(d, erf(y))))),
+        add(log(mul(2.0, mul(e, c))), _log_between(mul(_ROOT_2, x), mul(_ROOT_2, y))),
+        _are_opposite,
+    ),
+    Form(
+        log(mul(e, add(mul(c, erfc(x)), mul(d, erfc(y))))),
+        add(log(mul(2.0, mul(e, c))), _log_between(mul(-_ROOT_2, x), mul(-_ROOT_2, y))),
+        _are_opposite,
+    ),
+    Form(
+        div(mul(rest, exp(mul(c, square(x)))), mul(d, normcdf(mul(e, x)))),
+        mul(rest, div(mul(_ROOT_2_PI, normratio(mul(e, x))), d)),
+        lambda m: m[c] == -0.5 and m[e] in (1.0, -1.0),
+    ),
+    Form(
+        div(mul(rest, exp(mul(c, square(x)))), mul(d, erfc(mul(e, x)))),
+        mul(rest, div(1.0, mul(d, erfcx(mul(e, x))))),
+        lambda m: math.isclose(m[c], -m[e] * m[e], rel_tol=1e-15),
+    ),
+    Form(
+        div(mul(rest, exp(mul(c, square(x)))), mul(d, erfc(mul(f, div(mul(g, x), e))))),
+        mul(rest, div(1.0, mul(d, erfcx(mul(f, div(mul(g, x), e)))))),
+        lambda m: math.isclose(-m[c] * (m[e] / (m[f] * m[g])) ** 2, 1.0, rel_tol=1e-15),
+    ),
+    Form(add(mul(c, normcdf(x)), d), mul(d, normcdf(neg(x))), lambda m: m[d] == -m[c]),
+    # A constant in a factor may cancel the one outside: 1 - (1 + erf(x))/2.
+    Form(add(mul(c, add(mul(d, x), e)), f), add(mul(mul(c, d), x), _constant(c, e, f)), _combines),
     Form(
         log(mul(e, add(mul(c, erf(x)), d))),
         _below(mul(2.0, mul(e, d)), mul(_ROOT_2, x)),

@@ -42,6 +42,14 @@ def test_random_rays(kind: str) -> None:
 SMOOTH = [f for f in fn.TABLE.values() if f.result == "real" and not f.operand_types]
 
 
+POSITIVE = (
+    fn.pow,
+    fn.log_rising_factorial,
+    fn.digamma_difference,
+    fn.trigamma_difference,
+)
+
+
 def _inside(function: ScalarFunction, rng: np.random.Generator) -> list[float]:
     """A point well inside the domain, with magnitudes from 0.01 to 10."""
     domain = function.domain or ((-math.inf, math.inf),) * function.arity
@@ -52,7 +60,7 @@ def _inside(function: ScalarFunction, rng: np.random.Generator) -> list[float]:
             point.append(low + (high - low) * float(rng.uniform(0.1, 0.9)))
         else:
             point.append(low + size if math.isfinite(low) else size * float(rng.choice([-1, 1])))
-    return [abs(one) for one in point] if function is fn.pow else point
+    return [abs(one) for one in point] if function in POSITIVE else point
 
 
 # One for each way to bound a function; the others take minutes in all.

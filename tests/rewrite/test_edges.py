@@ -190,6 +190,75 @@ ROWS: list[tuple[str, str, str, tuple[float, ...], Formula]] = [
         ("x", "", text, (0.5 + 1e-12,), lambda x: L(x / (1 - x)))
         for text in ("log(x / (1 - x))", "log(x) - log(1 - x)", "logit(x)")
     ),
+    *(
+        ("x", "", "log(1 / (1 - exp(-x)) - 1)", (at,), lambda x: -L(E(x) - 1))
+        for at in (800.0, 3.0)
+    ),
+    *(
+        ("x", "", text, (at,), lambda x: x**3 / (E(x) - 1))
+        for at in (800.0, 2.0)
+        for text in ("x^3 / (exp(x) - 1)", "-x^3 / (1 - exp(x))", "x^3 * exp(-x) / (1 - exp(-x))")
+    ),
+    *(
+        ("x", "", text, (at,), lambda x: L(1 - E(-E(x))))
+        for at in (-800.0, -20.0, 2.0)
+        for text in ("log(1 - exp(-exp(x)))", "log(-expm1(-exp(x)))", "log1p(-exp(-exp(x)))")
+    ),
+    *(
+        ("a, b", "", text, at, lambda a, b: L((mp.erfc(b / S(2)) - mp.erfc(a / S(2))) / 2))
+        for at in ((40.0, 39.0), (-38.0, -39.0), (1e-5, -1e-5), (9.0, -3.0))
+        for text in (
+            "log(normcdf(a) - normcdf(b))",
+            "log(normcdf(-b) - normcdf(-a))",
+            "log((erf(a / sqrt(2)) - erf(b / sqrt(2))) / 2)",
+            "log(0.5 * erfc(b / sqrt(2)) - 0.5 * erfc(a / sqrt(2)))",
+        )
+    ),
+    *(
+        ("x", "", text, (at,), lambda x: E(-x * x / 2) / mp.erfc(-x / S(2)) * 2)
+        for at in (-50.0, -3.0)
+        for text in (
+            "exp(-x^2 / 2) / normcdf(x)",
+            "exp(-x^2 / 2) / (1 - normcdf(-x))",
+            "2 * exp(-x^2 / 2) / erfc(-x / sqrt(2))",
+        )
+    ),
+    *(
+        ("x", "", text, (9.0,), lambda x: L(mp.erfc(x / S(2)) / 2))
+        for text in ("log(1 - 0.5 * (1 + erf(x / sqrt(2))))", "log(1 - (erf(x / sqrt(2)) + 1) / 2)")
+    ),
+    *(
+        ("z, e", "", text, at, lambda z, e: L((1 + E(-z - E(e))) / (1 + E(-z))))
+        for at in ((-800.0, 7.0), (-3.0, 2.0), (800.0, 2.0))
+        for text in (
+            "log(sigmoid(z) + (1 - sigmoid(z)) * exp(-exp(e)))",
+            "log(sigmoid(z) + sigmoid(-z) * exp(-exp(e)))",
+        )
+    ),
+    (
+        "a, b",
+        "",
+        "log(normcdf(a) + exp(2 * b) * normcdf(-a - b))",
+        (-2.0, 400.0),
+        lambda a, b: L(mp.erfc(-a / S(2)) / 2 + E(2 * b) * mp.erfc((a + b) / S(2)) / 2),
+    ),
+    (
+        "a, b",
+        "",
+        "(3 * exp(800 * a) + b * exp(800 * b)) / (exp(800 * a) + exp(800 * b))",
+        (1.0, 1.001),
+        lambda a, b: (3 * E(800 * a) + b * E(800 * b)) / (E(800 * a) + E(800 * b)),
+    ),
+    *(
+        ("r, m", "", text, (1e10, 3.0), lambda r, m: -L(1 + m / r))
+        for text in ("log(r / (r + m))", "log(r) - log(m + r)")
+    ),
+    ("x", "", "log(x + sqrt(x^2 + 1))", (-1e5,), mp.asinh),
+    ("x", "", "log(x + sqrt(x^2 - 1))", (1e180,), mp.acosh),
+    *(
+        ("x", "", text, (1e-9,), mp.atanh)
+        for text in ("log((1 + x) / (1 - x)) / 2", "0.5 * (log(1 + x) - log(1 - x))")
+    ),
 ]
 
 
