@@ -2,6 +2,7 @@
 
 from slomodel.functions.activations import logcosh, sigmoid, softplus
 from slomodel.functions.arithmetic import add, div, mul, neg, square, sub
+from slomodel.functions.bessel import bessel_ratio, log_bessel_i0
 from slomodel.functions.beta import lbeta
 from slomodel.functions.comparison import (
     eq,
@@ -75,6 +76,7 @@ from slomodel.functions.rising import (
     log_rising_factorial,
     trigamma_difference,
 )
+from slomodel.functions.sinc import sin_quotient, sinc
 from slomodel.functions.translate import partial, symbols, to_graph
 from slomodel.ir.function import DISCONTINUOUS, ScalarFunction, every_function
 
@@ -102,6 +104,7 @@ __all__ = [
     "asinh",
     "atan",
     "atanh",
+    "bessel_ratio",
     "cbrt",
     "clip",
     "cos",
@@ -131,6 +134,7 @@ __all__ = [
     "log1p",
     "log2",
     "log10",
+    "log_bessel_i0",
     "log_rising_factorial",
     "logaddexp",
     "logcosh",
@@ -156,6 +160,8 @@ __all__ = [
     "sigmoid",
     "sign",
     "sin",
+    "sin_quotient",
+    "sinc",
     "sinh",
     "softplus",
     "sqrt",

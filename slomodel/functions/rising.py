@@ -19,11 +19,11 @@ from slomodel.functions.arithmetic import add, div, mul, neg, square, sub
 from slomodel.functions.comparison import eq, ge, land, lt, where
 from slomodel.functions.elementary import log, log1p
 from slomodel.functions.gamma import digamma, lgamma, polygamma, trigamma
+from slomodel.functions.graph_values import graph_values
 from slomodel.functions.piecewise import Reals
 from slomodel.ir.build import const, variable
-from slomodel.ir.expr import Const, Expr, Map
+from slomodel.ir.expr import Expr
 from slomodel.ir.function import Array, C, Cost, Monotonicity, ScalarFunction
-from slomodel.ir.walk import postorder
 
 _EVERYWHERE = (-math.inf, math.inf)
 _POSITIVE = (0.0, math.inf)
@@ -121,17 +121,6 @@ def _trigamma_stable(x: Expr, k: Expr) -> Expr:
     return neg(add(total, mul(mul(mul(k, r), s), rest)))
 
 
-def _values(graph: Expr, x: Expr, k: Expr, at: tuple[Array, Array]) -> Reals:
-    """The values of a graph in x and k by the meanings of its functions."""
-    known: dict[Expr, Array] = {x: np.asarray(at[0]), k: np.asarray(at[1])}
-    for node in postorder(graph):
-        if isinstance(node, Const):
-            known[node] = np.asarray(node.value)
-        elif isinstance(node, Map):
-            known[node] = node.function.numpy(*(known[one] for one in node.operands))
-    return np.asarray(known[graph], dtype=np.float64)
-
-
 def _polygamma_values(n: int, x: Reals) -> Reals:
     return np.asarray(polygamma(n).numpy(x), dtype=np.float64)
 
@@ -147,7 +136,7 @@ def _meaning(
         start, step = np.real(a), np.real(b)
         with np.errstate(all="ignore"):
             undefined = (start < 0.0) | (start + step < 0.0)
-            values = np.where(undefined, np.nan, _values(graph, x, k, (start + 0.0, step)))
+            values = np.where(undefined, np.nan, graph_values(graph, {x: start + 0.0, k: step}))
             if not np.iscomplexobj(a) and not np.iscomplexobj(b):
                 return values
             slope_x = np.asarray(by_x(start, step), dtype=np.float64)

@@ -15,6 +15,8 @@ import sympy as sp
 from slomodel.errors import DomainError, MissingRule
 from slomodel.functions import comparison as compare
 from slomodel.functions.arithmetic import add, div, mul, neg, sub
+from slomodel.functions.bessel import derivative as derivative_of_log_bessel
+from slomodel.functions.elementary import exp
 from slomodel.functions.power import pow
 from slomodel.ir.exact import carried
 from slomodel.ir.expr import Const, Expr
@@ -53,13 +55,14 @@ def _families() -> Mapping[type[sp.Basic], Callable[[int], ScalarFunction]]:
 @cache
 def known() -> tuple[type[sp.Basic], ...]:
     """SymPy's kinds of nodes with a rule here, except for symbols and numbers."""
-    return (sp.Add, sp.Mul, sp.Pow, sp.Piecewise, *_functions(), *_families())
+    return (sp.Add, sp.Mul, sp.Pow, sp.Piecewise, *_functions(), *_families(), sp.besseli)
 
 
 @cache
 def known_functions() -> tuple[str, ...]:
     """The names of the functions among the known kinds of nodes."""
-    return tuple(sorted(kind.__name__ for kind in known()[3:] if issubclass(kind, sp.Expr)))
+    kinds = (kind for kind in known()[3:] if kind.__module__.startswith("sympy."))
+    return tuple(sorted(kind.__name__ for kind in kinds if issubclass(kind, sp.Expr)))
 
 
 def to_graph(expr: sp.Basic, values: Mapping[sp.Basic, Expr]) -> Expr:
@@ -130,6 +133,11 @@ def _node(node: sp.Basic, done: Mapping[sp.Basic, Expr]) -> Expr:
     function = _functions().get(node.func)
     if function is not None:
         return balanced(function, operands) if node.func in _ANY_NUMBER else function(*operands)
+    if node.func is sp.besseli and node.args[0] in (0, 1):
+        # The quotient of two of them, and the logarithm of one, cancel the exponential.
+        own = exp(derivative_of_log_bessel(0)(operands[1]))
+        ratio = derivative_of_log_bessel(1)(operands[1])
+        return own if node.args[0] == 0 else mul(own, ratio)
     if node.func in _families() and node.args[0].is_Integer and node.args[0].is_nonnegative:
         return _families()[node.func](int(node.args[0]))(*operands[1:])
     if isinstance(node, sp.Symbol):

@@ -37,6 +37,8 @@ from slomodel.functions import (
     neg,
     normcdf,
     sigmoid,
+    sin,
+    sin_quotient,
     sinh,
     softplus,
     sqrt,
@@ -152,6 +154,7 @@ TAIL_FORMS: tuple[Form, ...] = (
         lambda m: _is_near(m[c]) and m[d] == -m[c],
     ),
     Form(log1mexp(mul(c, exp(x))), _log_of_hazard(add(x, log(neg(c)))), _near(c, -1.0)),
+    Form(div(mul(rest, sin(x)), mul(c, x)), mul(rest, div(sin_quotient(x), c))),
     # Quotients by differences of exponentials, and what is above 1 in them.
     Form(div(mul(c, add(1.0, exp(x))), mul(d, expm1(x))), div(div(c, d), tanh(mul(0.5, x)))),
     Form(div(mul(rest, exp(x)), mul(c, expm1(x))), mul(rest, div(neg(bose(neg(x))), c))),

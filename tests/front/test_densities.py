@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import mpmath as mp
 import numpy as np
@@ -56,6 +56,8 @@ CASES: list[tuple[str, Array, float, float, Callable[[Array, float, float], obje
     ("double_exponential_lpdf(y, p, q)", Y, 0.4, 1.3, stats.laplace.logpdf),
     ("logistic_lpdf(y, p, q)", 30 * FAR, 0.4, 1.3, stats.logistic.logpdf),
     ("lognormal_lpdf(y, p, q)", Y, 0.4, 1.3, lambda y, p, q: _lognormal(y, q, np.exp(p))),
+    ("von_mises_lpdf(y, p, q)", FAR / 20, 0.4, 1.3, lambda y, p, q: stats.vonmises.logpdf(y, q, p)),
+    ("von_mises_lpdf(y, p, q)", FAR / 20, 0.4, 90, lambda y, p, q: stats.vonmises.logpdf(y, q, p)),
     ("gamma_lpdf(y, p, q)", Y, 2.4, 1.3, lambda y, p, q: stats.gamma.logpdf(y, p, 0, 1 / q)),
     ("inv_gamma_lpdf(y, p, q)", Y, 2.4, 1.3, lambda y, p, q: stats.invgamma.logpdf(y, p, 0, q)),
     ("beta_lpdf(y, p, q)", UNIT, 2.4, 0.3, stats.beta.logpdf),
@@ -156,6 +158,23 @@ FORMULAS: dict[str, Callable[..., object]] = {
         mp.binomial(n + v - 1, n) * (mp.exp(e) / (mp.exp(e) + v)) ** n * (v / (mp.exp(e) + v)) ** v
     ),
     "normal_lcdf": lambda y, m, s: mp.log(mp.ncdf((y - m) / s)),
+    "normal_lccdf": lambda y, m, s: mp.log(mp.ncdf((m - y) / s)),
+    "std_normal_lpdf": lambda y: mp.log(mp.npdf(y)),
+    "laplace_lpdf": lambda y, m, s: mp.log(mp.exp(-abs(y - m) / s) / (2 * s)),
+    "double_exponential_lpdf": lambda y, m, s: mp.log(mp.exp(-abs(y - m) / s) / (2 * s)),
+    "von_mises_lpdf": lambda y, m, k: mp.log(
+        mp.exp(k * mp.cos(y - m)) / (2 * mp.pi * mp.besseli(0, k))
+    ),
+    "horseshoe_lpdf": lambda b, s, t: mp.log(mp.npdf(b, 0, s * t) * 2 / mp.pi / (1 + s**2)),
+    "poisson_lpmf": lambda n, r: mp.log(r**n * mp.exp(-r) / mp.gamma(n + 1)),
+    "poisson_log_lpmf": lambda n, a: n * a - mp.exp(a) - mp.loggamma(n + 1),
+    "bernoulli_lpmf": lambda y, p: y * mp.log(p) + (1 - y) * mp.log(1 - p),
+    "bernoulli_logit_lpmf": lambda y, a: -mp.log(1 + mp.exp((1 - 2 * y) * a)),
+    "binomial_lpmf": lambda n, k, p: mp.log(mp.binomial(k, n) * p**n * (1 - p) ** (k - n)),
+    "neg_binomial_2_lpmf": lambda n, m, v: mp.log(
+        mp.binomial(n + v - 1, n) * (m / (m + v)) ** n * (v / (m + v)) ** v
+    ),
+    "lchoose": lambda k, n: mp.log(mp.binomial(k, n)),
     "binomial_logit_lpmf": lambda n, k, a: mp.log(
         mp.binomial(k, n) * mp.exp(a * n) / (1 + mp.exp(a)) ** k
     ),
@@ -167,8 +186,10 @@ def test_derivatives_by_all_arguments(name: str) -> None:
     formula = FORMULAS[name]
     parameters = [one.name.text for one in library()[name].fn.parameters]
     point = [0.6, 1.4, 0.8, 1.1][: len(parameters)]
-    if name == "binomial_logit_lpmf":
+    if name.startswith("binomial"):
         point = [2.3, 5.2, 0.8]
+    elif name in ("bernoulli_lpmf", "lchoose"):
+        point = [0.6, 0.4]
     names = ", ".join(f"v{k}" for k in range(len(point)))
     model = slomodel.compile(f"var {names} maximize {name}({names})", backend="numpy")
     with mp.workdps(40):
@@ -179,6 +200,107 @@ def test_derivatives_by_all_arguments(name: str) -> None:
             for k in range(len(point))
         ]
     np.testing.assert_allclose(model.gradient(point), slopes, rtol=1e-12, atol=1e-13)
+
+
+def _matrix(x: Sequence[object]) -> mp.matrix:
+    """[[x_0 + 2, x_1], [x_1, x_2 + 3]]."""
+    return mp.matrix([[x[0] + 2, x[1]], [x[1], x[2] + 3]])
+
+
+def _normal_of(*x: object) -> object:
+    r, S = mp.matrix([x[3] - x[5], x[4] - x[5]]), _matrix(x)
+    return -((r.T * S**-1 * r)[0] + mp.log(mp.det(S))) / 2 - mp.log(2 * mp.pi)
+
+
+def _precision_of(*x: object) -> object:
+    r, P = mp.matrix([x[3] - x[5], x[4] - x[5]]), _matrix(x)
+    return -((r.T * P * r)[0] - mp.log(mp.det(P))) / 2 - mp.log(2 * mp.pi)
+
+
+def _student_of(*x: object) -> object:
+    r, S, nu = mp.matrix([x[3], x[4]]), _matrix(x), x[5] + 4
+    gap = mp.loggamma(nu / 2 + 1) - mp.loggamma(nu / 2) - mp.log(nu * mp.pi)
+    return gap - mp.log(mp.det(S)) / 2 - (nu / 2 + 1) * mp.log(1 + (r.T * S**-1 * r)[0] / nu)
+
+
+def _factor_of(*x: object) -> object:
+    z = (x[3] - x[5]) / (x[0] + 2)
+    w = (x[4] - x[5] - x[1] * z) / (x[2] + 3)
+    return -(z * z + w * w) / 2 - mp.log((x[0] + 2) * (x[2] + 3)) - mp.log(2 * mp.pi)
+
+
+def _lkj_of(*x: object) -> object:
+    eta = x[5] + 2
+    beta = mp.loggamma(eta) + mp.loggamma(eta) - mp.loggamma(2 * eta)
+    logs = (2 * eta - 1) * mp.log((x[0] + 2) / 2) + (2 * eta - 2) * mp.log(x[2] + 3)
+    return logs - beta
+
+
+def _ordered_of(*x: object) -> object:
+    def above(c: object) -> object:
+        return 1 / (1 + mp.exp(c - x[3]))
+
+    ends = [mp.mpf(1), *(above(c) for c in (x[0], x[1] + 1, x[2] + 2)), mp.mpf(0)]
+    return sum(mp.log(ends[k] - ends[k + 1]) for k in range(4))
+
+
+S, L = "[[x[0] + 2, x[1]], [x[1], x[2] + 3]]", "[[x[0] + 2, 0], [x[1], x[2] + 3]]"
+OF_ARRAYS: list[tuple[str, Callable[..., object]]] = [
+    (f"multi_normal_lpdf(x[3:5], x[5], {S})", _normal_of),
+    (f"multi_normal_prec_lpdf(x[3:5], x[5], {S})", _precision_of),
+    (f"multi_normal_cholesky_lpdf(x[3:5], x[5], {L})", _factor_of),
+    (f"multi_student_t_lpdf(x[3:5], x[5] + 4, 0, {S})", _student_of),
+    (f"lkj_corr_cholesky_lpdf({L}, x[5] + 2)", _lkj_of),
+    (
+        "dirichlet_lpdf(exp(x[:3]), exp(x[3:]))",
+        lambda *x: (
+            mp.loggamma(sum(map(mp.exp, x[3:])))
+            + sum((mp.exp(a) - 1) * t - mp.loggamma(mp.exp(a)) for t, a in zip(x, x[3:]))  # noqa: B905
+        ),
+    ),
+    (
+        "multinomial_lpmf(exp(x[:3]), exp(x[3:]))",
+        lambda *x: (
+            mp.loggamma(sum(map(mp.exp, x[:3])) + 1)
+            + sum(mp.exp(n) * t - mp.loggamma(mp.exp(n) + 1) for n, t in zip(x, x[3:]))  # noqa: B905
+        ),
+    ),
+    (
+        "sum(categorical_logit_lpmf(y[i], x) for i in 4)",
+        lambda *x: sum(x[k] - mp.log(sum(map(mp.exp, x))) for k in range(4)),
+    ),
+    ("ordered_logistic_lpmf(y, x[3], [x[0], x[1] + 1, x[2] + 2])", _ordered_of),
+]
+
+
+@pytest.mark.parametrize(("text", "formula"), OF_ARRAYS)
+def test_derivatives_by_arrays(text: str, formula: Callable[..., object]) -> None:
+    y = np.arange(4.0)
+    declared = "dim k = 6 data y[4] in k var x[6] maximize "
+    model = slomodel.compile(declared + text, data={"y": y}, backend="numpy")
+    point = [0.3, 0.4, -0.5, 0.7, -0.2, 0.9]
+    with mp.workdps(30):
+        exact = tuple(map(mp.mpf, point))
+        assert model.value(point) == pytest.approx(float(formula(*exact)), rel=1e-13)
+        orders = [tuple(int(j == k) for j in range(6)) for k in range(6)]
+        slopes = [float(mp.diff(formula, exact, one)) for one in orders]
+    np.testing.assert_allclose(model.gradient(point), slopes, rtol=1e-12, atol=1e-13)
+
+
+def test_names_of_the_model_do_not_matter_to_the_library() -> None:
+    names = "k, i, n, a, weight, constant, powers, gap, first, last"
+    text = f"var {names} var L[2, 2], t[2] data eta = 2 maximize "
+    text += "lkj_corr_cholesky_lpdf(L, eta) + dirichlet_lpdf(t, eta)"
+    model = slomodel.compile(text)
+    other = slomodel.compile(f"var L[2, 2], t[2] data eta = 2 maximize {text.split('maximize')[1]}")
+    x = np.array([1.0, 0.0, 0.3, 0.9, 0.4, 0.6])
+    assert model.value([*np.zeros(10), *x]) == other.value(x)
+
+
+def test_every_density_is_compared_with_its_formula() -> None:
+    called = {text.partition("(")[0] for text, _ in OF_ARRAYS}
+    called |= {"categorical_logit_lpmf"}
+    assert set(library()) <= called | set(FORMULAS)
 
 
 def test_a_model_uses_its_own_function_of_the_same_name() -> None:

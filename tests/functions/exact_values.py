@@ -18,7 +18,7 @@ from slomodel.reference import evaluate
 # cosh(1e-300) differs from 1 in digit 600; a difference quotient loses a few hundred more.
 DIGITS = 1500
 # Of these a value takes seconds in so many digits, and their terms are of one size.
-SLOW = ("gamma", "rising", "beta", "norm", "erfc", "gauss")
+SLOW = ("gamma", "rising", "bessel", "beta", "norm", "erfc", "gauss")
 FEW_DIGITS = {record: 400 for record in TABLE.values() if any(word in record.name for word in SLOW)}
 Point = tuple[float, ...]
 

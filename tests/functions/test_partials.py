@@ -33,7 +33,11 @@ BY_OPERAND = [
     if kind == "real"
 ]
 PARTIAL_ULPS = 8
-TERMS = {TABLE["lbeta"]: lambda a, b: abs(special.psi(a)) + abs(special.psi(b))}
+TERMS = {TABLE["lbeta"]: lambda a, b: abs(special.psi(a)) + abs(special.psi(b))} | {
+    # Of order 3 and more the terms of derivatives are about 1, those of sin(x)/x at most 1/(n + 1).
+    TABLE[name]: lambda _x: 1.0
+    for name in ("log_bessel_i0_2", "log_bessel_i0_3", "sinc_1", "sinc_2", "sinc")
+}
 """The magnitude of the terms of a derivative, where it may be smaller than these."""
 
 

@@ -12,7 +12,6 @@ from slomodel.functions import (
     add,
     div,
     exp,
-    floor,
     mul,
     neg,
     sqrt,
@@ -42,12 +41,16 @@ CANCELS = {
     "log_rising_factorial": 1e-8,
     "digamma_difference": 1e-8,
     "trigamma_difference": 1e-8,
+    "log_bessel_i0": 1e-3,
 }
 """Relative tolerances where the definition in doubles loses digits."""
 
 
-READ = [function for function in TABLE.values() if function is not floor]
-"""The functions that are read from SymPy, which excludes those of data in indices."""
+UNREAD = ("floor", "log_bessel_i0_2", "log_bessel_i0_3", "sinc_1", "sinc_2")
+READ = [function for function in TABLE.values() if function.name not in UNREAD]
+"""The functions that are read from SymPy, which excludes those of data in indices, those for which
+SymPy has further Bessel functions, and those whose definition is 0/0 near 0.
+"""
 
 
 @pytest.mark.parametrize("function", READ, ids=str)

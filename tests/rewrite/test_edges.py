@@ -190,6 +190,10 @@ ROWS: list[tuple[str, str, str, tuple[float, ...], Formula]] = [
         ("x", "", text, (0.5 + 1e-12,), lambda x: L(x / (1 - x)))
         for text in ("log(x / (1 - x))", "log(x) - log(1 - x)", "logit(x)")
     ),
+]
+
+# Tails and quotients as likelihoods and physics have them.
+TAILS: list[tuple[str, str, str, tuple[float, ...], Formula]] = [
     *(
         ("x", "", "log(1 / (1 - exp(-x)) - 1)", (at,), lambda x: -L(E(x) - 1))
         for at in (800.0, 3.0)
@@ -290,6 +294,18 @@ def test_value_and_gradient(
 ) -> None:
     value, slopes = exact(formula, point)
     model = model_of(variables, data, text, "numpy")
+    assert model.value(point) == pytest.approx(value, rel=1e-13, abs=0)
+    np.testing.assert_allclose(model.gradient(point), slopes, rtol=1e-12, atol=1e-58)
+
+
+@pytest.mark.sampled(5)
+@pytest.mark.parametrize("backend", ["numpy", "numexpr", "c"])
+@pytest.mark.parametrize(("variables", "data", "text", "point", "formula"), TAILS)
+def test_tails(
+    variables: str, data: str, text: str, point: tuple[float, ...], formula: Formula, backend: str
+) -> None:
+    value, slopes = exact(formula, point)
+    model = model_of(variables, data, text, backend)
     assert model.value(point) == pytest.approx(value, rel=1e-13, abs=0)
     np.testing.assert_allclose(model.gradient(point), slopes, rtol=1e-12, atol=1e-58)
 

@@ -79,6 +79,7 @@ ROWS: list[tuple[str, str, Formula, tuple[float, ...]]] = [
 ]
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("backend", ["numpy", "c"])
 @pytest.mark.parametrize(("variables", "text", "formula", "point"), ROWS)
 def test_no_digits_are_lost(

@@ -1,0 +1,242 @@
+"""The logarithm of the modified Bessel function I_0, and its derivatives.
+
+With t = x²/4 and c_k = (2k)!/k!^4 (DLMF 10.31.3), I_0² is Σ c_k t^k, I_0 I_1 is
+(x/2) Σ c_k (2k+1)/(k+1)² t^k, and I_0² times the derivative of I_1/I_0 is Σ c_k/(2 (k+1)²) t^k:
+quotients of sums of positive terms. For large x the derivative A = I_1/I_0 has an asymptotic
+series, whose coefficients follow from Riccati's equation A' = 1 - A/x - A²; so do higher
+derivatives. Near 0 these are polynomials from the power series of log I_0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import sympy as sp
+
+from slomodel.functions.arithmetic import add, div, mul, square, sub
+from slomodel.functions.comparison import ge, lt, where
+from slomodel.functions.elementary import log, log1p
+from slomodel.functions.graph_values import graph_values
+from slomodel.functions.piecewise import Reals, abs
+from slomodel.ir.build import const, variable
+from slomodel.ir.expr import Expr
+from slomodel.ir.function import Array, Family, Monotonicity, Partial, RangeRule, ScalarFunction
+
+_EVERYWHERE = (-math.inf, math.inf)
+_FAR = 20.0
+"""From here on 24 terms of the asymptotic series have full accuracy."""
+_TERMS = 64
+"""Terms of the series in t for |x| < 20."""
+_NEAR = 1.0
+"""Up to here the power series of log I_0, which converges for |x| < 2.4, is used."""
+
+
+@cache
+def _squares() -> tuple[Fraction, ...]:
+    """c_k = (2k)!/k!^4."""
+    return tuple(Fraction(math.factorial(2 * k), math.factorial(k) ** 4) for k in range(_TERMS))
+
+
+@cache
+def _asymptotic() -> tuple[Fraction, ...]:
+    """a_k of A = Σ a_k x^-k: a_0 = 1, 2 a_(k+1) = (k - 1) a_k - Σ a_j a_(k+1-j), 1 <= j <= k."""
+    a = [Fraction(1)]
+    for k in range(24):
+        inner = sum((a[j] * a[k + 1 - j] for j in range(1, k + 1)), Fraction(0))
+        a.append(((k - 1) * a[k] - inner) / 2)
+    return tuple(a)
+
+
+@cache
+def _power_series() -> tuple[Fraction, ...]:
+    """b_k of log I_0 = Σ b_k x^(2k), from A = 2 Σ k b_k x^(2k-1) and x A' = x - A - x A²."""
+    slopes = [Fraction(1, 2)]  # A = Σ s_k x^(2k+1)
+    for k in range(1, 40):
+        inner = sum((slopes[j] * slopes[k - 1 - j] for j in range(k)), Fraction(0))
+        slopes.append(-inner / (2 * k + 2))
+    return (Fraction(0), *(s / (2 * k + 2) for k, s in enumerate(slopes)))
+
+
+def _polynomial(u: Expr, coefficients: Sequence[Fraction]) -> Expr:
+    total: Expr = const(float(coefficients[-1]))
+    for one in coefficients[-2::-1]:
+        total = add(mul(total, u), float(one))
+    return total
+
+
+def _series(x: Expr, weight: Callable[[int], Fraction]) -> Expr:
+    """Σ c_k w_k t^k for |x| < 20."""
+    return _polynomial(_quarter(x), [c * weight(k) for k, c in enumerate(_squares())])
+
+
+def _one(_k: int) -> Fraction:
+    return Fraction(1)
+
+
+def _asymptotic_derivative(x: Expr, n: int) -> Expr:
+    """The n-th derivative of log I_0 at x >= 20, for n >= 1."""
+    r = div(1.0, x)
+    terms = [Fraction(0)] * (n - 1)
+    for k, a in enumerate(_asymptotic()):
+        factor = Fraction(1)
+        for j in range(n - 1):
+            factor *= -(k + j)
+        terms.append(factor * a)
+    return _polynomial(r, terms)
+
+
+def _taylor(x: Expr, n: int) -> Expr:
+    """The n-th derivative of the power series at |x| <= 1."""
+    terms = []
+    for k, b in enumerate(_power_series()):
+        if 2 * k >= n:
+            terms.append(b * Fraction(math.factorial(2 * k), math.factorial(2 * k - n)))
+    total = _polynomial(square(x), terms)
+    return mul(x, total) if n % 2 else total
+
+
+def _by_riccati(x: Expr, n: int) -> Expr:
+    """The n-th derivative for n >= 3 from lower ones.
+
+    The derivatives A_m of A satisfy x A_(m+1) = x S + (m + 1) (0 - A_m) - x S_m - m S_(m-1), where
+    S_m = Σ binomial(m, j) A_j A_(m-j) are those of A².
+    """
+    m = n - 2
+    slopes = [derivative(j + 1)(x) for j in range(n - 1)]
+
+    def products(order: int) -> Expr:
+        total: Expr | None = None
+        for j in range(order + 1):
+            one = mul(float(math.comb(order, j)), mul(slopes[j], slopes[order - j]))
+            total = one if total is None else add(total, one)
+        assert total is not None
+        return total
+
+    first = add(mul(float(m + 1), slopes[m]), mul(float(m), products(m - 1)))
+    if m == 1:
+        first = sub(first, 1.0)
+    return sub(div(first, mul(-1.0, x)), products(m))
+
+
+def _stable(x: Expr, n: int) -> Expr:
+    """The n-th derivative of log I_0, from pieces for |x| < 1 (n >= 3), |x| < 20 and beyond."""
+    size = abs(x)
+    is_far = ge(size, _FAR)
+    top = where(is_far, size, _FAR)
+    if n == 0:
+        logarithm = mul(0.5, log(mul(2.0 * math.pi, top)))
+        # log(sqrt(2 pi x) exp(-x) I_0) is the integral of A - 1 + 1/(2x) = Σ a_k x^-k, k >= 2.
+        terms = [Fraction(0), *(-a / (k + 1) for k, a in enumerate(_asymptotic()[2:]))]
+        far = add(sub(top, logarithm), _polynomial(div(1.0, top), terms))
+        above = mul(_quarter(x), _series(x, _next))
+        return where(is_far, far, mul(0.5, log1p(above)))
+    far = _asymptotic_derivative(top, n)
+    if n % 2:
+        far = where(lt(x, 0.0), mul(-1.0, far), far)
+    if n == 1:
+        near = mul(mul(0.5, x), div(_series(x, _mixed), _series(x, _one)))
+    elif n == 2:
+        near = div(_series(x, _variances), _series(x, _one))
+    else:
+        is_near = lt(size, _NEAR)
+        middle = _by_riccati(where(is_near, _NEAR, where(is_far, _NEAR, x)), n)
+        near = where(is_near, _taylor(where(is_near, x, 0.0), n), middle)
+    return where(is_far, far, near)
+
+
+def _quarter(x: Expr) -> Expr:
+    """t for |x| < 20, and 0 beyond."""
+    return mul(0.25, square(where(ge(abs(x), _FAR), 0.0, x)))
+
+
+def _next(k: int) -> Fraction:
+    """c_(k+1)/c_k."""
+    return Fraction((2 * k + 1) * (2 * k + 2), (k + 1) ** 4)
+
+
+def _mixed(k: int) -> Fraction:
+    return Fraction(2 * k + 1, (k + 1) ** 2)
+
+
+def _variances(k: int) -> Fraction:
+    return Fraction(1, 2 * (k + 1) ** 2)
+
+
+# Zeros of the derivatives of orders 1 to 7, computed in 40 digits.
+_CRITICAL = (
+    *((0.0,), (), (0.0,)),
+    (-1.0288854607651853, 1.0288854607651853),
+    (-1.7776622065419109, 0.0, 1.7776622065419109),
+    (-2.4258116717485273, -0.6472964986095688, 0.6472964986095688, 2.4258116717485273),
+    (-3.0241347414473439, -1.1604363592420695, 0.0, 1.1604363592420695, 3.0241347414473439),
+)
+_IMAGES = ((0.0, math.inf), (-1.0, 1.0), (0.0, 0.5))
+
+
+_X = variable("x", ())
+
+
+@cache
+def _graph(n: int) -> Expr:
+    return _stable(_X, n)
+
+
+class LogBesselDerivative(sp.Function):  # type: ignore[misc]
+    """SymPy's form of member n at x, of the family of derivatives of log I_0."""
+
+
+def _as_partial(n: int) -> Partial:
+    def partial(x: Expr) -> Expr:
+        return derivative(n)(x)
+
+    return partial
+
+
+def _largest(x: Reals) -> Reals:
+    """The magnitude of the terms of a derivative of order 3 and more."""
+    return np.ones(np.shape(x))
+
+
+@cache
+def derivative(n: int) -> ScalarFunction:
+    """The n-th derivative of log I_0."""
+
+    def numpy(at: Reals) -> Array:
+        real = np.real(at)
+        values = graph_values(_graph(n), {_X: real})
+        if not np.iscomplexobj(at):
+            return values
+        stepped: Array = values + 1j * np.imag(at) * graph_values(_graph(n + 1), {_X: real})
+        return stepped
+
+    names = ("log_bessel_i0", "bessel_ratio")
+    return ScalarFunction(
+        names[n] if n < len(names) else f"log_bessel_i0_{n}",
+        1,
+        definition=lambda z: sp.diff(sp.log(sp.besseli(0, z)), z, n),
+        numpy=numpy,
+        partials=(_as_partial(n + 1),),
+        stable=lambda z: _stable(z, n),
+        domain=(_EVERYWHERE,),
+        ranges=Monotonicity(_CRITICAL[n:], image=_IMAGES[n] if n < len(_IMAGES) else _EVERYWHERE)
+        if n < len(_CRITICAL)
+        else RangeRule.UNKNOWN,
+        costly=True,
+        meaning=(
+            "log of the modified Bessel function I_0",
+            "I_1(x)/I_0(x), the derivative of log_bessel_i0",
+        )[n]
+        if n < len(names)
+        else f"derivative of log_bessel_i0 of order {n}",
+        signature="" if n else "log_bessel_i0(x)",
+        ulps={} if n == 0 else {"numpy": 12, "numexpr": 12, "c": 12},
+        error_scale=_largest if n > 2 else None,
+    )
+
+
+LOG_BESSEL = Family("log_bessel_i0_", LogBesselDerivative, derivative)
+log_bessel_i0, bessel_ratio, bessel_variance, bessel_third = map(derivative, range(4))
