@@ -201,6 +201,14 @@ def _largest(x: Reals) -> Reals:
     return np.ones(np.shape(x))
 
 
+_S = sp.Symbol("s", real=True)
+
+
+@cache
+def _form(n: int) -> sp.Expr:
+    return sp.diff(sp.log(sp.besseli(0, _S)), _S, n)
+
+
 @cache
 def derivative(n: int) -> ScalarFunction:
     """The n-th derivative of log I_0."""
@@ -217,7 +225,7 @@ def derivative(n: int) -> ScalarFunction:
     return ScalarFunction(
         names[n] if n < len(names) else f"log_bessel_i0_{n}",
         1,
-        definition=lambda z: sp.diff(sp.log(sp.besseli(0, z)), z, n),
+        definition=lambda z: _form(n).subs(_S, z),
         numpy=numpy,
         partials=(_as_partial(n + 1),),
         stable=lambda z: _stable(z, n),

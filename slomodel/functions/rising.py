@@ -225,13 +225,6 @@ def _terms(x: Reals, k: Reals) -> Reals:
         return np.where(is_large, series, np.maximum(plain, 2.0))
 
 
-def _ends(x: Reals, k: Reals) -> Reals:
-    """The magnitude of the change of x + k by its rounding, and of the sums of 1/x and 1/(x+k)."""
-    y = x + k
-    with np.errstate(all="ignore"):
-        return np.maximum(np.abs(k / y), np.abs(np.maximum(x, np.abs(k)) / (y * y)))
-
-
 trigamma_difference: ScalarFunction = ScalarFunction(
     "trigamma_difference",
     2,
@@ -269,7 +262,6 @@ digamma_difference: ScalarFunction = ScalarFunction(
     costly=True,
     meaning="digamma(x + k) - digamma(x)",
     c=C({"log1p": 2}, _DIGAMMA_C),
-    error_scale=_ends,
 )
 
 log_rising_factorial: ScalarFunction = ScalarFunction(

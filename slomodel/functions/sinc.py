@@ -79,8 +79,12 @@ def _as_partial(n: int) -> Partial:
     return partial
 
 
-def _definition(x: sp.Expr, n: int) -> sp.Expr:
-    return sp.diff(sp.sin(x) / x, x, n) if n else sp.sinc(x)
+_S = sp.Symbol("s", real=True)
+
+
+@cache
+def _form(n: int) -> sp.Expr:
+    return sp.diff(sp.sin(_S) / _S, _S, n) if n else sp.sinc(_S)
 
 
 @cache
@@ -104,7 +108,7 @@ def derivative(n: int) -> ScalarFunction:
     return ScalarFunction(
         f"sinc_{n}",
         1,
-        definition=lambda x: _definition(x, n),
+        definition=lambda x: _form(n).subs(_S, x),
         numpy=numpy,
         partials=(_as_partial(n + 1),),
         stable=lambda x: _stable(x, n),
