@@ -73,7 +73,8 @@ class ScaledLogarithms:
     def of_quotient(self, node: Map) -> Expr | None:
         """A quotient of two sums of exponentials in scaled form; else None."""
         above, below = whole(node).parts()
-        if not is_map(below.node, add, sub) and not isinstance(below.node, Einsum):
+        # One exponential over a sum of them is a softmax, for which there are other forms.
+        if not all(_is_sum(part.node) for part in (above, below)):
             return None
         if not (self._is_short(above.node) and self._is_short(below.node)):
             return None
@@ -277,6 +278,10 @@ class ScaledLogarithms:
         below = [one for one, is_divisor in others if is_divisor]
         product = _product([*above, self._times(exponents[0], shift)])
         return div(product, _product(below)) if below else product
+
+
+def _is_sum(node: Expr) -> bool:
+    return is_map(node, add, sub) or isinstance(node, Einsum)
 
 
 def _exponent(part: Part) -> Expr | None:

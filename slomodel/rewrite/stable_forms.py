@@ -135,6 +135,7 @@ FORMS: tuple[Form, ...] = (
     Form(div(mul(c, sinh(x)), mul(d, cosh(x))), div(mul(c, tanh(x)), d)),
     Form(div(mul(c, expm1(x)), mul(d, _EXP_ABOVE_ONE)), div(mul(c, tanh(mul(0.5, x))), d)),
     Form(div(mul(rest, exp(x)), _EXP_ABOVE_ONE), mul(rest, sigmoid(x))),
+    Form(div(mul(rest, exp(x)), add(exp(x), exp(y))), mul(rest, sigmoid(neg(sub(y, x))))),
     Form(div(y, _EXP_ABOVE_ONE), mul(y, sigmoid(neg(x)))),
     Form(div(1.0, exp(x)), exp(neg(x))),
     # Products.
