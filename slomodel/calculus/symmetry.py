@@ -27,6 +27,7 @@ from slomodel.functions import (
     square,
     sub,
 )
+from slomodel.ir.dims import Dim
 from slomodel.ir.expr import Affine, Axes, Einsum, Expr, Gather, Index, Lookup, Map, MatrixOperation
 
 # Symmetric arrays are few operations above their inputs; deeper ones count as not symmetric.
@@ -138,6 +139,7 @@ class Symmetries:
 
     def _sign_of_gather(self, node: Gather, order: Axes, depth: int) -> int:
         """The sign of the operand under a permutation of its axes that permutes the index alike."""
+        node = _composed(node)
         turned = [_permuted(one, order) for one in node.index]
         if any(one not in node.index for one in turned) or len(set(turned)) < len(turned):
             return 0
@@ -164,6 +166,52 @@ def _viewed(operand: Expr, labels: Axes) -> tuple[Expr, Axes]:
         labels = tuple(place[label] for label in operand.inputs[0])
         operand = operand.operands[0]
     return operand, labels
+
+
+def _composed(node: Gather) -> Gather:
+    """A gather of a gather, as K[g, :][:, g], as one of the array below; the node if it is not.
+
+    An inner index that reads one axis of the inner result is read at the outer index of that axis.
+    """
+    inner = node.operands[0]
+    while isinstance(inner, Gather):
+        index: list[Index] = []
+        for one in inner.index:
+            axis = _axis_of(one)
+            outer = None if axis is None else node.index[axis]
+            place = None if outer is None else _axis_of(outer)
+            if outer is not None and isinstance(one, Affine) and _is_plain(one):
+                index.append(outer)
+            elif axis is not None and isinstance(one, Affine) and isinstance(outer, Affine):
+                c = one.coefficients[axis]
+                steps = tuple(c * k for k in outer.coefficients)
+                index.append(Affine(one.offset + outer.offset * c, steps))
+            elif place is not None and isinstance(one, Lookup) and _is_plain(outer):
+                index.append(Lookup((place,), one.table))
+            else:
+                return node
+        node = Gather(inner.operands[0], tuple(index), node.shape)
+        inner = node.operands[0]
+    return node
+
+
+def _axis_of(one: Index) -> int | None:
+    """The only axis that an index depends on."""
+    if isinstance(one, Affine):
+        axes = [k for k, c in enumerate(one.coefficients) if c]
+    else:
+        axes = list(one.axes) if isinstance(one, Lookup) else []
+    return axes[0] if len(axes) == 1 else None
+
+
+def _is_plain(one: Index | None) -> bool:
+    """Whether an index is one of the output's indices as it is."""
+    return (
+        isinstance(one, Affine)
+        and one.offset == Dim()
+        and sorted(one.coefficients)[-1:] == [1]
+        and sum(one.coefficients) == 1
+    )
 
 
 def _permuted(one: Index, order: Axes) -> Index:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 import sympy as sp
@@ -13,9 +14,10 @@ from slomodel.functions.comparison import eq, gt, land, le, where
 from slomodel.functions.elementary import atan, exp, log, log1p, sqrt
 from slomodel.functions.piecewise import Reals, abs, maximum, minimum, root, step_abs
 from slomodel.ir.build import const
-from slomodel.ir.expr import Expr, Map
+from slomodel.ir.expr import Const, Expr, Input, Map
 from slomodel.ir.function import (
     DISCONTINUOUS,
+    Array,
     C,
     Cost,
     Kink,
@@ -243,3 +245,15 @@ def differentiated(*roots: Expr) -> list[Expr]:
         if node in live and not (isinstance(node, Map) and node.function is still):
             live.update(node.operands)
     return [node for node in order if node in live]
+
+
+def graph_values(graph: Expr, at: Mapping[Input, Reals]) -> Reals:
+    """The values of a graph of scalars at arrays, by the meanings of its functions."""
+    known: dict[Expr, Array] = {node: np.asarray(values) for node, values in at.items()}
+    with np.errstate(all="ignore"):
+        for node in postorder(graph):
+            if isinstance(node, Const):
+                known[node] = np.asarray(node.value)
+            elif isinstance(node, Map):
+                known[node] = node.function.numpy(*(known[one] for one in node.operands))
+    return np.asarray(known[graph], dtype=np.float64)

@@ -17,9 +17,9 @@ import sympy as sp
 
 from slomodel.functions.arithmetic import add, div, mul, neg, square, sub
 from slomodel.functions.comparison import eq, ge, land, lt, where
+from slomodel.functions.compound import graph_values
 from slomodel.functions.elementary import log, log1p
 from slomodel.functions.gamma import digamma, lgamma, polygamma, trigamma
-from slomodel.functions.graph_values import graph_values
 from slomodel.functions.piecewise import Reals
 from slomodel.ir.build import const, variable
 from slomodel.ir.expr import Expr

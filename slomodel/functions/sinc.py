@@ -15,8 +15,8 @@ import sympy as sp
 
 from slomodel.functions.arithmetic import add, div, mul, neg, square, sub
 from slomodel.functions.comparison import eq, le, where
+from slomodel.functions.compound import graph_values
 from slomodel.functions.elementary import cos, sin
-from slomodel.functions.graph_values import graph_values
 from slomodel.functions.piecewise import Reals, abs, clip
 from slomodel.ir.build import const, variable
 from slomodel.ir.expr import Expr

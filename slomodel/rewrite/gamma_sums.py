@@ -53,7 +53,7 @@ _Sum = tuple[tuple[int, ...], tuple[int, ...], tuple[Dim, ...]]
 
 
 @dataclass(slots=True)
-class _Group:
+class _GammaGroup:
     """Terms of one shape; `total` says along which labels they are summed, None for terms as they
     are.
     """
@@ -76,7 +76,7 @@ class _Group:
 
 
 @dataclass(frozen=True, slots=True)
-class _Term:
+class _GammaTerm:
     """coefficient * function(argument); the argument as a sum, its constant under None."""
 
     coefficient: float
@@ -85,7 +85,7 @@ class _Term:
     linear: dict[Part | None, float]
 
 
-_Grouping = Callable[[list[_Term], Shape], tuple[Expr, int, list[_Term]] | None]
+_GammaGrouping = Callable[[list[_GammaTerm], Shape], tuple[Expr, int, list[_GammaTerm]] | None]
 
 
 class GammaSums:
@@ -98,7 +98,7 @@ class GammaSums:
         """The sum with its lgammas grouped; None where that is no better than it is."""
         if not all(self._holds(one) for one in node.operands):
             return None
-        groups: dict[_Sum | None, _Group] = {None: _Group(node.shape, None)}
+        groups: dict[_Sum | None, _GammaGroup] = {None: _GammaGroup(node.shape, None)}
         rest: list[Expr] = []
         if not self._split(node, rest, groups):
             return None
@@ -126,9 +126,9 @@ class GammaSums:
             self._holds_terms[one] = own or any(self._holds_terms[other] for other in below)
         return self._holds_terms[node]
 
-    def _split(self, node: Map, rest: list[Expr], groups: dict[_Sum | None, _Group]) -> bool:
+    def _split(self, node: Map, rest: list[Expr], groups: dict[_Sum | None, _GammaGroup]) -> bool:
         """Split a sum into the terms of groups and the rest; False if there are too many."""
-        stack: list[tuple[Part, float, _Group]] = [(whole(node), 1.0, groups[None])]
+        stack: list[tuple[Part, float, _GammaGroup]] = [(whole(node), 1.0, groups[None])]
         count = 0
         while stack:
             part, factor, group = stack.pop()
@@ -149,7 +149,7 @@ class GammaSums:
             elif group.total is None and not node.rank and isinstance(core.node, Einsum):
                 (labels,), inner = core.node.inputs, core.node.operands[0]
                 total = labels, core.node.output, core.node.dims
-                own = groups.setdefault(total, _Group(inner.shape, total))
+                own = groups.setdefault(total, _GammaGroup(inner.shape, total))
                 stack.append((whole(inner), term.coefficient, own))
                 continue
             elif group.total is None and _size_factor(core.node) is not None:
@@ -157,7 +157,7 @@ class GammaSums:
                 assert found is not None
                 dim, inner = found
                 total = (0,), (), (dim,)
-                own = groups.setdefault(total, _Group((dim,), total))
+                own = groups.setdefault(total, _GammaGroup((dim,), total))
                 stack.append((Part(inner, ()), term.coefficient, own))
                 continue
             else:
@@ -203,24 +203,26 @@ def _sum(terms: Sequence[Expr]) -> Expr:
     return total
 
 
-def _grouped(group: _Group) -> list[Expr] | None:
+def _grouped(group: _GammaGroup) -> list[Expr] | None:
     """The terms grouped anew; None if that is no better."""
     if len(group.terms) < 2:
         return None
-    terms: list[_Term] = []
+    terms: list[_GammaTerm] = []
     before = 0
     for c, part in group.terms:
         assert isinstance(part.node, Map)
         before += _PENALTIES[part.node.function]
         for sign, function, argument in _as_plain(part, group.shape):
-            terms.append(_Term(sign * c, function, argument, _linear(argument)))
+            terms.append(_GammaTerm(sign * c, function, argument, _linear(argument)))
     terms = _without_opposites(terms)
     ways = [_by(terms, ways, group.shape) for ways in ((_beta, _difference), (_difference,))]
     after, found = min(ways, key=lambda way: way[0])
     return found if after < before else None
 
 
-def _by(terms: list[_Term], groupings: Sequence[_Grouping], shape: Shape) -> tuple[int, list[Expr]]:
+def _by(
+    terms: list[_GammaTerm], groupings: Sequence[_GammaGrouping], shape: Shape
+) -> tuple[int, list[Expr]]:
     """The terms grouped by each of the groupings as often as it applies, and the penalty."""
     found: list[Expr] = []
     total = 0
@@ -285,9 +287,9 @@ def _less(
     return {core: c for core, c in found.items() if c != 0.0}
 
 
-def _without_opposites(terms: Sequence[_Term]) -> list[_Term]:
+def _without_opposites(terms: Sequence[_GammaTerm]) -> list[_GammaTerm]:
     """The terms without pairs that cancel exactly."""
-    result: list[_Term] = []
+    result: list[_GammaTerm] = []
     for one in terms:
         for other in result:
             opposite = other.coefficient == -one.coefficient and other.function is one.function
@@ -299,7 +301,7 @@ def _without_opposites(terms: Sequence[_Term]) -> list[_Term]:
     return result
 
 
-def _beta(terms: list[_Term], shape: Shape) -> tuple[Expr, int, list[_Term]] | None:
+def _beta(terms: list[_GammaTerm], shape: Shape) -> tuple[Expr, int, list[_GammaTerm]] | None:
     """lgamma(b) + lgamma(c) - lgamma(b + c - j), j = 0 or 1, as lbeta(b, c) and a logarithm."""
     for a in terms:
         others = [
@@ -321,9 +323,9 @@ def _beta(terms: list[_Term], shape: Shape) -> tuple[Expr, int, list[_Term]] | N
     return None
 
 
-def _difference(terms: list[_Term], shape: Shape) -> tuple[Expr, int, list[_Term]] | None:
+def _difference(terms: list[_GammaTerm], shape: Shape) -> tuple[Expr, int, list[_GammaTerm]] | None:
     """lgamma(x + k) - lgamma(x), of two terms whose arguments differ in the fewest terms."""
-    best: tuple[tuple[int, int], _Term, _Term, dict[Part | None, float]] | None = None
+    best: tuple[tuple[int, int], _GammaTerm, _GammaTerm, dict[Part | None, float]] | None = None
     for one, other in combinations(terms, 2):
         if one.function is not other.function or one.coefficient != -other.coefficient:
             continue

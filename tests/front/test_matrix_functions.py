@@ -12,7 +12,7 @@ from slomodel.ir.walk import postorder
 from tests.front.elaborated import problem_of
 
 DECLARED = """dim n = 3, p = 2
-data y[n], S[n, n] symmetric, X[n, p]
+data y[n], S[n, n] symmetric, X[n, p], g[n] in n
 var A[n, n], B[n, p], w[n]
 var L[n, n] in cholesky_factor, R[n, n] in correlation, s > 0
 """
@@ -67,6 +67,10 @@ def test_the_form_of_a_matrix_decides_how_it_is_factored(
         "let K[i in n, j in n] = s * cos(y[i] - y[j]) * (1 + y[i] * y[j])",
         "let K = (B @ B') .* (S + A @ A')",
         "let K = inv(S) + s * outer(w, w)",
+        "let K = S[g, :][:, g]",
+        "let K = s * S[:, g][g, :] + diag(exp(w))",
+        "let K = S[1:n, :][:, 1:n]",
+        "let K = S[::-1, :][:, ::-1][g, :][:, g]",
     ],
 )
 def test_matrices_that_exchanged_indices_leave_alone_are_symmetric(definition: str) -> None:
