@@ -67,7 +67,7 @@ def _read(file: BinaryIO, is_dense: bool) -> Any:
         if not rows * columns:  # SciPy divides by the number of rows.
             return np.zeros((int(rows), int(columns)))
         _check_entries(text, layout, field)
-        loaded = mmread(io.BytesIO(text))
+        loaded = mmread(io.BytesIO(text), spmatrix=False)
     except (ValueError, OverflowError) as error:
         reason = str(error).rstrip(".")
         message = f"is not a Matrix Market file that can be read: {reason}"
