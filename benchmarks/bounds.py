@@ -4,6 +4,7 @@
     python benchmarks/bounds.py --fresh [--only CLASS] [--kept FILE] [--markdown]
     python benchmarks/bounds.py --large [--only CASE] [--markdown]
     python benchmarks/bounds.py --practice [--only MODEL] [--kept FILE] [--markdown]
+    python benchmarks/bounds.py --unseen [--only MODEL] [--kept FILE] [--markdown]
 
 For every model and radius: bound / lower and paper / lower for L1 and for L2, where `lower` is the
 largest value found by ascents from several seeds and by the paper's 100 random pairs; `paper` uses
@@ -32,6 +33,7 @@ import slomodel
 from benchmarks.bounds_fresh import fresh_tables
 from benchmarks.bounds_large import large_table
 from benchmarks.bounds_practice import practice_table
+from benchmarks.bounds_unseen import unseen_table
 from benchmarks.cases import MODELS, cases
 from benchmarks.evaluate import in_columns
 from benchmarks.machine import description
@@ -170,6 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--fresh", action="store_true", help="targets on random instances")
     parser.add_argument("--large", action="store_true", help="up to a million unknowns")
     parser.add_argument("--practice", action="store_true", help="the models of practice")
+    parser.add_argument("--unseen", action="store_true", help="small models of ten other fields")
     parser.add_argument(
         "--only", metavar="NAME", help="classes, cases or models whose name contains this"
     )
@@ -180,8 +183,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.large:
         print("\n\n".join([_facts(), in_columns(large_table(asked.only), asked.markdown)]))
         return 0
-    if asked.practice:
-        cells, told, is_passed = practice_table(asked.only, asked.kept)
+    if asked.practice or asked.unseen:
+        table = practice_table if asked.practice else unseen_table
+        cells, told, is_passed = table(asked.only, asked.kept)
         print("\n\n".join([_facts(), told, in_columns(cells, asked.markdown)]))
         return int(is_passed)
     found = []

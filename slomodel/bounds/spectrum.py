@@ -162,7 +162,7 @@ def _majorants_of(H: Interval) -> list[Array]:
     if (top > 0.0).all() and np.isfinite(top).all():
         a = unit_scales(H.hi)
         scaled = H.each(lambda array: a[:, np.newaxis] * array * a)
-        t = spectral_interval(scaled).high
+        t = spectral_interval(scaled, signs=False).high
         found.append(np.asarray(up_div(np.full(len(a), max(t, 0.0)), a * a)))
     return found
 

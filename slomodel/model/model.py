@@ -289,7 +289,7 @@ class Model(Proving):
         """Bounds of the constants for the solvers."""
         from slomodel.model.proofs import Prover
 
-        return Prover(self._setting_within)
+        return Prover(self._setting_within, -1.0 if self._problem.sense == "maximize" else 1.0)
 
     def _objective(self, users: UserCoordinates | None = None) -> CompiledObjective:
         """The objective of the solvers, of variables u if there are coordinates of the user."""

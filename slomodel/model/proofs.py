@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.bounds import Setting, bounds, gradient_error, quick_bound, stopped_by, value_error
+from slomodel.bounds.ranges.curvature import curvature_above
 from slomodel.bounds.ranges.enclose import boxed, elements_read
+from slomodel.functions import neg
 from slomodel.ir.expr import Input
 from slomodel.ir.walk import dependents, inputs, postorder
 from slomodel.model.plans import known_of
@@ -72,10 +74,14 @@ def _reals(array: NDArray[np.generic]) -> Array:
 
 
 class Prover:
-    """Proved bounds about a point (n,), for a solver; computations at a centre are done once."""
+    """Proved bounds about a point (n,), for a solver; computations at a centre are done once.
 
-    def __init__(self, setting_at: Callable[[Array], Setting]) -> None:
+    `sign` is -1 where the solver minimises the negative of the objective.
+    """
+
+    def __init__(self, setting_at: Callable[[Array], Setting], sign: float = 1.0) -> None:
         self._setting_at = setting_at
+        self._sign = sign
         self._last: tuple[Array, Setting] | None = None
         self._check: Callable[[], None] | None = None
 
@@ -98,6 +104,14 @@ class Prover:
         with stopped_by(self._check):
             found = quick_bound(self._setting(centre), radius)
         return Proof(found, math.inf) if math.isfinite(found) else self(centre, radius)
+
+    def curvature_above(self, x: Array, v: Array) -> float:
+        """Upper bound on vᵀHv / vᵀv of the function that is minimised, at x (n,) along v (n,)."""
+        with stopped_by(self._check):
+            setting = self._setting(x)
+            if self._sign < 0.0:
+                setting = replace(setting, objective=neg(setting.objective))
+            return curvature_above(setting, v)
 
     def value_error(self, x: Array, f: float) -> float:
         """Upper bound on |f − objective at x (n,)|, with the objective as the model states it."""

@@ -47,8 +47,10 @@ class SpectralInterval:
 UNKNOWN = SpectralInterval(-math.inf, math.inf)
 
 
-def spectral_interval(H: Interval) -> SpectralInterval:
+def spectral_interval(H: Interval, *, signs: bool = True) -> SpectralInterval:
     """The interval of all eigenvalues of all symmetric matrices in H (n, n).
+
+    Without `signs`, rows of unlike units are not scaled to show that all have the same sign.
 
     With M the symmetric part of the midpoints and R their radii, λ(S) is within ‖R‖ of λ(M) for
     every symmetric S in H (Weyl).
@@ -61,7 +63,7 @@ def spectral_interval(H: Interval) -> SpectralInterval:
     if not M.value.size:
         return SpectralInterval(math.inf, -math.inf)
     found = _of_matrix(M.value).widened(spectral_norm(M.error))
-    for low, sign in ((found.low, 1.0), (-found.high, -1.0)):
+    for low, sign in ((found.low, 1.0), (-found.high, -1.0)) if signs else ():
         if not low > 0.0 and (sign * np.diag(M.value) > 0.0).all():
             end = _definite(H if sign > 0.0 else -H)
             found = found.meet(end, math.inf) if sign > 0.0 else found.meet(-math.inf, -end)
@@ -82,6 +84,8 @@ def _definite(H: Interval) -> float:
     of unlike units, as in regression, hide the sign of λ_min(H) itself.
     """
     a = unit_scales(H.mid)
+    if (a == a[0]).all():
+        return -math.inf  # the same units: nothing is hidden
     with np.errstate(all="ignore"):
         S = H.each(lambda array: a[:, np.newaxis] * array * a)
         M = Bounded(S.mid, np.maximum(S.rad, S.rad.T)).symmetric()

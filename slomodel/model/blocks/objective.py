@@ -93,6 +93,9 @@ class BlockProver:
     def quick(self, centre: Vector, radius: float) -> Proof:
         return self(centre, radius)
 
+    def curvature_above(self, x: Vector, v: Vector) -> float:
+        return math.inf
+
 
 class CurvedObjective(Objective, Curved, Protocol):
     """An objective with Hessian products."""

@@ -57,6 +57,10 @@ class ProofSource(Protocol):
         """An upper bound on L1 alone, computed quickly where a cheap rule applies."""
         ...
 
+    def curvature_above(self, x: Vector, v: Vector) -> float:
+        """An upper bound on vᵀHv / vᵀv at x along v, both (n,); inf where none is known."""
+        ...
+
     def stop_by(self, check: Callable[[], None]) -> None:
         """Call `check` regularly during proofs; an exception that it raises ends the proof."""
         ...
@@ -75,6 +79,9 @@ class ProofFunction:
 
     def quick(self, centre: Vector, radius: float) -> Proof:
         return self.function(centre, radius)
+
+    def curvature_above(self, x: Vector, v: Vector) -> float:
+        return math.inf
 
     def stop_by(self, check: Callable[[], None]) -> None:
         """Do nothing: a plain function is not interrupted."""
@@ -121,6 +128,9 @@ class Clocked:
 
     def quick(self, centre: Vector, radius: float) -> Proof:
         return self._timed(self._source.quick, centre, radius)
+
+    def curvature_above(self, x: Vector, v: Vector) -> float:
+        return self._source.curvature_above(x, v)
 
     def stop_by(self, check: Callable[[], None]) -> None:
         self._source.stop_by(check)

@@ -73,7 +73,7 @@ class SaddleWatch:
             return None
         self._last = least_eigenvalue(self._evaluate, at.x, self._generator)
         found = None
-        if self._last is not None and self._last.value < -self._last.noise:
+        if self._last is not None and self._is_negative(at.x, self._last):
             found = self._lower(at, self._last)
         if found is None and self._last is not None and so_far is not None:
             beyond = falls_beyond(self._evaluate, at, so_far)
@@ -87,6 +87,16 @@ class SaddleWatch:
         gained = found.f < at.f - LINGERING * abs(at.f)
         self._f, self._patience = found.f, STEPS if gained else GROWTH * self._patience
         return found
+
+    def _is_negative(self, x: Vector, ritz: Ritz) -> bool:
+        """Whether the curvature is negative beyond rounding, as estimated or as proved."""
+        if ritz.value < -ritz.noise:
+            return True
+        return ritz.value < 0.0 and self._proved(x, ritz) < 0.0
+
+    def _proved(self, x: Vector, ritz: Ritz) -> float:
+        """A proved upper bound on the curvature along the Ritz vector; inf without a proof."""
+        return math.inf if self._prove is None else self._prove.curvature_above(x, ritz.vector)
 
     @property
     def verdict(self) -> str:
@@ -107,6 +117,9 @@ class SaddleWatch:
             bound = -math.sqrt(proof * tolerance)
             if len(at.x) <= LARGEST_SHOWN and shown_above(self._evaluate, at.x, bound):
                 return f"λ ≥ −√(L2·gtol) = {bound:.3g} is shown, with L2 = {proof:.3g}."
+        shown = self._proved(at.x, last) if last.value < 0.0 else math.inf
+        if shown < 0.0:
+            return f"λ ≤ {shown:.3g} is proved, but no step along it lowers the objective."
         if last.value < -last.noise:
             return f"λ ≤ {last.value:.3g}, but no step along it lowers the objective."
         steps = f"{last.steps} Lanczos step{'' if last.steps == 1 else 's'}"
