@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +11,6 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse, load_npz
 
 from slomodel.errors import Diagnostic, DomainError, ShapeError
 from slomodel.front.data.sizes import single_name
@@ -112,7 +112,7 @@ def blocks_of(name: str, given: object) -> tuple[Block, ...]:
     parts = getattr(given, "blocks", None)
     if parts is not None:  # an array of Dask
         return tuple(parts.ravel()) if hasattr(parts, "ravel") else tuple(parts)
-    if isinstance(given, Iterable) and not isinstance(given, np.ndarray) and not issparse(given):
+    if isinstance(given, Iterable) and not isinstance(given, np.ndarray) and not _is_matrix(given):
         found = tuple(Path(one) if isinstance(one, str) else one for one in given)
         if found:
             return found
@@ -131,9 +131,11 @@ def read(block: Block) -> Block:
     Raises DomainError for a file that is neither npy nor a sparse array.
     """
     if not isinstance(block, Path):
-        return block if isinstance(block, np.ndarray) or issparse(block) else np.asarray(block)
+        return block if isinstance(block, np.ndarray) or _is_matrix(block) else np.asarray(block)
     try:
         if block.suffix == ".npz":
+            from scipy.sparse import load_npz
+
             return load_npz(block)
         return np.load(block, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError) as error:
@@ -155,14 +157,19 @@ def _bytes(block: Block) -> int:
     """The size of a block in memory."""
     if isinstance(block, Path) and block.suffix == ".npz":
         return 2 * block.stat().st_size
-    if issparse(block):
+    if _is_matrix(block):
         return 24 * _entries(block)
     return 8 * int(np.prod(shape_of(block), dtype=np.int64))
 
 
+def _is_matrix(value: object) -> bool:
+    """Whether a value is a sparse matrix of SciPy, which is not imported for this question."""
+    return "scipy.sparse" in sys.modules and sys.modules["scipy.sparse"].issparse(value)
+
+
 def is_sparse(block: Block) -> bool:
     """Whether a block is sparse data."""
-    return issparse(block) or (isinstance(block, Path) and block.suffix == ".npz")
+    return _is_matrix(block) or (isinstance(block, Path) and block.suffix == ".npz")
 
 
 def candidates(
