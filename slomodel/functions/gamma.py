@@ -206,7 +206,7 @@ def _derivative(n: int) -> ScalarFunction:
             ((),) * 8,
             image=_POSITIVE if n % 2 else (-math.inf, 0.0),
         ),
-        ulps={"numpy": 8 + n, "numexpr": 8 + n, "c": 4 + n},
+        ulps={"numpy": 8 + n, "numexpr": 8 + n, "c": 5 + n},
         costly=True,
         meaning=f"derivative of digamma of order {n}" if n > 1 else "derivative of digamma",
         signature="trigamma(x)" if n == 1 else "",
