@@ -24,8 +24,6 @@ from slomodel.ir.expr import Expr, Input, Recur
 from slomodel.ir.walk import dependents, postorder
 
 _CELLS, _V, _W = range(3)
-_NUMBERS_A_STEP = 500
-"""Intervals in an array whose operation takes twice as long as that of a single one."""
 _BATCH = 3
 """Batch axes: the cells, and two directions that run through all unit vectors."""
 
@@ -53,10 +51,7 @@ def derivatives(setting: Setting) -> Derivatives:
 
 
 def numbers_a_cell(setting: Setting) -> int:
-    """The number of intervals that `entries` computes per cell, without constant ones; >= 1.
-
-    Steps of recurrences count as the numbers that take as long.
-    """
+    """The number of intervals that `entries` computes per cell, without constant ones; >= 1."""
     graphs = derivatives(setting)
     order = postorder(setting.objective, *graphs.second, *graphs.third)
     inputs = (set(setting.variables), set(graphs.v), set(graphs.w))
@@ -66,9 +61,15 @@ def numbers_a_cell(setting: Setting) -> int:
         for node in order
         if node in moving
     )
-    loops = {node.loop for node in order if isinstance(node, Recur) and node in moving}
-    steps = sum(nodes_of_steps(loop, setting.sizes) for loop in loops)
-    return max(found + _NUMBERS_A_STEP * steps, 1)
+    return max(found, 1)
+
+
+def operations_of_steps(setting: Setting) -> int:
+    """The number of operations of one call of `entries` that belong to steps of recurrences."""
+    graphs = derivatives(setting)
+    order = postorder(setting.objective, *graphs.second, *graphs.third)
+    loops = {node.loop for node in order if isinstance(node, Recur)}
+    return sum(nodes_of_steps(loop, setting.sizes) for loop in loops)
 
 
 @dataclass(frozen=True, slots=True)

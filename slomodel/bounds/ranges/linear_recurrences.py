@@ -1,9 +1,7 @@
 """Intervals for recurrences that are linear in their states, as triangular systems of equations.
 
 With all states of all steps in one vector, y = Ly + b, where L is strictly triangular in the order
-of execution. For the midpoint M of L, R near (I - M)⁻¹ and any z, y - z = G(y - z) + R(b - z + Lz)
-with G = I - R(I - L), which is strictly triangular too, so that |y - z| <= e for every e >= 0 with
-|G|e + |R(b - z + Lz)| <= e. Unlike intervals step by step, this keeps the cancellation among
+of execution. Unlike intervals step by step, the solution of the system keeps the cancellation among
 the states: radii grow like those of the recurrence, not like those of its absolute values.
 """
 
@@ -12,18 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from hashlib import blake2b
 from math import prod
 from operator import itemgetter
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
-from slomodel.bounds.arithmetic.contraction import contract
-from slomodel.bounds.arithmetic.interval import Interval, around, point
+from slomodel.bounds.arithmetic.interval import Interval, point
 from slomodel.bounds.arithmetic.rounding import Array, down_add, up_add
+from slomodel.bounds.arithmetic.triangular import Places, SparseIntervals, solved
 from slomodel.calculus.jvp import jvp
 from slomodel.ir import build
 from slomodel.ir.dims import concrete
@@ -34,12 +29,8 @@ from slomodel.ir.walk import inputs, postorder, substitute
 from slomodel.reference.recurrence import place
 
 Sizes = Mapping[str, int]
-Places = NDArray[np.intp]
 RangeOf = Callable[[Expr, list[Interval], Sizes, int], Interval]
-MOST_UNKNOWNS = 1_600
-"""The largest number of states of all steps: matrices of 20 MB, products of seconds."""
-_INFLATIONS = 6
-_MOST_SYSTEMS = 4
+_MOST_UNKNOWNS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +140,7 @@ def linear_states(
     None, too, for several cells of a subdivision, over which steps one by one are cheaper.
     """
     count = unknowns_of(node, sizes)
-    if not 0 < count <= MOST_UNKNOWNS:
+    if not 0 < count <= _MOST_UNKNOWNS:
         return None
     body = linear_body(node)
     if body is None:
@@ -193,8 +184,8 @@ def _coefficients(
     sizes: Sizes,
     batch: int,
     range_of: RangeOf,
-) -> Interval | None:
-    """L (batch axes, unknowns, unknowns) from the slopes along all units, one more batch axis."""
+) -> SparseIntervals | None:
+    """L (unknowns, unknowns) from the slopes along all units; None for several cells of a batch."""
     shapes = [concrete(unit.shape, sizes) for unit in body.units]
     ends = [0, *np.cumsum([prod(shape) for shape in shapes], dtype=int).tolist()]
     known: dict[Expr, Interval] = {
@@ -202,37 +193,52 @@ def _coefficients(
         for one, own in zip(body.operands, operands, strict=True)
     }
     for unit, shape, start in zip(body.units, shapes, ends, strict=False):
-        rows = np.zeros((ends[-1], prod(shape)))
-        rows[start : start + prod(shape)] = np.eye(prod(shape))
-        known[unit] = point(rows.reshape((1,) * batch + (ends[-1], *shape)))
+        own_rows = np.zeros((ends[-1], prod(shape)))
+        own_rows[start : start + prod(shape)] = np.eye(prod(shape))
+        known[unit] = point(own_rows.reshape((1,) * batch + (ends[-1], *shape)))
     with np.errstate(all="ignore"):
         found = _evaluated(body.slopes, known, sizes, batch + 1, range_of)
     front = np.broadcast_shapes(*(one.shape[:batch] for one in found))
     unknowns = Unknowns.of(node, sizes)
     if prod(front) > 1:
         return None
-    lo = np.zeros((*front, unknowns.count, unknowns.count))
-    hi = np.zeros_like(lo)
+    rows: list[Places] = []
+    columns: list[Places] = []
+    entries: list[Interval] = []
     for update, own in zip(node.loop.updates, found, strict=True):
         begin, shift = place(update.start, sizes), place(update.shift, sizes)
         steps = np.arange(begin, begin + own.shape[batch + 1])
-        rows = unknowns.places[update.state][steps + shift]
+        written = unknowns.places[update.state][steps + shift]
         flat = own.each(lambda array: array.reshape((*array.shape[: batch + 2], -1)))
         for source, start, stop in zip(body.read, ends, ends[1:], strict=False):
             # Without a slope along any unit there is one number for all.
             own_units = slice(start, stop) if flat.shape[batch] > 1 else slice(None)
-            at = (slice(None),) * batch + (own_units,)
-            part = flat.each(partial(_units_last, at=at, batch=batch))
+            part = flat.each(partial(_units_last, at=(0,) * batch + (own_units,)))
             if not part.hi.any() and not part.lo.any():
                 continue
-            columns = unknowns.places[source.state][steps + place(source.shift, sizes)]
-            where = (..., rows[:, :, np.newaxis], columns[:, np.newaxis, :])
-            lo[where], hi[where] = down_add(lo[where], part.lo), up_add(hi[where], part.hi)
-    return Interval(lo, hi)
+            read = unknowns.places[source.state][steps + place(source.shift, sizes)]
+            wide = np.broadcast_shapes((*written.shape, 1), part.shape, read[:, np.newaxis].shape)
+            rows.append(np.broadcast_to(written[:, :, np.newaxis], wide).ravel())
+            columns.append(np.broadcast_to(read[:, np.newaxis, :], wide).ravel())
+            entries.append(part.each(partial(_flat, shape=wide)))
+    nothing = np.zeros(0)
+    return SparseIntervals(
+        (unknowns.count, unknowns.count),
+        np.concatenate([np.zeros(0, dtype=np.intp), *rows]),
+        np.concatenate([np.zeros(0, dtype=np.intp), *columns]),
+        Interval(
+            np.concatenate([nothing, *(one.lo for one in entries)]),
+            np.concatenate([nothing, *(one.hi for one in entries)]),
+        ),
+    )
 
 
-def _units_last(array: Array, at: tuple[slice, ...], batch: int) -> Array:
-    return np.moveaxis(array[at], batch, -1)
+def _flat(array: Array, shape: tuple[int, ...]) -> Array:
+    return np.broadcast_to(array, shape).ravel()
+
+
+def _units_last(array: Array, at: tuple[int | slice, ...]) -> Array:
+    return np.moveaxis(array[at], 0, -1)
 
 
 def _constants(
@@ -270,97 +276,10 @@ def _constants(
     return Interval(lo, hi)
 
 
-def _solved(L: Interval, b: Interval, order: Places, batch: int) -> Interval | None:
-    """y (batch axes, unknowns) with y = Ly + b for one L, which has batch axes of size 1."""
-    if not (np.isfinite(L.magnitude).all() and np.isfinite(b.magnitude).all()):
+def _solved(L: SparseIntervals, b: Interval, order: Places, batch: int) -> Interval | None:
+    """y (batch axes, unknowns) with y = Ly + b."""
+    if not (np.isfinite(L.entries.magnitude).all() and np.isfinite(b.magnitude).all()):
         return None
-    one = L.each(lambda array: array.reshape(array.shape[batch:]))
     columns = b.each(lambda array: array.reshape((-1, len(order))).T)
-    found = solved_triangular(one, columns, order)
+    found = solved(L, columns, order)
     return None if found is None else found.each(lambda array: array.T.reshape(b.shape))
-
-
-def solved_triangular(L: Interval, b: Interval, order: Places) -> Interval | None:
-    """y (n, columns) with y = Ly + b; L (n, n) is strictly lower triangular in the given order.
-
-    None where rounding or overflow leaves no bound.
-    """
-    n = len(order)
-    with np.errstate(all="ignore"):
-        L = L.each(lambda array: array[np.ix_(order, order)])
-        system = _systems.of(L)
-        if system is None:
-            return None
-        b = b.each(lambda array: array[order])
-        z = system.R @ b.mid
-        if not np.isfinite(z).all():
-            return None
-        dims = (n, n, b.shape[1])
-        beyond = b - point(z) + contract([(L, (0, 1)), (point(z), (1, 2))], (0, 2), dims)
-        rest = contract([(point(system.R), (0, 1)), (beyond, (1, 2))], (0, 2), dims).magnitude
-        radius = _majorant(system.G, rest)
-    if radius is None:
-        return None
-    found = around(z, radius)
-    back = np.argsort(order)
-    return found.each(lambda array: array[back])
-
-
-@dataclass(frozen=True, slots=True)
-class _System:
-    """R near (I - M)⁻¹ for the midpoint M of L, and G >= |I - R(I - L)|."""
-
-    R: Array
-    G: Array
-
-    @classmethod
-    def of(cls, L: Interval) -> _System | None:
-        """None where L is not strictly lower triangular, or the inverse overflows."""
-        n = len(L.lo)
-        if np.triu(L.magnitude).any():
-            return None
-        A = np.eye(n) - L.mid
-        R = solve_triangular(A, np.eye(n), lower=True, unit_diagonal=True, check_finite=False)
-        if not np.isfinite(R).all():
-            return None
-        product = contract([(point(R), (0, 1)), (L, (1, 2))], (0, 2), (n, n, n))
-        return cls(R, np.tril((point(np.eye(n)) - point(R) + product).magnitude, -1))
-
-
-class _Systems:
-    """The last few systems, since one L serves derivatives of several orders."""
-
-    __slots__ = ("_known",)
-
-    def __init__(self) -> None:
-        self._known: dict[bytes, _System | None] = {}
-
-    def of(self, L: Interval) -> _System | None:
-        """The system of L, known or new."""
-        key = b"".join(blake2b(end.tobytes()).digest() for end in (L.lo, L.hi))
-        if key not in self._known:
-            while len(self._known) >= _MOST_SYSTEMS:
-                self._known.pop(next(iter(self._known)))
-            self._known[key] = _System.of(L)
-        return self._known[key]
-
-
-_systems = _Systems()
-
-
-def _majorant(G: Array, rest: Array) -> Array | None:
-    """Some e with Ge + rest <= e, for a strictly lower triangular G >= 0; None if none is found."""
-    n, columns = rest.shape
-    e = solve_triangular(np.eye(n) - G, rest, lower=True, unit_diagonal=True, check_finite=False)
-    factor = 1.0 + 1e-9
-    for _ in range(_INFLATIONS):
-        e = np.abs(e) * factor + 1e-300
-        if not np.isfinite(e).all():
-            return None
-        again = up_add(
-            contract([(point(G), (0, 1)), (point(e), (1, 2))], (0, 2), (n, n, columns)).hi, rest
-        )
-        if (again <= e).all():
-            return np.asarray(again)
-        e, factor = np.maximum(e, again), factor + 1e-3
-    return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 
@@ -111,10 +110,3 @@ class _Run:
             value = Interval(np.asarray(lo[where]), np.asarray(hi[where])) + value
         lo[where], hi[where] = value.lo, value.hi
         self.is_written[state][position] = True
-
-
-def numbers_of_steps(node: Recur, sizes: Sizes) -> int:
-    """The number of intervals that one pass over the steps of a loop computes."""
-    body = postorder(*(update.value for update in node.loop.updates))
-    a_step = sum(prod(concrete(one.shape, sizes)) for one in body)
-    return node.loop.length.size(sizes) * a_step

@@ -106,7 +106,7 @@ def taylor_ranges(setting: Setting, radius: float, most: int) -> dict[Expr, Inte
             elif node not in varying:
                 run.ranges[node] = run.enclosed(node)
             elif isinstance(node, Recur):
-                put_states(run, node, most)
+                put_states(run, node)
             else:
                 put(run, node)
     return run.ranges

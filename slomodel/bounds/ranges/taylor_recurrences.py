@@ -3,7 +3,7 @@
 Let δ be what the states move beyond g·d, with g = ∇u(c). At every step δ = J δ' + ρ, where J is
 the Jacobian of the body by the states at the centre, δ' belongs to earlier steps, and ρ is the
 remainder of the body alone. So |δ| <= P r for |ρ| <= r, with the magnitudes P of the responses of
-all states to a change at one step. The r follow from the ranges of the states, which δ widens:
+all states to changes of one each. The r follow from the ranges of the states, which δ widens:
 from any e with P r(e) <= e, |δ| <= P r(e) by induction over the steps, each of which reads earlier
 ones only.
 """
@@ -15,10 +15,10 @@ from math import inf, prod
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.interval import Interval, around, interval, meet, point
-from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul, up_sum
+from slomodel.bounds.arithmetic.interval import Interval, around, interval, meet
+from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul
 from slomodel.bounds.ranges.enclose import enclose, range_of
-from slomodel.bounds.ranges.recurrences import numbers_of_steps, states_over
+from slomodel.bounds.ranges.recurrences import states_over
 from slomodel.bounds.ranges.taylor_forms import Form, Pass, distance, numbers, put, remainder_of
 from slomodel.bounds.stopping import pause
 from slomodel.calculus.jvp import jvp
@@ -37,7 +37,7 @@ _FAR = 1e150
 """Remainders above it are given up."""
 
 
-def put_states(run: Pass, node: Recur, most: int) -> None:
+def put_states(run: Pass, node: Recur) -> None:
     """Add the forms and the ranges of all states of a loop, and of its body at all steps.
 
     Without slopes, or where the body is not C¹ or nothing is verified, those of intervals.
@@ -54,7 +54,7 @@ def put_states(run: Pass, node: Recur, most: int) -> None:
     operands = [run.ranges[operand] for operand in node.operands]
     found = states_over(node, operands, run.setting.sizes, 0, range_of)
     is_known = all(one in run.centre.lengths for one in states)
-    if is_known and _is_verified(run, node, inner, found, most):
+    if is_known and _is_verified(run, node, inner, found):
         return
     for one, own in zip(states, found, strict=True):
         moved = distance(own, run.centre.values[one])
@@ -73,9 +73,7 @@ def _put_before(run: Pass, node: Expr) -> None:
         run.ranges[node] = run.enclosed(node)
 
 
-def _is_verified(
-    run: Pass, node: Recur, inner: Sequence[Expr], known: Sequence[Interval], most: int
-) -> bool:
+def _is_verified(run: Pass, node: Recur, inner: Sequence[Expr], known: Sequence[Interval]) -> bool:
     """Add forms that are verified; False, and nothing is added, where there are none.
 
     `known` are ranges of the states.
@@ -86,7 +84,7 @@ def _is_verified(
     along = [up_mul(np.asarray(run.radius), centre.lengths[one]) for one in states]
     if not all(np.isfinite(one).all() for one in along):
         return False
-    responses = _Responses(run, node, most)
+    responses = _Responses(run, node)
     tried = np.zeros(responses.count)
     for _ in range(_ATTEMPTS):
         pause()
@@ -139,29 +137,17 @@ def _remainders_of_steps(run: Pass, node: Recur, inner: Sequence[Expr]) -> list[
 
 
 class _Responses:
-    """The responses of all states of a loop to a change of any, at the centre, by magnitude.
+    """The responses of all states of a loop, at the centre, to changes of any of them."""
 
-    As a matrix where it fits the effort, else by intervals along the steps.
-    """
+    __slots__ = ("_added", "_graphs", "_known", "_shapes", "_sizes", "count")
 
-    __slots__ = ("_added", "_graphs", "_known", "_matrix", "_run", "_shapes", "count")
-
-    def __init__(self, run: Pass, node: Recur, most: int) -> None:
-        self._run = run
-        sizes = run.setting.sizes
-        self._shapes = [concrete(one.shape, sizes) for one in node.states]
+    def __init__(self, run: Pass, node: Recur) -> None:
+        self._sizes = run.setting.sizes
+        self._shapes = [concrete(one.shape, self._sizes) for one in node.states]
         self.count = sum(prod(shape) for shape in self._shapes)
         self._added = tuple(direction(f"added {k}", s.shape) for k, s in enumerate(node.states))
         self._graphs = states_after(node, self._added, jvp)
-        self._known: dict[Expr, Interval] = {
-            one: value.each(lambda array: array[np.newaxis])
-            for one, value in run.centre.values.items()
-        }
-        self._matrix: Array | None = None
-        loops = {g.loop: g for g in self._graphs if isinstance(g, Recur)}
-        numbers = sum(numbers_of_steps(g, sizes) for g in loops.values())
-        if self.count * max(numbers, self.count) <= most:
-            self._matrix = self._along(np.eye(self.count)).T
+        self._known = run.centre.values
 
     def split(self, flat: Array) -> list[Array]:
         """An array (count,) as one array for each state."""
@@ -169,28 +155,14 @@ class _Responses:
         parts = np.split(flat, ends)
         return [part.reshape(shape) for part, shape in zip(parts, self._shapes, strict=True)]
 
-    def to(self, sizes: Sequence[Array]) -> Array:
-        """Upper bounds (count,) on the responses to changes of at most these magnitudes."""
-        flat = np.concatenate([np.ravel(one) for one in sizes])
-        if self._matrix is None:
-            return np.asarray(self._along(flat[np.newaxis], is_range=True)[0])
-        with np.errstate(all="ignore"):
-            terms = up_mul(self._matrix, flat)
-            return np.asarray(up_sum(np.where(flat == 0.0, 0.0, terms), 1))
-
-    def _along(self, rows: Array, *, is_range: bool = False) -> Array:
-        """Magnitudes (rows, count) of the responses to each row, or to all changes within it."""
+    def to(self, changes: Sequence[Array]) -> Array:
+        """Upper bounds (count,) on the responses to all changes of at most these magnitudes."""
         known = dict(self._known)
-        start = 0
-        for one, shape in zip(self._added, self._shapes, strict=True):
-            stop = start + prod(shape)
-            own = rows[:, start:stop].reshape((len(rows), *shape))
-            known[one] = around(np.zeros(own.shape), own) if is_range else point(own)
-            start = stop
-        found = enclose(self._graphs, {}, self._run.setting.sizes, 1, known=known)
-        parts = []
-        for graph, shape in zip(self._graphs, self._shapes, strict=True):
-            size = found[graph].magnitude
-            wide = np.broadcast_to(size, (len(rows), *shape))
-            parts.append(wide.reshape((len(rows), -1)))
-        return np.concatenate(parts, axis=1)
+        for one, own in zip(self._added, changes, strict=True):
+            known[one] = around(np.zeros(own.shape), own)
+        found = enclose(self._graphs, {}, self._sizes, known=known)
+        sizes = [
+            np.broadcast_to(found[graph].magnitude, shape)
+            for graph, shape in zip(self._graphs, self._shapes, strict=True)
+        ]
+        return np.concatenate([np.ravel(size) for size in sizes])

@@ -28,7 +28,7 @@ from slomodel.bounds.effort import INTERVAL_FLOPS
 from slomodel.bounds.norms.cubic import trilinear_norm
 from slomodel.bounds.norms.spectral import stack_norm
 from slomodel.bounds.ranges.enclose import variable_box
-from slomodel.bounds.ranges.hessian import entries, numbers_a_cell
+from slomodel.bounds.ranges.hessian import entries, numbers_a_cell, operations_of_steps
 from slomodel.bounds.ranges.unbounded import unbounded
 from slomodel.bounds.setting import Candidate, Setting
 
@@ -44,6 +44,8 @@ _FEW_AT_ONCE = 24
 """Fewer cells are halved again before they are bounded: this many cost hardly more than one."""
 _FLOPS_BEYOND = 4.0 * INTERVAL_FLOPS
 """Operations per interval computed for the cells beyond the first."""
+_FLOPS_A_STEP = 2.0**15
+"""Operations on arrays in the time of one operation of a step of a recurrence, on few numbers."""
 _ROUNDS = 24
 _ROUNDS_UNBOUNDED = 11
 """Rounds of halving for a cell whose bound is infinite."""
@@ -81,6 +83,8 @@ def is_small(setting: Setting) -> bool:
     """Whether there are few variables and one cell is within the effort."""
     if not 0 < setting.n <= MOST_VARIABLES:
         return False
+    if operations_of_steps(setting) > setting.effort.count(_FLOPS_A_STEP):
+        return False
     return numbers_a_cell(setting) <= setting.effort.count(INTERVAL_FLOPS)
 
 
@@ -102,7 +106,9 @@ def interval_entries(setting: Setting, radius: float) -> Candidate | None:
     cells = _bounded(setting, ball, Interval(low[np.newaxis], high[np.newaxis]))
     most = min(effort.scaled(_MOST_CELLS, 1.0), effort.count(_FLOPS_A_PRODUCT * n**4))
     left = effort.count(_FLOPS_BEYOND * 2 * numbers)
-    for attempt in range(_ROUNDS):
+    steps = operations_of_steps(setting)
+    rounds = max(effort.count(_FLOPS_A_STEP / _ROUNDS) // steps, 1) if steps else _ROUNDS
+    for attempt in range(min(rounds, _ROUNDS)):
         chosen = _to_divide(cells, attempt, min(_MOST_AT_ONCE, left))
         if not chosen.any() or cells.count >= most:
             break
