@@ -104,6 +104,14 @@ def _covariance(x):
     return total
 
 
+def _lags_by_index(x):
+    e = list(Y[:3])
+    for t in range(3, T):
+        own = sum(x[i] * e[t - 1 - i] for i in range(3))
+        e.append(Y[t] - own - sum(x[2 + j] * np.sin(e[t - j]) for j in (1, 2)))
+    return sum(np.square(e))
+
+
 def _batch(x):
     h, total = x[:K], 0
     for t in range(T):
@@ -208,6 +216,15 @@ CASES = {
         3,
         _covariance,
         {"y": Y, "A": [[1.0, 1.0], [0.0, 0.9]]},
+    ),
+    "lags by index": Case(
+        """dim T  data y[T]  var phi[3], th[2]
+        let e[t in T] = y[t] - sum(phi[i] * e[t-1-i] for i in range(3))
+            - sum(th[j-1] * sin(e[t-j]) for j in range(1, 3))  first y[0], y[1], y[2]
+        minimize sumsq(e)""",
+        5,
+        _lags_by_index,
+        {"y": Y},
     ),
     "a batch": Case(
         """dim T, K  data y[T]  var h0[K], rho[K]
@@ -355,6 +372,9 @@ REFUSED = {
     "h[t in T] = a * h[t-1]": "at t = 0, `h[t-1]` reads step -1: there is none",
     "h[t in T] = a * h[0] first a": "a fixed number of steps before `t`",
     "h[t in T] = a * h[T-1-t] first a": "a fixed number of steps before `t`",
+    "h[t in T] = sum(h[t-i] for i in range(2)) first a, a": "reads the element that it defines",
+    "h[t in T] = sum(h[t-1-i] for i in range(2)) first a": "at t = 1, .* reads step -1",
+    "h[t in T] = sum(h[t-1-i] for i in T) first a": "depend on `i`, whose range is not of numbers",
     "h[t in T] = sum(h) first a": "is being computed step by step",
     "h[t in T] = sum(h[:t]) first a": "reads several steps of `h`",
     "h[t in T] = a * y[t] first a": "nothing here depends on an earlier step",

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from bounds.fuzz import cases
 from bounds.rules.test_jets import check
+from bounds.settings import setting
 from marks import every, only
 
 import slomodel
 from slomodel import functions as fn
 from slomodel.bounds import Setting
 from slomodel.bounds.lipschitz import bounds
-from slomodel.bounds.ranges.enclose import boxed, enclose, live_under
+from slomodel.bounds.ranges.enclose import boxed, enclose, live_in, live_under
 from slomodel.ir import build
 from slomodel.ir.dims import literal
 from slomodel.ir.expr import Affine, Input
@@ -297,3 +298,8 @@ def test_missing_data_that_the_mask_shows_have_no_bound(value: float) -> None:
     assert np.isfinite(hidden.L1)
     assert np.isinf(shown.L1)
     assert "`M` has NaN or inf" in shown.reason
+
+
+def test_a_single_element_that_is_not_read() -> None:
+    text = "data c var x[2] let u = x + 1 minimize where(c > 0, sqrt(u[0]), x[1] ^ 2) + x[0] ^ 2"
+    assert live_in(setting(text, [-3.0, 1.0], c=0.0))
