@@ -374,7 +374,7 @@ REFUSED = {
     "h[t in T] = a * h[T-1-t] first a": "a fixed number of steps before `t`",
     "h[t in T] = sum(h[t-i] for i in range(2)) first a, a": "reads the element that it defines",
     "h[t in T] = sum(h[t-1-i] for i in range(2)) first a": "at t = 1, `h[t-1-i]` reads step -1",
-    "h[t in T] = sum(h[t-1-i] for i in T) first a": "lags of `h[t-1-i]` depend on `i`, whose range is not of numbers",
+    "h[t in T] = sum(h[t-1-i] for i in T) first a": "whose range is not of numbers",
     "h[t in T] = sum(h) first a": "is being computed step by step",
     "h[t in T] = sum(h[:t]) first a": "reads several steps of `h`",
     "h[t in T] = a * y[t] first a": "nothing here depends on an earlier step",
