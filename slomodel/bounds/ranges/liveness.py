@@ -203,7 +203,9 @@ def _gathered(node: Gather, live: Truths | None, sizes: Sizes, tables: Tables) -
     shape = concrete(node.operands[0].shape, sizes)
     where = positions(node.index, concrete(node.shape, sizes), shape, sizes, tables)
     out = np.zeros(shape, dtype=bool)
-    out[where if live is None else tuple(np.asarray(one)[live] for one in where)] = True
+    out[
+        where if live is None else tuple(np.broadcast_to(one, live.shape)[live] for one in where)
+    ] = True
     return out
 
 
