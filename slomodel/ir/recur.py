@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from slomodel.errors import ShapeError
 from slomodel.ir.dims import Dim, Shape, show_shape
-from slomodel.ir.expr import Affine, Const, Expr, Input, Recur, tables_of
+from slomodel.ir.expr import Affine, Const, Expr, Extreme, Input, Map, Recur, tables_of
 from slomodel.ir.linear import gather
 from slomodel.ir.loop import Loop, SliceAt, Source, StateAt, Update, Whole
 from slomodel.ir.stepwise import batched
@@ -92,8 +92,8 @@ def _hoisted(update: Update, readings: dict[Expr, Reading], length: Dim) -> Expr
     """The value of an update, with parts that are independent of the states read from arrays.
 
     Such values are computed at all steps at once. They are stored only if they have no more axes
-    than the slices that they are computed from, or if indices read them; otherwise their operands
-    are. New placeholders are added to `readings`.
+    than the slices that they are computed from, if indices read them, or if they tell which
+    elements are extreme; otherwise their operands are. New placeholders are added to `readings`.
     """
     value = update.value
     order = postorder(value)
@@ -114,12 +114,25 @@ def _hoisted(update: Update, readings: dict[Expr, Reading], length: Dim) -> Expr
             array = substitute((node,), outside)[0]
             if not isinstance(array, Const):
                 replaced[node] = _placeholder(node, array, readings)
-        elif node.rank <= (ranks[node] or 0) or node in tables:
+        elif node.rank <= (ranks[node] or 0) or node in tables or _is_tie(node):
             array = _at_all_steps(node, readings, update.start, length)
             replaced[node] = _placeholder(node, SlicesOf(array, Dim() - update.start), readings)
         else:
             todo += node.operands
     return substitute((value,), replaced)[0]
+
+
+def _is_tie(node: Expr) -> bool:
+    """Whether a node tells where an array is equal to its own extreme.
+
+    Both sides must be computed alike: one at all steps at once and one at its own step may differ
+    by rounding errors, so that no element would be the extreme one.
+    """
+    if not isinstance(node, Map) or node.function.name != "eq":
+        return False
+    return any(
+        isinstance(one, Extreme) and one.operands[0] in node.operands for one in node.operands
+    )
 
 
 def _ranks(order: Sequence[Expr], readings: Mapping[Expr, Reading]) -> dict[Expr, int | None]:
