@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from slomodel.functions import add, div, log, log1p, mul, pow, sqrt, sub
+from slomodel.functions import add, div, log, log1p, mul, neg, pow, sqrt, sub
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map, remake
 from slomodel.ir.function import ScalarFunction
@@ -19,6 +19,7 @@ from slomodel.rewrite.entropies import Entropies
 from slomodel.rewrite.exponential_sums import Logarithms, log_softmax, soft_quotient
 from slomodel.rewrite.gamma_sums import GammaSums
 from slomodel.rewrite.linear_systems import log_of_determinant, solution_for_inverse
+from slomodel.rewrite.matching import is_map, whole
 from slomodel.rewrite.merged_powers import merged_product, power_of_power, root_of_exponential
 from slomodel.rewrite.roots import Roots
 from slomodel.rewrite.scaled_logs import ScaledLogarithms
@@ -44,12 +45,23 @@ def rewritten(root: Expr) -> Mapping[Expr, Expr]:
     entropies = Entropies()
     roots = Roots(shared)
     gammas = GammaSums()
+
+    def reciprocal(node: Map) -> Expr | None:
+        """log(1/x) as -log(x), and that in stable form."""
+        inside = node.operands[0]
+        if not is_map(inside, div) or inside.operands[0] is not Const(1.0):
+            return None
+        made: Expr = log(whole(inside).parts()[1].along(node.shape))
+        better = _better(made, rules, entropies)
+        return neg(made if better is None else better)
+
     rules: dict[ScalarFunction, tuple[Rule, ...]] = {
         log: (
             log_of_determinant,
             log_softmax,
             logarithms.of_sum,
             elementwise,
+            reciprocal,
             logarithms.of_scaled_sum,
             scaled.of_any,
         ),

@@ -225,6 +225,7 @@ TAIL_FORMS: tuple[Form, ...] = (
     Form(log1p(mul(c, normcdf(x))), lognormcdf(neg(x)), lambda m: m[c] == -1.0),
     # Not 1 + erf(x) by itself, a cheap factor in networks: its tail matters in logarithms only.
     Form(add(mul(c, erf(x)), d), mul(d, erfc(x)), lambda m: m[d] == -m[c] and m[d] > 0.0),
+    Form(add(mul(c, erfc(x)), d), mul(neg(c), erfc(neg(x))), lambda m: m[d] == -2.0 * m[c]),
     Form(mul(exp(square(x)), erfc(x)), erfcx(x)),
     # Odds and other ratios.
     Form(log(div(x, sub(1.0, x))), logit(x)),

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import slomodel
+from tests.marks import only
 
 pytestmark = pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")
 
@@ -298,8 +299,8 @@ def test_value_and_gradient(
     np.testing.assert_allclose(model.gradient(point), slopes, rtol=1e-12, atol=1e-58)
 
 
-@pytest.mark.sampled(5)
-@pytest.mark.parametrize("backend", ["numpy", "numexpr", "c"])
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("backend", only("numpy", ["numpy", "numexpr", "c"]))
 @pytest.mark.parametrize(("variables", "data", "text", "point", "formula"), TAILS)
 def test_tails(
     variables: str, data: str, text: str, point: tuple[float, ...], formula: Formula, backend: str
@@ -344,6 +345,9 @@ def test_the_divergence_of_a_report() -> None:
     )
     assert model.value([1.0, 0.5, 0.5, 2.0]) == pytest.approx(4.465735902799727, rel=1e-15)
     np.testing.assert_allclose(model.gradient([1.0, 0.5, 0.5, 2.0]), [1, -1, -3, 1], rtol=1e-15)
+
+
+DRAWN = 8
 
 
 # Spellings of one function, drawn from alternatives of its parts.
@@ -394,7 +398,7 @@ SPELLINGS: list[tuple[dict[str, list[str]], str, str, tuple[float, ...], Formula
                 "{r} / (1/{x})",
             ],
             "x": ["x", "(2 * x / 2)", "(x + 0)"],
-            "r": ["sqrt(x)", "x^0.5", "x^(1/2)"],
+            "r": ["sqrt(x)", "(x^0.5)", "(x^(1/2))"],
         },
         "{p}",
         "x",
@@ -434,12 +438,90 @@ SPELLINGS: list[tuple[dict[str, list[str]], str, str, tuple[float, ...], Formula
         (-12.0,),
         lambda x: -_tail(x),
     ),
+    (
+        {
+            "f": ["log({a} - {b})", "log(-({b} - {a}))", "log(2 * {a} - 2 * {b}) - log(2)"],
+            "a": ["normcdf(x)", "(0.5 * erfc(-{u}))", "(1 - normcdf(-x))", "(1 - 0.5 * erfc({u}))"],
+            "b": ["normcdf(y)", "(erfc(-{v}) / 2)", "(1 - normcdf(-y))"],
+            "u": ["(x / sqrt(2))"],
+            "v": ["(y / sqrt(2))"],
+        },
+        "{f}",
+        "x, y",
+        (-12.0, -12.5),
+        lambda x, y: L((mp.erfc(-x / S(2)) - mp.erfc(-y / S(2))) / 2),
+    ),
+    (
+        {
+            "f": [
+                "{g} - lgamma({r}) - {y} * log({r})",
+                "-lgamma({r}) + ({g} - {y} * log({r}))",
+                "-(lgamma({r}) - {g}) - {y} * log({r})",
+                "log_rising_factorial({r}, {y}) - {y} * log({r})",
+                "lgamma({y}) - lbeta({r}, {y}) - {y} * log({r})",
+            ],
+            "g": ["lgamma({r} + {y})", "lgamma({y} + {r})", "lgamma(1 * {r} + {y})"],
+            "r": ["r", "(2 * r / 2)", "(r + 0)"],
+            "y": ["y", "(y / 2 + y / 2)"],
+        },
+        "{f}",
+        "r, y",
+        (1e3, 7.5),
+        lambda r, y: mp.loggamma(r + y) - mp.loggamma(r) - y * L(r),
+    ),
+    (
+        {
+            "f": ["{n} / {d}", "{n} * (1 / {d})", "-{n} / (-{d})", "2 * {n} / (2 * {d})"],
+            "n": ["x^3", "(x * x^2)", "(x^2 * x)"],
+            "d": ["(exp(x) - 1)", "expm1(x)", "(-1 + exp(x))", "((2 * exp(x) - 2) / 2)"],
+        },
+        "{f}",
+        "x",
+        (700.0,),
+        lambda x: x**3 / (E(x) - 1),
+    ),
+    (
+        {
+            "f": ["{g} / {d}", "{g} * (1 / {d})", "2 * {g} / (2 * {d})"],
+            "g": ["exp(-x^2 / 2)", "exp(-(x^2) / 2)", "exp(-0.5 * x^2)", "exp(-x * x / 2)"],
+            "d": ["normcdf(x)", "(1 - normcdf(-x))", "(0.5 * erfc(-x / sqrt(2)))"],
+        },
+        "{f}",
+        "x",
+        (-7.5,),
+        lambda x: 2 * E(-x * x / 2) / mp.erfc(-x / S(2)),
+    ),
+    (
+        {
+            "f": ["log({p} + {q} * {z})", "log({q} * {z} + {p})", "-log(1 / ({p} + {z} * {q}))"],
+            "p": ["sigmoid(x)", "1 / (1 + exp(-x))", "(exp(x) / (1 + exp(x)))"],
+            "q": ["(1 - sigmoid(x))", "sigmoid(-x)", "(1 / (1 + exp(x)))"],
+            "z": ["exp(-exp(y))", "(1 / exp(exp(y)))"],
+        },
+        "{f}",
+        "x, y",
+        (-750.0, 6.8),
+        lambda x, y: L((E(x) + E(-E(y))) / (1 + E(x))),
+    ),
+    (
+        {
+            "f": ["({a} * {u} + {b} * {v}) / ({u} + {v})", "({v} * {b} + {u} * {a}) / ({v} + {u})"],
+            "a": ["a", "(2 * a / 2)"],
+            "b": ["b"],
+            "u": ["exp(300 * a)", "exp(a * 300)", "exp(-(-300 * a))"],
+            "v": ["exp(300 * b)", "exp(b * 300)"],
+        },
+        "{f}",
+        "a, b",
+        (3.0, 3.002),
+        lambda a, b: (a * E(300 * a) + b * E(300 * b)) / (E(300 * a) + E(300 * b)),
+    ),
 ]
 
 
 @pytest.mark.parametrize("case", range(len(SPELLINGS)))
 def test_spellings_of_one_function_agree(case: int) -> None:
-    """Value, gradient and Hessian product to 1e-12 near the edge."""
+    """Value and gradient to 1e-12 near the edge, Hessian product to 1e-10."""
     parts, text, variables, point, formula = SPELLINGS[case]
     rng = np.random.default_rng(case)
     value, slopes = exact(formula, point)
@@ -448,13 +530,15 @@ def test_spellings_of_one_function_agree(case: int) -> None:
         h = mp.mpf(10) ** -60
         moved = [exact_slopes(formula, point, [s * h * d for d in direction]) for s in (1, -1)]
         curved = [float((a - b) / (2 * h)) for a, b in zip(*moved, strict=True)]
-    for spelling in {_drawn(rng, parts, text) for _ in range(12)}:
+    for spelling in {_drawn(rng, parts, text) for _ in range(DRAWN)}:
         model = slomodel.compile(f"var {variables} minimize {spelling}", backend="numpy")
         assert model.value(point) == pytest.approx(value, rel=1e-12), spelling
         np.testing.assert_allclose(model.gradient(point), slopes, rtol=1e-12, err_msg=spelling)
         product = model.hvp(point, direction)
         scale = np.abs(curved).max() + np.abs(slopes).max() * 1e-3
-        np.testing.assert_allclose(product, curved, rtol=1e-9, atol=1e-9 * scale, err_msg=spelling)
+        np.testing.assert_allclose(
+            product, curved, rtol=1e-10, atol=1e-10 * scale, err_msg=spelling
+        )
 
 
 def exact_slopes(formula: Formula, point: tuple[float, ...], by: list[object]) -> list[object]:
