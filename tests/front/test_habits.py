@@ -55,7 +55,6 @@ OBJECTIVES = [
 
 # model, code, words of the remedy
 MODELS = [
-    ("var x[3] init [1, 2, 3] minimize sumsq(x)", "E218", "start is a number"),
     ("var x[3] init (1, 2) minimize sumsq(x)", "E101", "write `init x0`"),
     ("var x[3] init {1, 2} minimize sumsq(x)", "E102", "write `init x0`"),
     ("var x = 1 minimize x", "E122", "`init`"),

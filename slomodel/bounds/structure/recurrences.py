@@ -26,8 +26,8 @@ from slomodel.reference import evaluate
 
 MOST_NODES = 150
 """The largest number of nodes into which one recurrence is written out."""
-_MOST_OPERATIONS = 100_000
-"""The largest number of operations of all steps of a recurrence that remains a loop."""
+_MOST_OPERATIONS = 15_000
+"""Largest number of operations of all steps of a recurrence that remains a loop: some seconds."""
 _MOST_ROWS = 2_000
 """The largest number of steps of a running sum or log-sum-exp that is written by rows."""
 

@@ -208,10 +208,12 @@ class NormArmijoRun:
         if own and self._bending is not None and self._bending.bends:
             found = self._bent(current, self._bending, D)
             vnorm = norm(v)
-            slope = slope_along(current.g, current.gnorm, v, vnorm)
-            longest = self._longest(v, vnorm, D)
-            first = min(first, longest)
-        if found is None:
+            if vnorm > 0.0:
+                slope = slope_along(current.g, current.gnorm, v, vnorm)
+                longest = self._longest(v, vnorm, D)
+                first = min(first, longest)
+        # Steps that were shortened until they underflow leave no direction.
+        if found is None and vnorm > 0.0:
             found = self._searched(current, vnorm, slope, first, longest)
         if found is None:
             again = own or first < longest
