@@ -34,6 +34,7 @@ RANGES = {
     (fn.tan, 0): (-1.4, 1.4),
     (fn.div, 1): (0.25, np.inf),
     (fn.pow, 0): (0.0, np.inf),
+    (fn.TABLE["bose"], 0): (0.0, np.inf),
     # The first operand is at least 1/2, and their sum has to be positive.
     (fn.log_rising_factorial, 1): (-0.9, np.inf),
     (fn.digamma_difference, 1): (-0.9, np.inf),

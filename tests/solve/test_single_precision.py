@@ -145,7 +145,7 @@ def test_auto_reaches_the_minimum_as_far_as_f_resolves(name: str) -> None:
 
 
 def test_a_tolerance_below_the_rounding_of_the_gradient_ends_in_precision() -> None:
-    found = model("least squares", "float32").solve(gtol=1e-12)
+    found = model("logistic", "float32").solve(gtol=1e-12)
     assert found.status == "precision"
     told = re.search(r"rounding error of the objective about ([0-9.e+-]+\d)", found.message)
     assert told is not None
