@@ -47,6 +47,7 @@ def test_least_squares_are_exact_and_not_the_sum_over_blocks() -> None:
     assert found.at(1.0).L1 == found.L1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("text", [ROBUST, NETWORK])
 def test_curvature_in_the_ball_is_bounded(text: str) -> None:
     model, blocked = pair(text)

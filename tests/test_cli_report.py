@@ -85,7 +85,7 @@ def test_json_is_the_run_with_bounds_round_its_end(folder: Path) -> None:
 def test_no_bound_is_told_with_the_reason(folder: Path) -> None:
     kinked = MODEL.replace("x^4 - 2*x^2", "abs(x)")
     (folder / "banana.slo").write_text(kinked, encoding="utf-8")
-    run("--max-iter", "3")
+    run("--max-iter", "3", "--radius", "0.1")
     text = "".join(read(folder / "page.html").text)
     assert "inf" in text
     assert "has a kink in the ball" in text
@@ -109,8 +109,8 @@ def test_without_matplotlib_a_line_stands_for_the_curves(
         (("--radius", "-1"), 1, "radius"),
         (("-o", "no/such/page.html"), 1, "no/such"),
         (("--method", "nrom-armijo"), 1, "norm-armijo"),
-        (("--max-iter", "1"), 0, ""),
-        (("--method", "ngd", "--d", "1e-9", "--max-time", "0.02"), 0, ""),
+        (("--max-iter", "1", "--radius", "0.1"), 0, ""),
+        (("--method", "ngd", "--d", "1e-9", "--max-time", "0.02", "--radius", "0.1"), 0, ""),
     ],
 )
 def test_bad_options_are_told_and_budgets_are_no_failure(
@@ -150,7 +150,7 @@ def test_the_formula_is_typeset_and_methods_are_compared(folder: Path) -> None:
 
 
 def test_words_of_the_page_are_not_broken(folder: Path) -> None:
-    assert run().exit_code == 0
+    assert run("--radius", "0.1").exit_code == 0
     page = (folder / "page.html").read_text(encoding="utf-8")
     assert "anywhere" not in page
     assert "width=device-width" in page

@@ -89,6 +89,7 @@ def children_of(pid: int) -> list[int]:
     return [int(child) for child in told.read_text().split()] if told.exists() else []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("workers", "kill"),
     [("1", os.killpg), ("2", os.killpg), ("2", os.kill)],

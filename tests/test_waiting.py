@@ -37,6 +37,7 @@ def read_until(terminal: int, wanted: str, seconds: float = 120.0) -> str:
     return seen
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("program", "line"),
     [

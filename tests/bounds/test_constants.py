@@ -44,6 +44,7 @@ def test_products_of_numbers_are_rounded_up() -> None:
         assert Fraction(bounds(one, 0.1).L1) >= 2 * k * Fraction(c)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("number", [1049, 1179])
 def test_a_constant_that_underflows_is_not_0(number: int) -> None:
     """A bound near the largest double made units in which the factor 1e-150 was 0, and so all."""

@@ -85,7 +85,7 @@ def test_no_function_is_left_out() -> None:
     assert set(ASKED) == {entry.signature for entry in catalogue() if not entry.text}
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize(("signature", "term"), CASES, ids=[term for _, term in CASES])
 @pytest.mark.parametrize("n", [pytest.param(3, marks=pytest.mark.slow), 8])
 def test_a_bound_or_a_reason_with_its_line(signature: str, term: str, n: int) -> None:

@@ -41,7 +41,7 @@ def test_every_model_is_asked() -> None:
 LARGE = slow_unless(lambda name: False, [name for name in CASES if "1000000" in name])
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", [*SMALL, *LARGE])
 def test_a_bound_or_a_reason_at_every_radius(name: str) -> None:
     model = compiled(name)

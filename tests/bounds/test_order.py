@@ -69,7 +69,7 @@ def require_one_answer(
         assert answers(make, RADII[::-1]) == expected
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", NAMES)
 def test_on_every_model(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = compiled(name)

@@ -57,6 +57,7 @@ def test_no_claim_is_passed_on_random_graphs(
             assert not case.violates(which), (case.radius, case.bound, case.witnesses)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("smooth", [True, False])
 @settings(max_examples=3)
 @given(data=st.data())

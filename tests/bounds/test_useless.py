@@ -19,6 +19,7 @@ USELESS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", USELESS)
 def test_the_reason_names_the_sub_expression(name: str) -> None:
     text, culprit = USELESS[name]

@@ -81,7 +81,7 @@ def test_sums_of_such_products(text: str) -> None:
     assert model.bounds(np.zeros(3), 1.0).L1 < 6.1
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize(
     ("kinked", "a", "b"), list(itertools.product(("abs", "relu"), (1, 2, 3), (0, 1, 2)))
 )

@@ -38,6 +38,7 @@ def assert_single(source: str) -> None:
         assert double_only or kernel(*arguments).dtype in (np.float32, bool)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", ["numexpr", "numpy"])
 @given(example=graphs(smooth=True, max_steps=5))
 def test_single_precision_is_near_double(target: str, example: Example) -> None:

@@ -31,6 +31,7 @@ def scale_of(example: Example, roots: tuple, values: dict) -> float:
     return largest
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("target", ["numexpr", "numpy"])
 @given(example=graphs())
 def test_value_gradient_and_hessian_product(target: str, example: Example) -> None:

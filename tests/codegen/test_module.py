@@ -58,6 +58,7 @@ def test_a_polynomial_of_many_and_of_a_million_variables_has_one_text(target: st
     assert texts[0] == texts[1]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("target", ["numexpr", "numpy", "cupy"])
 def test_two_processes_print_the_same_bytes(target: str, tmp_path: Path) -> None:
     script = (

@@ -46,6 +46,7 @@ def source_of(function: ScalarFunction, target: str) -> str:
     return Compiled("m", own, (A,), {"n": SIZE}, TARGETS[target]).source()
 
 
+@pytest.mark.sampled(2)
 @EACH
 @pytest.mark.parametrize("function", sorted({*COSTLY, *SLOW}, key=str), ids=str)
 def test_a_function_of_data_is_computed_once(function: ScalarFunction, target: str) -> None:

@@ -35,6 +35,7 @@ print("equal")
 """
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("backend", ["numexpr", "numpy"])
 def test_four_threads_on_one_model_with_one_numexpr_thread(backend: str) -> None:
     command = [sys.executable, "-c", HAMMER, backend]

@@ -80,7 +80,7 @@ def test_partials_are_the_derivatives_at_every_order_of_the_operands(case: Case)
     assert compared > case.arity * sum(inside) / 4
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(9)
 @EVERY
 def test_second_derivatives_are_those_of_the_definition(case: Case) -> None:
     inputs = inputs_of(case)

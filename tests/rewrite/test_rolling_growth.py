@@ -59,6 +59,7 @@ def visits(root: Expr) -> int:
     return rolled.shapes.visited + rolled.visited
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("written", [recurrence, prefix_sums, grid])
 def test_work_grows_with_the_graph(written: object) -> None:
     few, many = (written(n) for n in (120, 240))

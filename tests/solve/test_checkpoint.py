@@ -231,6 +231,7 @@ def killed_run(**more: object) -> Solution:
     return solve(Rosenbrock(), None if "resume" in more else X0, initial_step="full", **asked)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL")
 @pytest.mark.parametrize("seed", range(3))
 def test_a_killed_run_goes_on_to_the_same_bits(seed: int, tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ def test_an_old_checkpoint_is_taken_up_as_it_was_left(path: Path) -> None:
         assert [line.checked for line in ours] == [line.checked for line in theirs]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("path", PROVED, ids=lambda path: path.stem)
 def test_the_epoch_in_progress_keeps_its_proved_constant(path: Path) -> None:
     found = model().solve(resume=path, max_iter=20)

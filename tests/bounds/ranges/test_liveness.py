@@ -118,6 +118,7 @@ def test_pairs_of_one_element_take_no_part_in_lennard_jones(spelling, radius):
     assert_bounds(found, lennard_jones, POINTS, radius)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("seed", range(2))
 def test_lennard_jones_at_random_points(seed):
     """Of 7 points at least 0.8 apart, a ball in which each keeps at least half of that."""
@@ -213,7 +214,7 @@ ELEMENTS = {
 }
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("radius", only(0.3, [0.0, 1e-3, 0.1, 0.3]))
 @pytest.mark.parametrize("name", ELEMENTS)
 def test_no_bound_is_passed(name, radius):

@@ -112,6 +112,7 @@ def test_the_centre_is_that_of_the_entries(name: str) -> None:
     assert 1.01 * norm >= bound(one, 1e-4).L1
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("radius", [0.1, 0.7])
 def test_no_point_shows_more(name: str, radius: float) -> None:

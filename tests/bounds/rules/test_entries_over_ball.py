@@ -67,7 +67,7 @@ def test_a_small_ball_has_nearly_the_bound_of_its_centre(name: str) -> None:
         assert near.L2 <= 3.0 * at_centre.L2
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ["cox", "neighbours", "mixture", "coding"])
 def test_no_point_shows_more(name: str) -> None:
     found = cases(problem(name), np.random.default_rng(1), (0.0, 1e-4, 0.01, 0.1))

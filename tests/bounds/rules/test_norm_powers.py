@@ -42,7 +42,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.filterwarnings("ignore:the variable")
 @pytest.mark.parametrize(("text", "order", "L1", "L2"), every(3, CASES))
 def test_class_and_bounds(text: str, order: int, L1: float, L2: float) -> None:
