@@ -55,6 +55,12 @@ OBJECTIVES = [
 
 # model, code, words of the remedy
 MODELS = [
+    (
+        "dim T data y[T] var c let p[t in range(1, T)] = c * y[t-1] "
+        "minimize sum((y[t] - p[t])^2 for t in range(1, T))",
+        "E210",
+        "write `t - 1`",
+    ),
     ("var x[3] init (1, 2) minimize sumsq(x)", "E101", "write `init x0`"),
     ("var x[3] init {1, 2} minimize sumsq(x)", "E102", "write `init x0`"),
     ("var x = 1 minimize x", "E122", "`init`"),

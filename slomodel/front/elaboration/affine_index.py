@@ -240,6 +240,12 @@ def _restricted(index: AffineIndex, axis: Dim, is_low: bool) -> str:
     if len(index.labels) > 1 or index.labels[label] != 1:
         return f"restrict it: `{label.name} in range(…)`, which excludes its end"
     shift = index.offset - label.start
+    if not is_low and shift == Dim() and label.dim == axis and label.step == 1:
+        # Such as the array of `let u[t in range(1, T)] = …` at t.
+        own = f"{label.name} - {label.start}"
+        return (
+            f"`{label.name}` takes as many values as there are elements, from 0 on: write `{own}`"
+        )
     start = Dim() - shift if is_low else label.start
     stop = label.start + label.dim if is_low else axis - shift
     bounds = f"{stop}" if start == Dim() else f"{start}, {stop}"
