@@ -146,7 +146,7 @@ def _of_map(
     made = fused([root], moving, wide)
     if made is None:
         made = fused([root], moving, lambda one: one in moving and (wide(one) or one is not node))
-    if made is None or any(laid.node.dtype != "real" for laid in made.places):
+    if made is None:
         return None
     return _elements(node, node.shape, whole, made)
 

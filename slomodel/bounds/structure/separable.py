@@ -219,8 +219,8 @@ def fused(
 ) -> Fused | None:
     """The product of the roots' elements as a scalar function of the arguments below them.
 
-    None where a node that depends on x is neither an elementwise function nor an argument, or where
-    there are more than `MOST_ARGUMENTS`.
+    None where a node that depends on x is neither an elementwise function nor an argument, where an
+    argument is a condition, or where there are more than `MOST_ARGUMENTS`.
     """
     arguments: dict[Laid, Input] = {}
     data: dict[Laid, Input] = {}
@@ -232,6 +232,8 @@ def fused(
         if laid in done:
             continue
         if is_argument(node):
+            if node.dtype != "real":
+                return None
             done[laid] = arguments[laid] = build.variable(f"u{len(arguments)}", ())
         elif isinstance(node, Const):
             done[laid] = node

@@ -7,6 +7,7 @@ import pytest
 from bounds.settings import setting
 from scipy.special import logsumexp as reference_logsumexp
 
+import slomodel
 from slomodel.bounds import Setting
 from slomodel.bounds.enclosure import norm_of
 from slomodel.bounds.ranges.hessian import derivatives
@@ -182,3 +183,19 @@ def test_cells_cover_the_ball() -> None:
             if inside[-1]:
                 assert (rows.T @ moved <= region.reach(rows) * (1 + 1e-12)).all()
         assert any(inside)
+
+
+@pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sum(where(W @ u > 0.3, 0.5, 1) + cos(W @ u))",
+        "sum(where(tanh(W @ u) > 0.3, 0.5 * (W @ u)^2, 0.2 * sin(W @ u)))",
+        "sum(where(W @ u > 0.3 and W @ u < 0.9, 0.5, 1) .* cos(W @ u))",
+    ],
+)
+def test_conditions_on_arguments_of_other_functions(text: str) -> None:
+    model = slomodel.compile(f"dim n = 2 var u[n], W[n, n] minimize {text}", backend="numpy")
+    far = model.bounds(np.full(6, 0.1), 0.1)
+    assert 0.0 < far.L1 < 10.0
+    assert np.inf == model.bounds(np.full(6, 0.387), 0.1).L1
