@@ -83,9 +83,9 @@ def _gathered(
         along = [tuple(read.index(axis) for axis in axes) for _, axes in parts]
         made = build.apply_along(node.function, [one for one, _ in parts], along, shape)
         return made, read
-    read = tuple(axis for axis in range(gather.rank) if any(_reads(one, axis) for one in index))
+    read = tuple(axis for axis in range(gather.rank) if any(reads_axis(one, axis) for one in index))
     shape = tuple(gather.shape[axis] for axis in read)
-    return build.gather(node, [_over(one, read) for one in index], shape), read
+    return build.gather(node, [over_axes(one, read) for one in index], shape), read
 
 
 def _is_linear_map(node: Map, functions: Collection[Expr]) -> bool:
@@ -93,7 +93,8 @@ def _is_linear_map(node: Map, functions: Collection[Expr]) -> bool:
     return node not in functions and node.function is not still and node.dtype == "real"
 
 
-def _reads(one: Index, axis: int) -> bool:
+def reads_axis(one: Index, axis: int) -> bool:
+    """Whether an index depends on an axis of the output."""
     if isinstance(one, Lookup):
         return axis in one.axes
     if isinstance(one, Multiset):
@@ -101,7 +102,7 @@ def _reads(one: Index, axis: int) -> bool:
     return one.coefficients[axis] != 0
 
 
-def _over(one: Index, read: Axes) -> Index:
+def over_axes(one: Index, read: Axes) -> Index:
     """The index as a function of the axes `read` alone."""
     if isinstance(one, Lookup):
         return Lookup(tuple(read.index(axis) for axis in one.axes), one.table)

@@ -14,20 +14,17 @@ from math import inf
 
 import slomodel.functions as table
 from slomodel.bounds.structure.axis_actions import NotCarried
+from slomodel.bounds.structure.gathers import over_axes, reads_axis
 from slomodel.functions.compound import still
 from slomodel.ir import build
 from slomodel.ir.expr import (
-    Affine,
     Axes,
     Const,
     Einsum,
     Expr,
     Extreme,
     Gather,
-    Index,
-    Lookup,
     Map,
-    Multiset,
 )
 
 
@@ -176,24 +173,7 @@ def _of_contraction(node: Einsum, found: Mapping[Expr, Shift], moving: Collectio
 
 def _of_gather(node: Gather, own: Shift) -> Shift:
     index = [node.index[axis] for axis in own.axes]
-    read = tuple(axis for axis in range(node.rank) if any(_reads(one, axis) for one in index))
+    read = tuple(axis for axis in range(node.rank) if any(reads_axis(one, axis) for one in index))
     shape = tuple(node.shape[axis] for axis in read)
-    by = build.gather(own.by, [_over(one, read) for one in index], shape) if index else own.by
+    by = build.gather(own.by, [over_axes(one, read) for one in index], shape) if index else own.by
     return Shift(by, read)
-
-
-def _reads(one: Index, axis: int) -> bool:
-    if isinstance(one, Lookup):
-        return axis in one.axes
-    if isinstance(one, Multiset):
-        return one.axis == axis
-    return one.coefficients[axis] != 0
-
-
-def _over(one: Index, read: Axes) -> Index:
-    """The index as a function of the axes `read` alone."""
-    if isinstance(one, Lookup):
-        return Lookup(tuple(read.index(axis) for axis in one.axes), one.table)
-    if isinstance(one, Multiset):
-        return Multiset(read.index(one.axis), one.size, one.degree, one.start, one.stop)
-    return Affine(one.offset, tuple(one.coefficients[axis] for axis in read))
