@@ -6,6 +6,7 @@
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -31,13 +32,19 @@ def relative(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """The syntax tree of a Python file, which several of the counts read."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def file_length(path: Path) -> int:
     return len(path.read_text(encoding="utf-8").splitlines())
 
 
 def function_lengths(path: Path) -> Iterator[tuple[str, int]]:
     """(`file::function`, number of lines) for every function of a Python file, nested or not."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
             yield f"{relative(path)}::{node.name}", lines
@@ -58,7 +65,7 @@ def short_files() -> list[str]:
 
 def is_only_a_docstring(path: Path) -> bool:
     """Whether a file is an `__init__.py` without any statement but its docstring."""
-    body = ast.parse(path.read_text(encoding="utf-8")).body
+    body = parsed(path).body
     return path.name == "__init__.py" and all(isinstance(node, ast.Expr) for node in body)
 
 
@@ -66,7 +73,7 @@ def repeated_class_names() -> dict[str, list[str]]:
     """Names of classes that several files of slomodel define, each with those files."""
     files = defaultdict(list)
     for path in package():
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in parsed(path).body:
             if isinstance(node, ast.ClassDef):
                 files[node.name].append(relative(path))
     return {name: where for name, where in sorted(files.items()) if len(where) > 1}

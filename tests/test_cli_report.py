@@ -15,7 +15,7 @@ import slomodel
 from slomodel.cli import main
 from slomodel.cli.bounds import document
 
-MODEL = "model banana\ndim n = 3\nvar x[n] init -1\n# a < b & c\nminimize sum(x^4 - 2*x^2)\n"
+MODEL = "model banana\ndim n = 2\nvar x[n] init -1\n# a < b & c\nminimize sum(x^4 - 2*x^2)\n"
 VOID = {"meta", "img"}
 
 

@@ -56,7 +56,7 @@ def test_forty_steps_take_no_more_than_their_share() -> None:
 def test_the_work_is_shown_on_a_terminal(monkeypatch, capsys) -> None:
     monkeypatch.setattr(command, "_SILENT", 0.0)
     monkeypatch.setattr(command, "_EVERY", 0.0)
-    model = garch(3)
+    model = slomodel.compile("var x[3] minimize exp(x[0] * x[1]) + x[2]^4")
     with command.shown_work():
         model.bounds(CENTRE, 0.1)
     assert capsys.readouterr().err == ""

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse.linalg
+from marks import only
 
 import slomodel
 from slomodel.errors import DomainError
@@ -20,8 +21,7 @@ def minimize(method: str = "norm-armijo", **keywords: object) -> scipy.optimize.
     return scipy.optimize.minimize(method=scipy_method(method), **chosen)
 
 
-@pytest.mark.sampled(4)
-@pytest.mark.parametrize("method", ["auto", "norm-armijo", "std-armijo"])
+@pytest.mark.parametrize("method", only("norm-armijo", ["auto", "norm-armijo", "std-armijo"]))
 def test_it_minimises(method: str) -> None:
     result = minimize(method, tol=1e-9, options={"maxiter": 50_000})
     assert result.success
