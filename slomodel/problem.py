@@ -65,7 +65,8 @@ class DeclaredSet:
       that half-lines are boxes with one end.
     - `open_simplex`, `simplex`: positive or nonnegative elements with sum 1 along `axis`.
     - `ordered`: increasing elements along `axis`.
-    - `ball`, `sphere`: distance at most, or exactly, `radius` from `center` in the Euclidean norm.
+    - `ball`, `sphere`: distance at most, or exactly, `radius` from `center` in the Euclidean norm,
+      for each line along `axis`, or with `entire` for the array as a whole.
     - `cholesky_factor`: lower triangular matrices with a positive diagonal.
     - `correlation`: positive definite matrices with diagonal 1. `psd`: symmetric positive
       semidefinite ones.
@@ -83,6 +84,7 @@ class DeclaredSet:
     radius: Expr | None = None
     center: Expr | None = None
     axis: int = 0
+    entire: bool = False
     span: Span | None = None
     unbounded: bool = False
     by_constraint: bool = False

@@ -130,6 +130,36 @@ def test_small_models_of_each_set(text: str, x: list[float] | None, fun: float |
         assert_allclose(found.variables["X"], nearest, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("declared", "lines", "ball"),
+    [
+        ("ball(1, axis=1)", 1, True),
+        ("ball(1, axis=0)", 0, True),
+        ("ball(1)", None, True),
+        ("sphere", 1, False),
+        ("sphere(axis=0)", 0, False),
+        ("sphere(axis=None)", None, False),
+    ],
+)
+def test_balls_and_spheres_of_lines_along_an_axis(
+    declared: str, lines: int | None, ball: bool
+) -> None:
+    """The nearest point has each line of the given one, scaled to the radius where it is outside;
+    SciPy finds it with the constraints of `Model.scipy`."""
+    A = np.random.default_rng(0).standard_normal((4, 3))
+    size = np.sqrt(np.sum(A**2, axis=lines, keepdims=True))
+    nearest = A / (np.maximum(size, 1.0) if ball else size)
+    text = f"dim m, n data A[m, n] var X[m, n] in {declared} minimize sumsq(X - A)"
+    model = slomodel.compile(text, data={"A": A})
+    found = model.solve()
+    assert_allclose(found["X"], nearest, atol=1e-6)
+    assert_allclose(found.active["X"], np.broadcast_to((size > 1.0) | (not ball), A.shape))
+    given = model.scipy()
+    del given["hessp"]
+    peer = minimize(**given, x0=0.9 * nearest.ravel(), method="SLSQP", tol=1e-12)
+    assert_allclose(peer.x, nearest.ravel(), atol=1e-5)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_starts_are_random_points_of_the_set(seed: int) -> None:
     text = (
@@ -183,8 +213,8 @@ def test_scipy_gets_bounds_and_constraints() -> None:
     del given["hessp"]
     peer = minimize(**given, x0=both.x0(), method="SLSQP", tol=1e-10)
     assert_allclose(both.solve(gtol=1e-9).fun, peer.fun, rtol=1e-7)
-    with pytest.raises(DomainError, match="spheres"):
-        slomodel.compile("var x[2] in sphere minimize x[0]").scipy()
+    with pytest.raises(DomainError, match="semidefinite matrices"):
+        slomodel.compile("var X[2, 2] in psd minimize X[0, 0]").scipy()
 
 
 def test_the_command_line_reports_bounds(tmp_path: Path) -> None:

@@ -17,10 +17,12 @@ from slomodel.ir.walk import inputs
 from slomodel.problem import DeclaredSet, Problem, SetKind, Variable
 from slomodel.reference import evaluate
 from slomodel.solve.sets.ball import EuclideanBall
+from slomodel.solve.sets.balls import RowBalls
 from slomodel.solve.sets.box import Box
 from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.sets.positive_semidefinite import PositiveSemidefinite
 from slomodel.solve.sets.product import ProductSet, SetPart
+from slomodel.solve.sets.reordered import ReorderedSet
 from slomodel.solve.sets.simplex import Simplex
 from slomodel.solve.sets.sphere import Sphere
 
@@ -103,12 +105,24 @@ def _simplex(declared: DeclaredSet, shape: Shape, number: Number) -> Set:
 
 
 def _ball(declared: DeclaredSet, shape: Shape, number: Number) -> Set:
-    return EuclideanBall(number(declared.center, 0.0), float(number(declared.radius, 1.0)[0]))
+    radius, centre = float(number(declared.radius, 1.0)[0]), number(declared.center, 0.0)
+    if declared.entire or len(shape) < 2:
+        return EuclideanBall(centre, radius)
+    centre, length = _lines(centre, shape, declared.axis), shape[declared.axis]
+    return ReorderedSet.along(declared.axis, shape, RowBalls(length, radius, centre))
 
 
 def _sphere(declared: DeclaredSet, shape: Shape, number: Number) -> Set:
-    radius = float(number(declared.radius, 1.0)[0])
-    return Sphere(shape[-1] if shape else 1, radius, number(declared.center, 0.0))
+    radius, centre = float(number(declared.radius, 1.0)[0]), number(declared.center, 0.0)
+    if declared.entire or len(shape) < 2:
+        return Sphere(len(centre), radius, centre)
+    centre, length = _lines(centre, shape, declared.axis), shape[declared.axis]
+    return ReorderedSet.along(declared.axis, shape, Sphere(length, radius, centre))
+
+
+def _lines(x: Vector, shape: Shape, axis: int) -> Vector:
+    """The lines along an axis of an array of `shape` in C order, one after another, as (n,)."""
+    return np.moveaxis(x.reshape(shape), axis, -1).ravel()
 
 
 def _psd(declared: DeclaredSet, shape: Shape, number: Number) -> Set:
@@ -163,6 +177,8 @@ def random_point(where: Set, z: Vector) -> Vector:
     match where:
         case ProductSet():
             return np.concatenate([random_point(one.set, z[one.of]) for one in where.parts])
+        case ReorderedSet():
+            return where.back(random_point(where.of, z[where.order]))
         case Box():
             return _in_box(where, z)
         case Simplex():
@@ -170,6 +186,10 @@ def random_point(where: Set, z: Vector) -> Vector:
         case EuclideanBall():
             # Uniform in direction, and at a distance of less than the radius.
             return where.centre + z * (where.radius / np.sqrt(1.0 + z @ z))
+        case RowBalls():
+            rows = z.reshape(-1, where.K)
+            shrunk = where.radius / np.sqrt(1.0 + (rows * rows).sum(axis=1))
+            return where.centre + np.repeat(shrunk, where.K) * z
         case PositiveSemidefinite():
             root = z.reshape(where.k, where.k)
             z = (root @ root.T / where.k).ravel()

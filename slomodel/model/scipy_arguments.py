@@ -13,10 +13,13 @@ from slomodel.errors import Diagnostic, DomainError
 from slomodel.front.data.points import Vector
 from slomodel.model.compiled_constraints import CompiledConstraints
 from slomodel.solve.sets.ball import EuclideanBall
+from slomodel.solve.sets.balls import RowBalls
 from slomodel.solve.sets.box import Box
 from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.sets.product import ProductSet, SetPart
+from slomodel.solve.sets.reordered import ReorderedSet
 from slomodel.solve.sets.simplex import Simplex
+from slomodel.solve.sets.sphere import Sphere
 
 if TYPE_CHECKING:
     from scipy.optimize import NonlinearConstraint
@@ -90,21 +93,35 @@ class _Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class SquaredDistance:
-    """‖y − centre‖² for the elements y of x (n,) from `start` on, as many as `centre` has."""
+class SquaredDistances:
+    """‖y_i − c_i‖² of some lines y_i of x (n,), at the `positions` (m, K), from their `centres`."""
 
-    centre: Vector
-    start: int
+    positions: NDArray[np.intp]
+    centres: Vector
     n: int
 
-    def __call__(self, x: Vector) -> float:
-        from_centre = x[self.start : self.start + len(self.centre)] - self.centre
-        return float(from_centre.dot(from_centre))
+    def __call__(self, x: Vector) -> Vector:
+        squares: Vector = ((x[self.positions] - self.centres) ** 2).sum(axis=1)
+        return squares
 
-    def gradient(self, x: Vector) -> Vector:
-        g, of = np.zeros(self.n), slice(self.start, self.start + len(self.centre))
-        g[of] = 2.0 * (x[of] - self.centre)
-        return g
+    def jacobian(self, x: Vector) -> Vector:
+        rows = np.zeros((len(self.positions), self.n))
+        slopes = 2.0 * (x[self.positions] - self.centres)
+        np.put_along_axis(rows, self.positions, slopes, axis=1)
+        return rows
+
+    @staticmethod
+    def of(part: SetPart, n: int) -> tuple[SquaredDistances, float, float] | None:
+        """The distances with their least and largest value; None for sets without any."""
+        order, one = np.arange(part.start, part.stop), part.set
+        if isinstance(one, ReorderedSet):
+            order, one = order[one.order], one.of
+        if not isinstance(one, EuclideanBall | RowBalls | Sphere):
+            return None
+        length = len(order) if isinstance(one, EuclideanBall) else one.K
+        lines = SquaredDistances(order.reshape(-1, length), one.centre.reshape(-1, length), n)
+        high = one.radius**2
+        return lines, high if isinstance(one, Sphere) else -np.inf, high
 
 
 def for_scipy(where: Set) -> dict[str, object]:
@@ -122,12 +139,11 @@ def for_scipy(where: Set) -> dict[str, object]:
             low[of] = 0.0
             sums = np.eye(n)[of].reshape(*one.shape, n).sum(axis=one.axis).reshape(-1, n)
             constraints.append(LinearConstraint(sums, 1.0, 1.0))
-        elif isinstance(one, EuclideanBall):
-            square = SquaredDistance(one.centre, part.start, n)
-            limit = one.radius**2
-            constraints.append(NonlinearConstraint(square, -np.inf, limit, jac=square.gradient))
+        elif (found := SquaredDistances.of(part, n)) is not None:
+            lines, *ends = found
+            constraints.append(NonlinearConstraint(lines, *ends, lines.jacobian))
         else:
-            message = "SciPy has no bounds or constraints for spheres and semidefinite matrices"
+            message = "SciPy has no bounds or constraints for semidefinite matrices"
             raise DomainError(Diagnostic("E604", message, help="use Model.solve"))
-    found: dict[str, object] = {"bounds": Bounds(low, high)}
-    return found | ({"constraints": constraints} if constraints else {})
+    bounds: dict[str, object] = {"bounds": Bounds(low, high)}
+    return bounds | ({"constraints": constraints} if constraints else {})

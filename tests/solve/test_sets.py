@@ -16,10 +16,12 @@ from slomodel.solve.methods.pgd import project
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.run_options import RunOptions
 from slomodel.solve.sets.ball import EuclideanBall
+from slomodel.solve.sets.balls import RowBalls
 from slomodel.solve.sets.box import Box
 from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.sets.epoch_set import EpochSet
 from slomodel.solve.sets.product import ProductSet, SetPart
+from slomodel.solve.sets.reordered import ReorderedSet
 from slomodel.solve.sets.simplex import Simplex
 from slomodel.solve.sets.within_ball import WithinBall
 from slomodel.solve.subroutine import AcceptedStep, EpochRegion, Iterate
@@ -38,12 +40,18 @@ BALL_AND_BOXES: list[EuclideanBall | Box] = [
     Box(np.array([-1.0, 0.0, -0.5]), np.array([2.0, 0.5, 3.0])),
     Box(np.array([-np.inf, 0.0, -np.inf]), np.array([1.0, np.inf, np.inf])),
 ]
+ONE, ONES, ORDER = np.ones(1), np.ones(2), np.array([2, 0, 1])
 SETS: list[Set] = [
     *BALL_AND_BOXES,
     Box(np.array([-1.0, 0.25, 0.0]), np.array([-1.0, 0.25, 2.0])),
     Simplex((3,)),
     Simplex((3, 1), 0),
     ProductSet((SetPart(0, 1, Box(np.zeros(1), np.ones(1))), SetPart(1, 3, Simplex((2,))))),
+    RowBalls(1, 0.8, np.array([0.5, -1.0, 0.0])),
+    ProductSet(
+        (SetPart(0, 1, Box(np.zeros(1), np.ones(1))), SetPart(1, 3, RowBalls(2, 1.5, ONES)))
+    ),
+    ReorderedSet(ProductSet((SetPart(0, 2, Simplex((2,))), SetPart(2, 3, Box(-ONE, ONE)))), ORDER),
 ]
 PARTS = [WithinBall(where, projection(where, np.array([0.3, 0.1, 2.0])), 0.4) for where in SETS]
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from slomodel.errors import Mark, Span
 from slomodel.front.elaboration.arguments import axis_of, check_kind, match, signature
 from slomodel.front.elaboration.definitions import holds_everywhere
-from slomodel.front.elaboration.errors import error, shape_error, suggestion
+from slomodel.front.elaboration.errors import StatementError, error, shape_error, suggestion
 from slomodel.front.elaboration.expressions import evaluate
 from slomodel.front.elaboration.scope import Elaboration, Scope
 from slomodel.front.elaboration.values import Value, combine, merged, show, value_of
@@ -35,8 +35,8 @@ NAMED_SETS: Mapping[str, SetKind] = {
     "cholesky_factor()": "cholesky_factor",
     "correlation()": "correlation",
     "simplex(axis=-1)": "simplex",
-    "ball(r, center=0)": "ball",
-    "sphere(r=1, center=0)": "sphere",
+    "ball(r, center=0, axis=None)": "ball",
+    "sphere(r=1, center=0, axis=-1)": "sphere",
     "psd()": "psd",
 }
 """The sets that are declared by name, with their arguments."""
@@ -185,7 +185,7 @@ def _named(call: FunctionCall, shape: Shape, model: Elaboration) -> DeclaredSet:
             )
             raise shape_error("E224", message, call.span, "write one dim for both axes: `[n, n]`")
         return DeclaredSet(kind, "")
-    return _round(kind, found, shape, model)
+    return _round(kind, found, call, shape, model)
 
 
 def _along_axis(
@@ -196,18 +196,37 @@ def _along_axis(
     model: Elaboration,
 ) -> DeclaredSet:
     if not shape:
-        message = f"`{call.function.text}` is a set of vectors, and the variable is a number"
-        remedy = "give it a shape, as in `p[K]`"
-        raise shape_error("E224", message, call.span, remedy)
-    whole = Value(build.zeros(shape), (), shape)
-    axis = axis_of(found["axis"], -1, whole, Scope(model))
+        raise _not_a_vector(call)
+    axis = _axis(found, -1, call, shape, model)
     if axis is None:
         raise error("E208", f"`{call.function.text}` needs one axis", call.span)
     return DeclaredSet(kind, "", axis=axis)
 
 
+def _axis(
+    found: Mapping[str, tuple[Argument, ...]],
+    default: int | None,
+    call: FunctionCall,
+    shape: Shape,
+    model: Elaboration,
+) -> int | None:
+    """The axis of a set of lines, counted from 0; None for all axes."""
+    if found["axis"] and not shape:
+        raise _not_a_vector(call)
+    return axis_of(found["axis"], default, Value(build.zeros(shape), (), shape), Scope(model))
+
+
+def _not_a_vector(call: FunctionCall) -> StatementError:
+    message = f"`{call.span.text}` is a set of vectors, and the variable is a number"
+    return shape_error("E224", message, call.span, "give it a shape, as in `p[K]`")
+
+
 def _round(
-    kind: SetKind, found: Mapping[str, tuple[Argument, ...]], shape: Shape, model: Elaboration
+    kind: SetKind,
+    found: Mapping[str, tuple[Argument, ...]],
+    call: FunctionCall,
+    shape: Shape,
+    model: Elaboration,
 ) -> DeclaredSet:
     """A ball or a sphere, whose radius is a positive number or datum."""
     radius: ir.Expr = build.const(1.0)
@@ -222,7 +241,9 @@ def _round(
             fault = f"the radius `{node.span.text}` is not positive"
             model.checks.append(Check(condition, text, node.span, fault))
     center = _number(found["center"][0], shape, model, kind) if found["center"] else None
-    return DeclaredSet(kind, "", radius=radius, center=center)
+    axis = _axis(found, None if kind == "ball" or not shape else -1, call, shape, model)
+    whole = axis is None
+    return DeclaredSet(kind, "", radius=radius, center=center, axis=axis or 0, entire=whole)
 
 
 def check_start(init: Init, inside: DeclaredSet, statement: VarDecl) -> None:

@@ -45,9 +45,11 @@ from slomodel.solve.run.history import EpochLog, EpochRecord
 from slomodel.solve.run.run_state import RunState
 from slomodel.solve.run.saddle_escape import SaddleWatch
 from slomodel.solve.sets.ball import EuclideanBall
+from slomodel.solve.sets.balls import RowBalls
 from slomodel.solve.sets.box import Box
 from slomodel.solve.sets.positive_semidefinite import PositiveSemidefinite
 from slomodel.solve.sets.product import ProductSet, SetPart
+from slomodel.solve.sets.reordered import ReorderedSet
 from slomodel.solve.sets.simplex import Simplex
 from slomodel.solve.sets.sphere import Sphere
 from slomodel.solve.sets.within_ball import WithinBall
@@ -146,6 +148,8 @@ _TABLE = (
     SavedClass(SetPart, "SetPart", created=True),
     SavedClass(ProductSet, "ProductSet", created=True),
     SavedClass(Sphere, "Sphere", created=True),
+    SavedClass(RowBalls, "RowBalls", created=True),
+    SavedClass(ReorderedSet, "ReorderedSet", created=True),
     SavedClass(PositiveSemidefinite, "PositiveSemidefinite", created=True),
     SavedClass(WithinBall, "WithinBall", created=True),
     SavedClass(ObjectiveFacts, "Facts"),

@@ -66,18 +66,25 @@ class Sphere:
         return point
 
     def _lengths(self, x: Vector) -> Vector:
-        rows = (x - self.centre).reshape(-1, self.K)
-        lengths: Vector = np.linalg.norm(rows, axis=1, keepdims=True)
-        return lengths
+        return lengths((x - self.centre).reshape(-1, self.K))
 
     def _normals(self, x: Vector) -> Vector:
         rows: Vector = (x - self.centre).reshape(-1, self.K)
         return rows / self._lengths(x)
 
 
+def lengths(rows: Vector) -> Vector:
+    """The Euclidean norm (m, 1) of each row of an array (m, K)."""
+    found: Vector = np.linalg.norm(rows, axis=1, keepdims=True)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class TangentPlanes:
-    """The tangent planes of spheres with unit `normals` (n/K, K) and the multipliers (n,)."""
+    """The tangent planes of spheres with unit `normals` (n/K, K) and the multipliers (n,).
+
+    A normal 0 stands for a row that moves in all directions.
+    """
 
     normals: Vector
     shift: Vector
