@@ -2,14 +2,14 @@
 
     python -m benchmarks.unseen [NAME …] [--quick] [--write]
 
-One row for each model of `unseen_models`: value and gradient, and the product of the Hessian and a
-vector, at 20 points one after another, on target c, in double precision and on one thread. A ratio
-is the median over pairs of alternating runs, peer / slomodel: above 1 slomodel is faster. JAX runs
-compiled, on one thread; both are checked against each other before they are timed. `limit` is the
-part of the measured time of value and gradient that `limits` says this machine needs for the
-operations of the program; recurrences have no such limit. Seconds of compilation, to the first
-gradient and with an empty cache, are of the processor. `--write` puts the table in
-results/unseen.md.
+One row for each model of `unseen_models`, and of `unseen_more`, the second part: value and
+gradient, and the product of the Hessian and a vector, at 20 points one after another, on target c,
+in double precision and on one thread. A ratio is the median over pairs of alternating runs,
+peer / slomodel: above 1 slomodel is faster. JAX runs compiled, on one thread; both are checked
+against each other before they are timed. `limit` is the part of the measured time of value and
+gradient that `limits` says this machine needs for the operations of the program; recurrences have
+no such limit. Seconds of compilation, to the first gradient and with an empty cache, are of the
+processor. `--write` puts the table in results/unseen.md.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from benchmarks.machine import description, run_again
 from benchmarks.measure import Call, cpu_seconds, seconds
 from benchmarks.targets import mean
 from benchmarks.unseen_models import MODELS, Unseen
+from benchmarks.unseen_more import MORE
 from slomodel import user_cache
 
 RESULT = Path(__file__).parent / "results" / "unseen.md"
@@ -86,6 +87,7 @@ def measured(one: Unseen, quick: bool) -> Row:
     """One row; raises ValueError if JAX or numba find another value or derivative."""
     from benchmarks import unseen_jax
     from benchmarks.unseen_loops import LOOPS
+    from benchmarks.unseen_more_loops import MORE_LOOPS
 
     rng = np.random.default_rng(0)
     data = one.data(rng)
@@ -109,8 +111,9 @@ def measured(one: Unseen, quick: bool) -> Row:
         lambda k: model.hvp(xs[k], vs[k]),
         lambda k: peer.hvp(xs[k], vs[k]),
     ]
-    if one.name in LOOPS:
-        loop = LOOPS[one.name](data)
+    loops = LOOPS | MORE_LOOPS
+    if one.name in loops:
+        loop = loops[one.name](data)
         _check(one.name, "numba", value, gradient, *loop(xs[0]))
         calls.append(lambda k: loop(xs[k]))
     table = seconds(calls, POINTS, 1e-3 if quick else 5e-3, time.process_time)
@@ -141,7 +144,7 @@ def rows_here(names: Sequence[str], quick: bool) -> list[Row]:
     # The first model of a process also loads the grammar.
     slomodel.compile("var x\nminimize x^2").value_and_gradient(np.ones(1))
     rows = []
-    for one in MODELS:
+    for one in (*MODELS, *MORE):
         if names and one.name not in names:
             continue
         with warnings.catch_warnings(), tempfile.TemporaryDirectory() as cache:
@@ -188,15 +191,10 @@ def missed(row: Row) -> list[str]:
 def summary(rows: Sequence[Row]) -> str:
     """Geometric means, and every target that is missed."""
     lines = []
-    for name, ratios, target in (
-        ("JAX, value and gradient", {row.model: row.jax for row in rows}, 4.0),
-        ("JAX, products with the Hessian", {row.model: row.jax_hvp for row in rows}, 3.0),
-        ("numba", {row.model: row.numba for row in rows if row.numba is not None}, 1.0),
-    ):
-        if ratios:
-            worst = min(ratios, key=ratios.__getitem__)
-            found = f"geometric mean {mean(ratios.values()):.2f} (target {target})"
-            lines.append(f"- {name}: {found}, worst {ratios[worst]:.2f} ({worst})")
+    more = {one.name for one in MORE}
+    first, second = ([row for row in rows if (row.model in more) is part] for part in (False, True))
+    lines += _means(first, "")
+    lines += _means(second, "second part, ")
     lines.append("\nTargets missed:\n")
     for row in rows:
         if missed(row):
@@ -205,6 +203,21 @@ def summary(rows: Sequence[Row]) -> str:
                 f"- {row.model}: {', '.join(missed(row))}{f'. {reason}' if reason else ''}"
             )
     return "\n".join(lines)
+
+
+def _means(rows: Sequence[Row], part: str) -> list[str]:
+    """Geometric mean and least ratio to each peer."""
+    lines = []
+    for name, ratios, target in (
+        ("JAX, value and gradient", {row.model: row.jax for row in rows}, 4.0),
+        ("JAX, products with the Hessian", {row.model: row.jax_hvp for row in rows}, 3.0),
+        ("numba", {row.model: row.numba for row in rows if row.numba is not None}, 1.0),
+    ):
+        if ratios:
+            worst = min(ratios, key=ratios.__getitem__)
+            found = f"geometric mean {mean(ratios.values()):.2f} (target {target})"
+            lines.append(f"- {part}{name}: {found}, worst {ratios[worst]:.2f} ({worst})")
+    return lines
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -19,6 +19,7 @@ from jax.nn import logsumexp, softmax, softplus
 from jax.scipy.special import log_ndtr
 
 from benchmarks.by_hand import Array, Arrays
+from benchmarks.unseen_more_jax import MORE_FORMULAS
 
 Data = dict[str, jax.Array]
 Formula = Callable[..., jax.Array]
@@ -210,6 +211,13 @@ FORMULAS: dict[str, Formula] = {
     )
 }
 """The formula of each model, of its data and its variables."""
+EVERY = FORMULAS | MORE_FORMULAS
+"""Those of both parts."""
+INDICES = {
+    *("a", "b", "winner", "loser", "doc", "word", "node", "head", "relation"),
+    *("tail", "wrong", "before", "next", "own", "x", "person", "item", "grade"),
+}
+"""The data by which arrays are indexed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,16 +234,14 @@ def compiled(name: str, data: Arrays, shapes: Shapes) -> Compiled:
     # Short calls are faster without another thread.
     jax.config.update("jax_cpu_enable_async_dispatch", False)
     held = {key: jnp.asarray(array) for key, array in data.items()}
-    for key in ("a", "b", "winner", "loser"):
-        if key in held:
-            held[key] = held[key].astype(int)
+    held |= {key: held[key].astype(int) for key in INDICES & held.keys()}
     ends = np.cumsum([0, *(prod(shape) for shape in shapes)])
 
     def value(x: jax.Array) -> jax.Array:
         parts = [
             x[i:j].reshape(shape) for (i, j), shape in zip(pairwise(ends), shapes, strict=True)
         ]
-        return FORMULAS[name](held, *parts)
+        return EVERY[name](held, *parts)
 
     both = jax.jit(jax.value_and_grad(value))
     product = jax.jit(lambda x, v: jax.jvp(jax.grad(value), (x,), (v,))[1])

@@ -29,11 +29,11 @@ class Unseen:
         return self.spread * rng.normal(size=n)
 
 
-def _whole(rng: Rng, high: int, size: int) -> Array:
+def whole(rng: Rng, high: int, size: int) -> Array:
     return rng.integers(0, high, size).astype(float)
 
 
-def _pairs(rng: Rng, nodes: int, count: int) -> tuple[Array, Array]:
+def pairs(rng: Rng, nodes: int, count: int) -> tuple[Array, Array]:
     first = rng.integers(0, nodes, count)
     second = (first + rng.integers(1, nodes, count)) % nodes
     return first.astype(float), second.astype(float)
@@ -58,10 +58,10 @@ def _topics(rng: Rng) -> Arrays:
 
 def _images(rng: Rng) -> Arrays:
     images, size = 32, 18
-    return {"I": rng.normal(size=(images, size, size)), "y": _signs(rng, images)}
+    return {"I": rng.normal(size=(images, size, size)), "y": signs(rng, images)}
 
 
-def _signs(rng: Rng, size: int) -> Array:
+def signs(rng: Rng, size: int) -> Array:
     return np.sign(rng.normal(size=size))
 
 
@@ -99,17 +99,17 @@ def _distances(rng: Rng) -> Arrays:
 
 
 def _sensors(rng: Rng) -> Arrays:
-    a, b = _pairs(rng, 400, 4000)
+    a, b = pairs(rng, 400, 4000)
     return {"a": a, "b": b, "r": rng.uniform(0.1, 1.0, 4000)}
 
 
 def _words(rng: Rng) -> Arrays:
-    a, b = _pairs(rng, 500, 8000)
+    a, b = pairs(rng, 500, 8000)
     return {"a": a, "b": b, "count": rng.uniform(1, 100, 8000)}
 
 
 def _games(rng: Rng) -> Arrays:
-    a, b = _pairs(rng, 300, 10000)
+    a, b = pairs(rng, 300, 10000)
     return {"winner": a, "loser": b}
 
 
@@ -158,7 +158,7 @@ def _photons(rng: Rng) -> Arrays:
 
 
 def _choices(rng: Rng) -> Arrays:
-    return {"X": rng.normal(size=(20000, 5)), "s": _signs(rng, 20000)}
+    return {"X": rng.normal(size=(20000, 5)), "s": signs(rng, 20000)}
 
 
 def _series(rng: Rng) -> Arrays:
@@ -166,7 +166,7 @@ def _series(rng: Rng) -> Arrays:
 
 
 def _flow(rng: Rng) -> Arrays:
-    a, b = _pairs(rng, 1000, 6000)
+    a, b = pairs(rng, 1000, 6000)
     return {"a": a, "b": b, "w": rng.uniform(0.5, 2.0, 6000), "s": rng.normal(size=1000)}
 
 

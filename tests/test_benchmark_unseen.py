@@ -9,12 +9,14 @@ import slomodel
 from benchmarks.limits import work
 from benchmarks.unseen import Row, summary, table
 from benchmarks.unseen_models import MODELS
+from benchmarks.unseen_more import MORE
 
 
 def test_names_differ_and_every_model_can_be_bound() -> None:
-    names = {one.name for one in MODELS}
-    assert len(names) == len(MODELS) >= 20
-    short = [one for one in MODELS if one.name in ("pulse_train", "chess_ratings")]
+    every = (*MODELS, *MORE)
+    names = {one.name for one in every}
+    assert len(names) == len(every) >= 20
+    short = [one for one in every if one.name in ("pulse_train", "chess_ratings", "weekly_cases")]
     for one in short:
         rng = np.random.default_rng(0)
         model = slomodel.compile(one.source, data=one.data(rng), backend="numpy")
@@ -33,9 +35,9 @@ def test_work_is_counted_in_the_program() -> None:
 
 @pytest.mark.skipif(find_spec("jax") is None, reason="needs jax")
 def test_every_model_has_a_formula_in_jax() -> None:
-    from benchmarks.unseen_jax import FORMULAS
+    from benchmarks.unseen_jax import EVERY
 
-    assert set(FORMULAS) == {one.name for one in MODELS}
+    assert set(EVERY) == {one.name for one in (*MODELS, *MORE)}
 
 
 def test_table_names_what_misses() -> None:
