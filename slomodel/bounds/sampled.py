@@ -42,7 +42,7 @@ LEAST = 4.0
 TOO_CLOSE = 1e-4
 
 
-class Derivatives(Protocol):
+class DerivativeOracle(Protocol):
     """The gradient and Hessian-vector products of a function of x (n,)."""
 
     @property
@@ -90,7 +90,7 @@ def _off(measured: tuple[float, float], seen: tuple[Vector, ...]) -> float:
     return max(measured[0], measured[1] * max(map(norm, seen)))
 
 
-def rounding_at(f: Derivatives, x: Vector, v: Vector, eps: float) -> Rounding:
+def rounding_at(f: DerivativeOracle, x: Vector, v: Vector, eps: float) -> Rounding:
     """The rounding errors of the gradient and of H(x)v/‖v‖, at x (n,) for a v ≠ 0 (n,).
 
     They are measured as changes between neighbouring points, a few multiples of `eps` from x. The
@@ -114,7 +114,7 @@ def rounding_at(f: Derivatives, x: Vector, v: Vector, eps: float) -> Rounding:
 
 
 def pairs(
-    f: Derivatives, ball: Ball, samples: int, generator: Generator, eps: float = EPS
+    f: DerivativeOracle, ball: Ball, samples: int, generator: Generator, eps: float = EPS
 ) -> Estimate:
     """The largest ‖∇f(x) − ∇f(x')‖/‖x − x'‖ over random pairs of points uniform in the ball.
 
@@ -165,7 +165,7 @@ class Look:
 class Views:
     """A function over a ball, with the rounding errors of its derivatives."""
 
-    f: Derivatives
+    f: DerivativeOracle
     ball: Ball
     rounding: Rounding
 
@@ -201,7 +201,7 @@ class Views:
 
 
 def ascent(
-    f: Derivatives, ball: Ball, samples: int, generator: Generator, eps: float = EPS
+    f: DerivativeOracle, ball: Ball, samples: int, generator: Generator, eps: float = EPS
 ) -> Estimate:
     """Estimates by ascent of ‖H‖ from the centre and other starts, over `samples` points in all.
 
@@ -251,14 +251,14 @@ def _climb(views: Views, x: Vector, v: Vector) -> Iterator[Look]:
                 break
 
 
-METHODS: dict[str, Callable[[Derivatives, Ball, int, Generator, float], Estimate]] = {
+METHODS: dict[str, Callable[[DerivativeOracle, Ball, int, Generator, float], Estimate]] = {
     "ascent": ascent,
     "pairs": pairs,
 }
 
 
 def sample(
-    f: Derivatives,
+    f: DerivativeOracle,
     centre: Vector,
     radius: float,
     samples: object,

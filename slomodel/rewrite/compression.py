@@ -24,8 +24,8 @@ from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Axes, Einsum, Expr, remake
 from slomodel.ir.walk import dependents, inputs, postorder, substitute, users
 from slomodel.rewrite.facts import Facts
-from slomodel.rewrite.samples import At, Linear, Refused, Samples, placed, product
-from slomodel.rewrite.squares import Factor, SumOfSquares, sums_of_squares, varying_axes
+from slomodel.rewrite.samples import At, LinearNode, Refused, Samples, placed, product
+from slomodel.rewrite.squares import Factor, WeightedSquares, sums_of_squares, varying_axes
 from slomodel.rewrite.triangles import Stack
 from slomodel.rewrite.work import moves
 
@@ -89,7 +89,7 @@ def _best(node: Expr, graph: _Graph, facts: Facts) -> _Plan | None:
     return None
 
 
-def _planned(found: SumOfSquares, graph: _Graph, facts: Facts) -> _Plan | None:
+def _planned(found: WeightedSquares, graph: _Graph, facts: Facts) -> _Plan | None:
     """The plan that takes as many labels of a form as possible as samples; None without any."""
     form = found.form
     varying = {form.labels[axis] for axis in graph.varying[form.node]}
@@ -120,13 +120,13 @@ class _Plan:
     """A sum of squares to be compressed over `labels`: its nodes, and the pieces of its data."""
 
     def __init__(
-        self, found: SumOfSquares, labels: Axes, moving: frozenset[Expr], facts: Facts
+        self, found: WeightedSquares, labels: Axes, moving: frozenset[Expr], facts: Facts
     ) -> None:
         self._found = found
         self._labels = labels
         self._facts = facts
         self._samples = Samples(tuple(found.dims[label] for label in labels), moving)
-        self._steps: dict[At, Linear | None] = {}
+        self._steps: dict[At, LinearNode | None] = {}
         weights = [one for one in found.others if set(one.labels) & set(labels)]
         self._free = [one for one in found.others if one not in weights]
         self._weight: Expr | None = None

@@ -75,7 +75,7 @@ def _always(_match: Match) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class StableForm:
     """A rule: `pattern` becomes `replacement` where the guard holds for the match."""
 
     pattern: Expr

@@ -75,7 +75,7 @@ class At:
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
+class LinearNode:
     """A node as a linear function of others, its `parts`, from which `build` constructs it.
 
     `build` takes the parts with their samples replaced: their own axes in order, then one axis in
@@ -106,7 +106,7 @@ class Samples:
     shape: Shape
     moving: frozenset[Expr]
 
-    def step(self, at: At) -> Linear | Refused | None:
+    def step(self, at: At) -> LinearNode | Refused | None:
         """A node as a linear function of others; None for a piece."""
         node = at.node
         if at.is_free:
@@ -117,53 +117,55 @@ class Samples:
             return self._map(node, at)
         return self._einsum(node, at) if isinstance(node, Einsum) else refused(at)
 
-    def _constant(self, at: At) -> Linear:
+    def _constant(self, at: At) -> LinearNode:
         """A node that is the same for all samples, as itself times a piece of ones."""
-        return Linear((self._ones(at),), lambda made: build.outer(at.node, made[0]))
+        return LinearNode((self._ones(at),), lambda made: build.outer(at.node, made[0]))
 
     def _ones(self, at: At) -> At:
         return At(build.const(1.0), (None,) * len(self.shape), at.scales)
 
-    def _map(self, node: Map, at: At) -> Linear | Refused:
+    def _map(self, node: Map, at: At) -> LinearNode | Refused:
         operands = [_operand(node, k, at) for k in range(len(node.operands))]
         if node.function in (add, sub, neg):
-            return Linear(tuple(operands), lambda made: _applied(node, at, made, ()))
+            return LinearNode(tuple(operands), lambda made: _applied(node, at, made, ()))
         if node.function is where:
             return self._choice(node, operands, at)
         if node.function not in (mul, div):
             return refused(at)
         left, right = operands
         if right.is_free:
-            return Linear((left,), lambda made: _applied(node, at, [made[0], right.node], (1,)))
+            return LinearNode((left,), lambda made: _applied(node, at, [made[0], right.node], (1,)))
         if node.function is div:
             return self._scaling(node, left, right)
         if left.is_free:
-            return Linear((right,), lambda made: _applied(node, at, [left.node, made[0]], (0,)))
+            return LinearNode((right,), lambda made: _applied(node, at, [left.node, made[0]], (0,)))
         if left.node in self.moving:
             return self._scaling(node, left, right)
         return self._scaling(node, right, left)
 
-    def _scaling(self, node: Map, form: At, scale: At) -> Linear | Refused:
+    def _scaling(self, node: Map, form: At, scale: At) -> LinearNode | Refused:
         """`form`, which has all other axes of the node, times or divided by data per sample."""
         if scale.node in self.moving or scale.own:
             return refused(scale)
         factor = scale.over(self.shape)
         if node.function is div:
             factor = build.apply(div, build.const(1.0), factor)
-        return Linear((form.scaled(factor),), lambda made: made[0])
+        return LinearNode((form.scaled(factor),), lambda made: made[0])
 
-    def _choice(self, node: Map, operands: Sequence[At], at: At) -> Linear | Refused:
+    def _choice(self, node: Map, operands: Sequence[At], at: At) -> LinearNode | Refused:
         """One of two linear forms, by a condition on data per sample or one without samples."""
         condition, *branches = operands
         if condition.is_free:
             whole = [condition.node]
-            return Linear(tuple(branches), lambda made: _applied(node, at, [*whole, *made], (0,)))
+            return LinearNode(
+                tuple(branches), lambda made: _applied(node, at, [*whole, *made], (0,))
+            )
         if condition.node in self.moving or condition.own:
             return refused(condition)
         holds = condition.over(self.shape)
         masked = [branches[0].scaled(holds), branches[1].scaled(build.apply(lnot, holds))]
         if branches[1].node is build.const(0.0):
-            return Linear((masked[0],), lambda made: made[0])
+            return LinearNode((masked[0],), lambda made: made[0])
         own = [_result_axes(node, k, at) for k in (1, 2)]
         shape = at.own_shape
 
@@ -172,9 +174,9 @@ class Samples:
             axes = [(*one, last) for one in own]
             return build.apply_along(add, made, axes, (*shape, made[0].shape[-1]))
 
-        return Linear(tuple(masked), chosen)
+        return LinearNode(tuple(masked), chosen)
 
-    def _einsum(self, node: Einsum, at: At) -> Linear | Refused:
+    def _einsum(self, node: Einsum, at: At) -> LinearNode | Refused:
         present = {label for own in node.inputs for label in own}
         if len(set(node.output)) < len(node.output) or len(present | {*node.output}) < len(
             node.dims
@@ -207,7 +209,7 @@ class Samples:
         else:
             form, labels = self._ones(at), ()
         own = tuple(labels[axis] for axis in form.own)
-        return Linear((form,), lambda made: _contracted(node, free, made[0], own, whole))
+        return LinearNode((form,), lambda made: _contracted(node, free, made[0], own, whole))
 
 
 def _operand(node: Map, k: int, at: At) -> At:

@@ -22,7 +22,7 @@ class Factor:
 
 
 @dataclass(frozen=True, slots=True)
-class SumOfSquares:
+class WeightedSquares:
     """`node` as the sum of `form` squared times `others`, over labels missing in its output.
 
     `through` are the products and squares that were expanded to obtain this form.
@@ -38,7 +38,7 @@ class SumOfSquares:
         return self.node.dims
 
 
-def sums_of_squares(node: Expr, moving: frozenset[Expr]) -> Iterator[SumOfSquares]:
+def sums_of_squares(node: Expr, moving: frozenset[Expr]) -> Iterator[WeightedSquares]:
     """The ways to read a node as a sum of squares of a form that depends on x."""
     if not isinstance(node, Einsum) or node not in moving:
         return
@@ -58,7 +58,7 @@ def sums_of_squares(node: Expr, moving: frozenset[Expr]) -> Iterator[SumOfSquare
         if len(same) == 2 and same[0] == k:
             others = tuple(one for j, one in enumerate(factors) if j not in same)
             every = through.union(factors[j].node for j in same[1:])
-            yield SumOfSquares(node, factor, others, every - {factor.node})
+            yield WeightedSquares(node, factor, others, every - {factor.node})
 
 
 def varying_axes(order: Sequence[Expr], moving: frozenset[Expr]) -> dict[Expr, frozenset[int]]:

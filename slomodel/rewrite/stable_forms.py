@@ -48,8 +48,8 @@ from slomodel.ir.expr import Const, Einsum, Expr, Map
 from slomodel.ir.function import ScalarFunction
 from slomodel.rewrite.matching import Term, is_map, parts_of, scaled, two_terms, whole
 from slomodel.rewrite.patterns import (
-    Form,
     Match,
+    StableForm,
     has_equal_operands,
     heads,
     heads_of,
@@ -89,89 +89,93 @@ def _is_one_more(m: Match) -> bool:
 
 _EXP_ABOVE_ONE = add(1.0, exp(x))
 
-FORMS: tuple[Form, ...] = (
+FORMS: tuple[StableForm, ...] = (
     *TAIL_FORMS,
     # Logarithms.
-    Form(log(cosh(x)), logcosh(x)),
-    Form(log(mul(c, cosh(x))), add(log(c), logcosh(x)), lambda m: m[c] > 1.0),
-    Form(log(sigmoid(x)), neg(softplus(neg(x)))),
-    Form(log(sech2(x)), mul(-2.0, logcosh(x))),
-    Form(log(exp(x)), x),
-    Form(log(add(1.0, x)), log1p(x)),
-    Form(log(sub(1.0, x)), log1p(neg(x))),
-    Form(log1p(mul(c, sigmoid(x))), neg(softplus(x)), lambda m: m[c] == -1.0),
+    StableForm(log(cosh(x)), logcosh(x)),
+    StableForm(log(mul(c, cosh(x))), add(log(c), logcosh(x)), lambda m: m[c] > 1.0),
+    StableForm(log(sigmoid(x)), neg(softplus(neg(x)))),
+    StableForm(log(sech2(x)), mul(-2.0, logcosh(x))),
+    StableForm(log(exp(x)), x),
+    StableForm(log(add(1.0, x)), log1p(x)),
+    StableForm(log(sub(1.0, x)), log1p(neg(x))),
+    StableForm(log1p(mul(c, sigmoid(x))), neg(softplus(x)), lambda m: m[c] == -1.0),
     # Differences that cancel, and rectifiers.
-    Form(add(mul(c, exp(x)), d), mul(c, expm1(x)), lambda m: m[d] == -m[c]),
-    Form(add(mul(c, square(tanh(x))), d), mul(d, sech2(x)), lambda m: m[d] == -m[c]),
-    Form(add(mul(c, sigmoid(x)), d), mul(d, sigmoid(neg(x))), lambda m: m[d] == -m[c]),
-    Form(add(mul(c, abs(x)), mul(d, x)), mul(mul(2.0, c), relu(x)), lambda m: m[d] == m[c]),
-    Form(add(mul(c, abs(x)), mul(d, x)), mul(mul(2.0, c), relu(neg(x))), lambda m: m[d] == -m[c]),
-    Form(add(mul(c, relu(x)), mul(d, x)), mul(c, relu(neg(x))), lambda m: m[d] == -m[c]),
-    Form(add(mul(c, minimum(x, 0.0)), mul(d, x)), mul(d, relu(x)), lambda m: m[d] == -m[c]),
-    Form(
+    StableForm(add(mul(c, exp(x)), d), mul(c, expm1(x)), lambda m: m[d] == -m[c]),
+    StableForm(add(mul(c, square(tanh(x))), d), mul(d, sech2(x)), lambda m: m[d] == -m[c]),
+    StableForm(add(mul(c, sigmoid(x)), d), mul(d, sigmoid(neg(x))), lambda m: m[d] == -m[c]),
+    StableForm(add(mul(c, abs(x)), mul(d, x)), mul(mul(2.0, c), relu(x)), lambda m: m[d] == m[c]),
+    StableForm(
+        add(mul(c, abs(x)), mul(d, x)), mul(mul(2.0, c), relu(neg(x))), lambda m: m[d] == -m[c]
+    ),
+    StableForm(add(mul(c, relu(x)), mul(d, x)), mul(c, relu(neg(x))), lambda m: m[d] == -m[c]),
+    StableForm(add(mul(c, minimum(x, 0.0)), mul(d, x)), mul(d, relu(x)), lambda m: m[d] == -m[c]),
+    StableForm(
         add(mul(c, relu(x)), mul(d, softplus(mul(e, abs(x))))),
         mul(c, softplus(x)),
         lambda m: m[c] == m[d] and m[e] == -1.0,
     ),
-    Form(
+    StableForm(
         add(mul(c, exp(x)), mul(d, exp(y))),
         mul(mul(2.0, c), cosh(x)),
         lambda m: m[c] == m[d] and _are_opposite(m),
     ),
-    Form(
+    StableForm(
         add(mul(c, exp(x)), mul(d, exp(y))),
         mul(mul(2.0, c), sinh(x)),
         lambda m: m[c] == -m[d] and _are_opposite(m),
     ),
-    Form(
+    StableForm(
         add(mul(c, sigmoid(x)), d),
         mul(mul(0.5, c), tanh(mul(0.5, x))),
         lambda m: m[d] == -0.5 * m[c],
     ),
-    Form(add(mul(c, softplus(x)), mul(d, y)), mul(c, softplus(neg(x))), _is_multiple),
+    StableForm(add(mul(c, softplus(x)), mul(d, y)), mul(c, softplus(neg(x))), _is_multiple),
     # Quotients of exponentials.
-    Form(div(mul(rest, exp(x)), square(_EXP_ABOVE_ONE)), mul(rest, mul(0.25, sech2(mul(0.5, x))))),
-    Form(div(y, square(_EXP_ABOVE_ONE)), mul(y, square(sigmoid(neg(x))))),
-    Form(div(mul(c, sinh(x)), mul(d, cosh(x))), div(mul(c, tanh(x)), d)),
-    Form(div(mul(c, expm1(x)), mul(d, _EXP_ABOVE_ONE)), div(mul(c, tanh(mul(0.5, x))), d)),
-    Form(div(mul(rest, exp(x)), _EXP_ABOVE_ONE), mul(rest, sigmoid(x))),
-    Form(div(mul(rest, exp(x)), add(exp(x), exp(y))), mul(rest, sigmoid(neg(sub(y, x))))),
-    Form(div(y, _EXP_ABOVE_ONE), mul(y, sigmoid(neg(x)))),
-    Form(div(1.0, exp(x)), exp(neg(x))),
+    StableForm(
+        div(mul(rest, exp(x)), square(_EXP_ABOVE_ONE)), mul(rest, mul(0.25, sech2(mul(0.5, x))))
+    ),
+    StableForm(div(y, square(_EXP_ABOVE_ONE)), mul(y, square(sigmoid(neg(x))))),
+    StableForm(div(mul(c, sinh(x)), mul(d, cosh(x))), div(mul(c, tanh(x)), d)),
+    StableForm(div(mul(c, expm1(x)), mul(d, _EXP_ABOVE_ONE)), div(mul(c, tanh(mul(0.5, x))), d)),
+    StableForm(div(mul(rest, exp(x)), _EXP_ABOVE_ONE), mul(rest, sigmoid(x))),
+    StableForm(div(mul(rest, exp(x)), add(exp(x), exp(y))), mul(rest, sigmoid(neg(sub(y, x))))),
+    StableForm(div(y, _EXP_ABOVE_ONE), mul(y, sigmoid(neg(x)))),
+    StableForm(div(1.0, exp(x)), exp(neg(x))),
     # Products.
-    Form(mul(x, x), square(x)),
+    StableForm(mul(x, x), square(x)),
     *(
-        Form(mul(where(is_positive, 1.0, 0.0), x), relu(x))
+        StableForm(mul(where(is_positive, 1.0, 0.0), x), relu(x))
         for is_positive in (gt(x, 0.0), ge(x, 0.0), lt(0.0, x), le(0.0, x))
     ),
     *(
-        Form(mul(where(is_negative, 0.0, 1.0), x), relu(x))
+        StableForm(mul(where(is_negative, 0.0, 1.0), x), relu(x))
         for is_negative in (lt(x, 0.0), le(x, 0.0), gt(0.0, x), ge(0.0, x))
     ),
-    Form(
+    StableForm(
         mul(mul(c, x), mul(d, log(x))), mul(c, mul(d, xlogx(x))), lambda m: fabs(m[c] * m[d]) >= 1.0
     ),
-    Form(
+    StableForm(
         mul(mul(c, y), mul(d, log1p(x))),
         mul(c, mul(d, xlogx1p(x))),
         lambda m: fabs(m[c] * m[d]) >= 1.0 and _is_one_more(m),
     ),
     # Choices by sign.
     *(
-        Form(where(is_positive, x, 0.0), relu(x))
+        StableForm(where(is_positive, x, 0.0), relu(x))
         for is_positive in (gt(x, 0.0), ge(x, 0.0), lt(0.0, x), le(0.0, x))
     ),
     *(
-        Form(where(is_negative, 0.0, x), relu(x))
+        StableForm(where(is_negative, 0.0, x), relu(x))
         for is_negative in (lt(x, 0.0), le(x, 0.0), gt(0.0, x), ge(0.0, x))
     ),
     # Roots, squares and absolute values.
-    Form(sqrt(square(x)), abs(x)),
-    Form(square(root(x)), x),
-    Form(square(abs(x)), square(x)),
-    Form(square(hypot(x, y)), add(square(x), square(y))),
-    Form(square(exp(x)), exp(mul(2.0, x))),
-    Form(abs(square(x)), square(x)),
+    StableForm(sqrt(square(x)), abs(x)),
+    StableForm(square(root(x)), x),
+    StableForm(square(abs(x)), square(x)),
+    StableForm(square(hypot(x, y)), add(square(x), square(y))),
+    StableForm(square(exp(x)), exp(mul(2.0, x))),
+    StableForm(abs(square(x)), square(x)),
 )
 """All forms; they are tried in this order, and the first that matches is applied."""
 
@@ -180,7 +184,7 @@ FORMS: tuple[Form, ...] = (
 class _Candidate:
     """A form with necessary conditions on a node, by which most candidates are rejected at once."""
 
-    form: Form
+    form: StableForm
     heads: frozenset[ScalarFunction]
     has_equal_operands: bool
 

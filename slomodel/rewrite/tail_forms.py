@@ -51,7 +51,7 @@ from slomodel.functions.logarithms import bose
 from slomodel.functions.normal import normratio
 from slomodel.ir.expr import Const, Expr, Input, Map
 from slomodel.rewrite.matching import is_map
-from slomodel.rewrite.patterns import Form, Match, number, operand, rest
+from slomodel.rewrite.patterns import Match, StableForm, number, operand, rest
 
 _ROOT_2, _ROOT_HALF, _ROOT_2_PI = math.sqrt(2.0), math.sqrt(0.5), math.sqrt(2.0 * math.pi)
 _LARGEST = 16.0
@@ -137,121 +137,125 @@ def _is_plain(m: Match) -> bool:
     return False
 
 
-TAIL_FORMS: tuple[Form, ...] = (
+TAIL_FORMS: tuple[StableForm, ...] = (
     # Differences of exponentials.
-    Form(log(mul(c, expm1(x))), add(log(c), logexpm1(x)), _near(c)),
-    Form(log(mul(c, expm1(x))), add(log(neg(c)), log1mexp(x)), _near(c, -1.0)),
-    Form(log1p(mul(c, exp(x))), log1mexp(x), lambda m: m[c] == -1.0),
-    Form(log(mul(c, sinh(x))), add(log(mul(0.5, c)), add(x, log1mexp(mul(-2.0, x)))), _near(c)),
-    Form(
+    StableForm(log(mul(c, expm1(x))), add(log(c), logexpm1(x)), _near(c)),
+    StableForm(log(mul(c, expm1(x))), add(log(neg(c)), log1mexp(x)), _near(c, -1.0)),
+    StableForm(log1p(mul(c, exp(x))), log1mexp(x), lambda m: m[c] == -1.0),
+    StableForm(
+        log(mul(c, sinh(x))), add(log(mul(0.5, c)), add(x, log1mexp(mul(-2.0, x)))), _near(c)
+    ),
+    StableForm(
         log(add(mul(c, exp(x)), mul(d, exp(y)))),
         add(add(log(c), x), log1mexp(add(sub(y, x), log(div(neg(d), c))))),
         lambda m: _is_near(m[c]) and _is_near(-m[d] / m[c]),
     ),
-    Form(
+    StableForm(
         log(add(mul(c, sigmoid(x)), mul(d, sigmoid(y)))),
         add(log(c), sub(log1mexp(sub(y, x)), add(softplus(neg(x)), softplus(y)))),
         lambda m: _is_near(m[c]) and m[d] == -m[c],
     ),
-    Form(log1mexp(mul(c, exp(x))), _log_of_hazard(add(x, log(neg(c)))), _near(c, -1.0)),
-    Form(div(mul(rest, sin(x)), mul(c, x)), mul(rest, div(sin_quotient(x), c))),
+    StableForm(log1mexp(mul(c, exp(x))), _log_of_hazard(add(x, log(neg(c)))), _near(c, -1.0)),
+    StableForm(div(mul(rest, sin(x)), mul(c, x)), mul(rest, div(sin_quotient(x), c))),
     # Quotients by differences of exponentials, and what is above 1 in them.
-    Form(div(mul(c, add(1.0, exp(x))), mul(d, expm1(x))), div(div(c, d), tanh(mul(0.5, x)))),
-    Form(div(mul(rest, exp(x)), mul(c, expm1(x))), mul(rest, div(neg(bose(neg(x))), c))),
-    Form(div(y, mul(c, expm1(x))), div(mul(y, bose(x)), c)),
-    Form(add(mul(c, bose(x)), d), mul(neg(c), bose(neg(x))), lambda m: m[d] == m[c]),
-    Form(log(mul(c, bose(x))), sub(log(c), logexpm1(x)), _near(c)),
-    Form(log(mul(c, bose(x))), sub(log(neg(c)), log1mexp(x)), _near(c, -1.0)),
+    StableForm(div(mul(c, add(1.0, exp(x))), mul(d, expm1(x))), div(div(c, d), tanh(mul(0.5, x)))),
+    StableForm(div(mul(rest, exp(x)), mul(c, expm1(x))), mul(rest, div(neg(bose(neg(x))), c))),
+    StableForm(div(y, mul(c, expm1(x))), div(mul(y, bose(x)), c)),
+    StableForm(add(mul(c, bose(x)), d), mul(neg(c), bose(neg(x))), lambda m: m[d] == m[c]),
+    StableForm(log(mul(c, bose(x))), sub(log(c), logexpm1(x)), _near(c)),
+    StableForm(log(mul(c, bose(x))), sub(log(neg(c)), log1mexp(x)), _near(c, -1.0)),
     # Tails of the normal distribution.
-    Form(
+    StableForm(
         log(mul(e, add(mul(c, normcdf(x)), mul(d, normcdf(y))))),
         add(log(mul(e, c)), _log_between(x, y)),
         _are_opposite,
     ),
-    Form(
+    StableForm(
         log(mul(e, add(mul(c, erf(x)), mul(d, erf(y))))),
         add(log(mul(2.0, mul(e, c))), _log_between(mul(_ROOT_2, x), mul(_ROOT_2, y))),
         _are_opposite,
     ),
-    Form(
+    StableForm(
         log(mul(e, add(mul(c, erfc(x)), mul(d, erfc(y))))),
         add(log(mul(2.0, mul(e, c))), _log_between(mul(-_ROOT_2, x), mul(-_ROOT_2, y))),
         _are_opposite,
     ),
-    Form(
+    StableForm(
         div(mul(rest, exp(mul(c, square(x)))), mul(d, normcdf(mul(e, x)))),
         mul(rest, div(mul(_ROOT_2_PI, normratio(mul(e, x))), d)),
         lambda m: m[c] == -0.5 and m[e] in (1.0, -1.0),
     ),
-    Form(
+    StableForm(
         div(mul(rest, exp(mul(c, square(x)))), mul(d, erfc(mul(e, x)))),
         mul(rest, div(1.0, mul(d, erfcx(mul(e, x))))),
         lambda m: math.isclose(m[c], -m[e] * m[e], rel_tol=1e-15),
     ),
-    Form(
+    StableForm(
         div(mul(rest, exp(mul(c, square(x)))), mul(d, erfc(mul(f, div(mul(g, x), e))))),
         mul(rest, div(1.0, mul(d, erfcx(mul(f, div(mul(g, x), e)))))),
         lambda m: math.isclose(-m[c] * (m[e] / (m[f] * m[g])) ** 2, 1.0, rel_tol=1e-15),
     ),
-    Form(add(mul(c, normcdf(x)), d), mul(d, normcdf(neg(x))), lambda m: m[d] == -m[c]),
+    StableForm(add(mul(c, normcdf(x)), d), mul(d, normcdf(neg(x))), lambda m: m[d] == -m[c]),
     # A constant in a factor may cancel the one outside: 1 - (1 + erf(x))/2.
-    Form(add(mul(c, add(mul(d, x), e)), f), add(mul(mul(c, d), x), _constant(c, e, f)), _combines),
-    Form(
+    StableForm(
+        add(mul(c, add(mul(d, x), e)), f), add(mul(mul(c, d), x), _constant(c, e, f)), _combines
+    ),
+    StableForm(
         log(mul(e, add(mul(c, erf(x)), d))),
         _below(mul(2.0, mul(e, d)), mul(_ROOT_2, x)),
         lambda m: m[c] == m[d] and _is_near(m[e] * m[d]),
     ),
-    Form(
+    StableForm(
         log(mul(e, add(mul(c, erf(x)), d))),
         _below(mul(2.0, mul(e, d)), mul(-_ROOT_2, x)),
         lambda m: m[c] == -m[d] and _is_near(m[e] * m[d]),
     ),
-    Form(
+    StableForm(
         log1p(mul(c, erf(x))), _below(2.0, mul(mul(c, _ROOT_2), x)), lambda m: m[c] in (1.0, -1.0)
     ),
-    Form(log(mul(c, erfc(x))), _below(mul(2.0, c), mul(-_ROOT_2, x)), _near(c)),
-    Form(log1p(mul(c, erfc(x))), lognormcdf(mul(_ROOT_2, x)), lambda m: m[c] == -0.5),
-    Form(
+    StableForm(log(mul(c, erfc(x))), _below(mul(2.0, c), mul(-_ROOT_2, x)), _near(c)),
+    StableForm(log1p(mul(c, erfc(x))), lognormcdf(mul(_ROOT_2, x)), lambda m: m[c] == -0.5),
+    StableForm(
         log(add(mul(c, erfc(x)), d)),
         _below(d, mul(_ROOT_2, x)),
         lambda m: m[d] == -2.0 * m[c] and _is_near(m[d]),
     ),
-    Form(log(mul(c, normcdf(x))), _below(c, x), _near(c)),
-    Form(
+    StableForm(log(mul(c, normcdf(x))), _below(c, x), _near(c)),
+    StableForm(
         log(add(mul(c, normcdf(x)), d)),
         _below(d, neg(x)),
         lambda m: m[c] == -m[d] and _is_near(m[d]),
     ),
-    Form(log1p(mul(c, normcdf(x))), lognormcdf(neg(x)), lambda m: m[c] == -1.0),
+    StableForm(log1p(mul(c, normcdf(x))), lognormcdf(neg(x)), lambda m: m[c] == -1.0),
     # Not 1 + erf(x) by itself, a cheap factor in networks: its tail matters in logarithms only.
-    Form(add(mul(c, erf(x)), d), mul(d, erfc(x)), lambda m: m[d] == -m[c] and m[d] > 0.0),
-    Form(add(mul(c, erfc(x)), d), mul(neg(c), erfc(neg(x))), lambda m: m[d] == -2.0 * m[c]),
-    Form(mul(exp(square(x)), erfc(x)), erfcx(x)),
+    StableForm(add(mul(c, erf(x)), d), mul(d, erfc(x)), lambda m: m[d] == -m[c] and m[d] > 0.0),
+    StableForm(add(mul(c, erfc(x)), d), mul(neg(c), erfc(neg(x))), lambda m: m[d] == -2.0 * m[c]),
+    StableForm(mul(exp(square(x)), erfc(x)), erfcx(x)),
     # Odds and other ratios.
-    Form(log(div(x, sub(1.0, x))), logit(x)),
-    Form(log(div(x, add(x, y))), _log_ratio(x, y), _is_plain),
-    Form(
+    StableForm(log(div(x, sub(1.0, x))), logit(x)),
+    StableForm(log(div(x, add(x, y))), _log_ratio(x, y), _is_plain),
+    StableForm(
         add(mul(c, log(x)), mul(d, log(add(x, y)))),
         mul(c, _log_ratio(x, y)),
         lambda m: m[c] == -m[d] and _is_plain(m),
     ),
-    Form(log(div(add(1.0, x), sub(1.0, x))), mul(2.0, atanh(x))),
-    Form(log(div(sub(1.0, x), add(1.0, x))), mul(-2.0, atanh(x))),
-    Form(
+    StableForm(log(div(add(1.0, x), sub(1.0, x))), mul(2.0, atanh(x))),
+    StableForm(log(div(sub(1.0, x), add(1.0, x))), mul(-2.0, atanh(x))),
+    StableForm(
         add(mul(c, log1p(x)), mul(d, log1p(mul(e, x)))),
         mul(mul(2.0, c), atanh(x)),
         lambda m: m[d] == -m[c] and m[e] == -1.0,
     ),
     # Inverses of hyperbolic functions.
-    Form(log(add(x, sqrt(add(square(x), 1.0)))), asinh(x)),
-    Form(log(add(x, sqrt(sub(square(x), 1.0)))), acosh(x)),
-    Form(
+    StableForm(log(add(x, sqrt(add(square(x), 1.0)))), asinh(x)),
+    StableForm(log(add(x, sqrt(sub(square(x), 1.0)))), acosh(x)),
+    StableForm(
         add(mul(c, log(x)), mul(d, log1p(mul(e, x)))),
         mul(c, logit(x)),
         lambda m: m[d] == -m[c] and m[e] == -1.0,
     ),
-    Form(logit(sigmoid(x)), x),
-    Form(log(mul(c, sigmoid(x))), sub(log(c), softplus(neg(x))), _near(c)),
-    Form(log1p(mul(c, square(tanh(x)))), mul(-2.0, logcosh(x)), lambda m: m[c] == -1.0),
+    StableForm(logit(sigmoid(x)), x),
+    StableForm(log(mul(c, sigmoid(x))), sub(log(c), softplus(neg(x))), _near(c)),
+    StableForm(log1p(mul(c, square(tanh(x)))), mul(-2.0, logcosh(x)), lambda m: m[c] == -1.0),
 )
 """Forms of logarithms that are tried before those of `stable_forms`."""

@@ -255,14 +255,20 @@ OF_ARRAYS: list[tuple[str, Callable[..., object]]] = [
         "dirichlet_lpdf(exp(x[:3]), exp(x[3:]))",
         lambda *x: (
             mp.loggamma(sum(map(mp.exp, x[3:])))
-            + sum((mp.exp(a) - 1) * t - mp.loggamma(mp.exp(a)) for t, a in zip(x, x[3:]))  # noqa: B905
+            + sum(
+                (mp.exp(a) - 1) * t - mp.loggamma(mp.exp(a))
+                for t, a in zip(x[:3], x[3:], strict=True)
+            )
         ),
     ),
     (
         "multinomial_lpmf(exp(x[:3]), exp(x[3:]))",
         lambda *x: (
             mp.loggamma(sum(map(mp.exp, x[:3])) + 1)
-            + sum(mp.exp(n) * t - mp.loggamma(mp.exp(n) + 1) for n, t in zip(x, x[3:]))  # noqa: B905
+            + sum(
+                mp.exp(n) * t - mp.loggamma(mp.exp(n) + 1)
+                for n, t in zip(x[:3], x[3:], strict=True)
+            )
         ),
     ),
     (

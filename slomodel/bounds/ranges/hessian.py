@@ -29,7 +29,7 @@ _BATCH = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Derivatives:
+class DerivativeGraphs:
     """Graphs of H v and D³f[v, w] by variable, and the directions in them."""
 
     v: tuple[Input, ...]
@@ -39,7 +39,7 @@ class Derivatives:
 
 
 @once_per_setting
-def derivatives(setting: Setting) -> Derivatives:
+def derivatives(setting: Setting) -> DerivativeGraphs:
     """The graphs of a setting."""
     v = tuple(direction(f"v.{x.name}", x.shape) for x in setting.variables)
     w = tuple(direction(f"w.{x.name}", x.shape) for x in setting.variables)
@@ -47,7 +47,7 @@ def derivatives(setting: Setting) -> Derivatives:
     again: dict[Expr, Expr] = dict(zip(setting.variables, w, strict=True))
     with without_rounding():
         second = jvp(setting.gradient, along)
-        return Derivatives(v, w, second, jvp(second, again))
+        return DerivativeGraphs(v, w, second, jvp(second, again))
 
 
 def numbers_a_cell(setting: Setting) -> int:

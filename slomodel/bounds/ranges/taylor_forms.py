@@ -67,7 +67,7 @@ class CentreSlopes:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class TaylorForm:
     """|u(c + d) - u(c)| <= `moved`, and |u(c + d) - u(c) - ∇u(c)·d| <= `remainder`; elementwise."""
 
     moved: Array
@@ -75,14 +75,14 @@ class Form:
 
 
 @dataclass(slots=True)
-class Pass:
+class TaylorPass:
     """One pass over the graph: ranges of all nodes, forms of those that depend on the variables."""
 
     setting: Setting
     radius: float
     centre: CentreSlopes
     ranges: dict[Expr, Interval] = field(default_factory=dict)
-    forms: dict[Expr, Form] = field(default_factory=dict)
+    forms: dict[Expr, TaylorForm] = field(default_factory=dict)
 
     def enclosed(self, node: Expr) -> Interval:
         """The range of a node from the ranges of its operands."""
@@ -91,18 +91,18 @@ class Pass:
         return neutral(node, found, self.centre.live)
 
 
-def put(run: Pass, node: Expr) -> None:
+def put(run: TaylorPass, node: Expr) -> None:
     """Add the form and the range of a node that depends on the variables."""
     at_centre = run.centre.values[node]
     if isinstance(node, Map) and node.function is still and at_centre.is_point:
         run.ranges[node] = at_centre
-        run.forms[node] = Form(np.zeros(at_centre.shape), np.zeros(at_centre.shape))
+        run.forms[node] = TaylorForm(np.zeros(at_centre.shape), np.zeros(at_centre.shape))
         return
     own = run.enclosed(node)
     moved = distance(own, at_centre)
     if node not in run.centre.lengths:
         run.ranges[node] = own
-        run.forms[node] = Form(moved, np.full(moved.shape, inf))
+        run.forms[node] = TaylorForm(moved, np.full(moved.shape, inf))
         return
     along = up_mul(np.asarray(run.radius), numbers(run.centre.lengths[node], moved.shape))
     remainder = numbers(remainder_of(node, run), moved.shape)
@@ -110,7 +110,7 @@ def put(run: Pass, node: Expr) -> None:
     remainder = np.minimum(remainder, up_add(moved, along))
     near = interval(-up_add(-at_centre.lo, moved), up_add(at_centre.hi, moved))
     run.ranges[node] = neutral(node, meet(own, near), run.centre.live)
-    run.forms[node] = Form(moved, remainder)
+    run.forms[node] = TaylorForm(moved, remainder)
 
 
 def distance(a: Interval, centre: Interval) -> Array:
@@ -128,13 +128,13 @@ _NONE = np.asarray(inf)
 
 
 @singledispatch
-def remainder_of(node: Expr, run: Pass) -> Array:
+def remainder_of(node: Expr, run: TaylorPass) -> Array:
     """Upper bounds on the remainders of a node's elements; +inf without a rule."""
     return _NONE
 
 
 @remainder_of.register
-def _(node: Gather, run: Pass) -> Array:
+def _(node: Gather, run: TaylorPass) -> Array:
     sizes = run.setting.sizes
     remainder = run.forms[node.operands[0]].remainder
     where = positions(
@@ -144,20 +144,20 @@ def _(node: Gather, run: Pass) -> Array:
 
 
 @remainder_of.register
-def _(node: Reshape, run: Pass) -> Array:
+def _(node: Reshape, run: TaylorPass) -> Array:
     shape = concrete(node.shape, run.setting.sizes)
     return run.forms[node.operands[0]].remainder.reshape(shape)
 
 
 @remainder_of.register
-def _(node: Scatter, run: Pass) -> Array:
+def _(node: Scatter, run: TaylorPass) -> Array:
     remainder = up_to(run.forms[node.operands[0]].remainder)
     known = [point(run.setting.tables[table]) for table in tables(node.index)]
     return range_of(node, [remainder, *known], run.setting.sizes, 0).hi
 
 
 @remainder_of.register
-def _(node: Einsum, run: Pass) -> Array:
+def _(node: Einsum, run: TaylorPass) -> Array:
     varying = [k for k, o in enumerate(node.operands) if o in run.forms]
     if len(varying) > _MOST_FACTORS:
         return _NONE
@@ -181,9 +181,9 @@ def _(node: Einsum, run: Pass) -> Array:
 
 
 @remainder_of.register
-def _(node: MatrixOperation, run: Pass) -> Array:
+def _(node: MatrixOperation, run: TaylorPass) -> Array:
     centre = [run.centre.values[o] for o in node.operands]
-    still_forms = [Form(np.zeros(one.shape), np.zeros(one.shape)) for one in centre]
+    still_forms = [TaylorForm(np.zeros(one.shape), np.zeros(one.shape)) for one in centre]
     forms = [run.forms.get(o, own) for o, own in zip(node.operands, still_forms, strict=True)]
     moved, remainder = [form.moved for form in forms], [form.remainder for form in forms]
     value = run.centre.values[node]
@@ -191,7 +191,7 @@ def _(node: MatrixOperation, run: Pass) -> Array:
 
 
 @remainder_of.register
-def _(node: Scan, run: Pass) -> Array:
+def _(node: Scan, run: TaylorPass) -> Array:
     """y_t = a_t y_(t-1) + b_t step by step, each step a product of two factors and a sum."""
     a, b = (_laid_first(run, o, node.axis) for o in node.operands)
     y = np.moveaxis(run.centre.values[node].magnitude, node.axis, 0)
@@ -217,21 +217,21 @@ class _Steps:
     remainder: Array
 
 
-def _laid_first(run: Pass, operand: Expr, axis: int) -> _Steps:
+def _laid_first(run: TaylorPass, operand: Expr, axis: int) -> _Steps:
     size = run.centre.values[operand].magnitude
-    form = run.forms.get(operand) or Form(np.zeros(size.shape), np.zeros(size.shape))
+    form = run.forms.get(operand) or TaylorForm(np.zeros(size.shape), np.zeros(size.shape))
     return _Steps(*(np.moveaxis(one, axis, 0) for one in (size, form.moved, form.remainder)))
 
 
 @remainder_of.register
-def _(node: Map, run: Pass) -> Array:
+def _(node: Map, run: TaylorPass) -> Array:
     function = node.function
     if function is same:
         form = run.forms.get(node.operands[0])
         return np.zeros(()) if form is None else laid(form.remainder, node, 0)
     ranges = [laid_interval(run.ranges[o], node, k) for k, o in enumerate(node.operands)]
     forms = {
-        k: Form(laid(form.moved, node, k), laid(form.remainder, node, k))
+        k: TaylorForm(laid(form.moved, node, k), laid(form.remainder, node, k))
         for k, o in enumerate(node.operands)
         if (form := run.forms.get(o)) is not None
     }
@@ -243,7 +243,7 @@ def _(node: Map, run: Pass) -> Array:
     return _of_function(function, ranges, centre, forms)
 
 
-def _of_choice(condition: Interval, forms: dict[int, Form]) -> Array:
+def _of_choice(condition: Interval, forms: dict[int, TaylorForm]) -> Array:
     """The remainder of the branch that is certainly taken."""
     first, second = (
         forms[k].remainder if k in forms else np.zeros((1,) * condition.lo.ndim) for k in (1, 2)
@@ -256,7 +256,7 @@ def _of_function(
     function: ScalarFunction,
     ranges: list[Interval],
     centre: list[Interval],
-    forms: dict[int, Form],
+    forms: dict[int, TaylorForm],
 ) -> Array:
     """Σ |φ_i(c)| e_i + ½ Σ sup|φ_ij| w_i w_j, where φ is C¹ and piecewise C² on the ranges."""
     arity = len(ranges)

@@ -20,7 +20,7 @@ from slomodel.bounds.arithmetic.rounding import Array, up_norm
 from slomodel.bounds.ranges.enclose import boxed, boxes_over, enclose, live_in
 from slomodel.bounds.ranges.hessian import along_rows
 from slomodel.bounds.ranges.liveness import neutral
-from slomodel.bounds.ranges.taylor_forms import CentreSlopes, Form, Pass, put
+from slomodel.bounds.ranges.taylor_forms import CentreSlopes, TaylorForm, TaylorPass, put
 from slomodel.bounds.ranges.taylor_recurrences import put_states
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.stopping import pause
@@ -90,7 +90,7 @@ def taylor_ranges(setting: Setting, radius: float, most: int) -> dict[Expr, Inte
     numbers) the ranges are those of intervals over the box.
     """
     centre = centre_slopes(setting, most)
-    run = Pass(setting, radius, centre)
+    run = TaylorPass(setting, radius, centre)
     varying = dependents(centre.order, set(setting.variables).__contains__)
     boxes = boxes_over(setting, radius)
     with np.errstate(all="ignore"):
@@ -102,7 +102,7 @@ def taylor_ranges(setting: Setting, radius: float, most: int) -> dict[Expr, Inte
                 run.ranges[node] = neutral(node, boxes[node], centre.live)
                 if node in varying:
                     shape = boxes[node].shape
-                    run.forms[node] = Form(np.full(shape, radius), np.zeros(shape))
+                    run.forms[node] = TaylorForm(np.full(shape, radius), np.zeros(shape))
             elif node not in varying:
                 run.ranges[node] = run.enclosed(node)
             elif isinstance(node, Recur):

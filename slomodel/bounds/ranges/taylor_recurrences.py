@@ -19,7 +19,14 @@ from slomodel.bounds.arithmetic.interval import Interval, around, interval, meet
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul
 from slomodel.bounds.ranges.enclose import enclose, range_of
 from slomodel.bounds.ranges.recurrences import states_over
-from slomodel.bounds.ranges.taylor_forms import Form, Pass, distance, numbers, put, remainder_of
+from slomodel.bounds.ranges.taylor_forms import (
+    TaylorForm,
+    TaylorPass,
+    distance,
+    numbers,
+    put,
+    remainder_of,
+)
 from slomodel.bounds.stopping import pause
 from slomodel.calculus.jvp import jvp
 from slomodel.calculus.recurrence import states_after
@@ -37,7 +44,7 @@ _FAR = 1e150
 """Remainders above it are given up."""
 
 
-def put_states(run: Pass, node: Recur) -> None:
+def put_states(run: TaylorPass, node: Recur) -> None:
     """Add the forms and the ranges of all states of a loop, and of its body at all steps.
 
     Without slopes, or where the body is not C¹ or nothing is verified, those of intervals.
@@ -59,13 +66,13 @@ def put_states(run: Pass, node: Recur) -> None:
     for one, own in zip(states, found, strict=True):
         moved = distance(own, run.centre.values[one])
         run.ranges[one] = own
-        run.forms[one] = Form(moved, np.full(moved.shape, inf))
+        run.forms[one] = TaylorForm(moved, np.full(moved.shape, inf))
         if one in run.centre.lengths:
             along = up_mul(np.asarray(run.radius), run.centre.lengths[one])
-            run.forms[one] = Form(moved, up_add(moved, along))
+            run.forms[one] = TaylorForm(moved, up_add(moved, along))
 
 
-def _put_before(run: Pass, node: Expr) -> None:
+def _put_before(run: TaylorPass, node: Expr) -> None:
     """Add a node that the body reads, such as the slices of an operand."""
     if any(operand in run.forms for operand in node.operands):
         put(run, node)
@@ -73,7 +80,9 @@ def _put_before(run: Pass, node: Expr) -> None:
         run.ranges[node] = run.enclosed(node)
 
 
-def _is_verified(run: Pass, node: Recur, inner: Sequence[Expr], known: Sequence[Interval]) -> bool:
+def _is_verified(
+    run: TaylorPass, node: Recur, inner: Sequence[Expr], known: Sequence[Interval]
+) -> bool:
     """Add forms that are verified; False, and nothing is added, where there are none.
 
     `known` are ranges of the states.
@@ -93,13 +102,13 @@ def _is_verified(run: Pass, node: Recur, inner: Sequence[Expr], known: Sequence[
             moved = np.minimum(up_add(along[k], own), distance(known[k], value))
             near = interval(-up_add(-value.lo, moved), up_add(value.hi, moved))
             run.ranges[states[k]] = meet(near, known[k])
-            run.forms[states[k]] = Form(moved, own)
+            run.forms[states[k]] = TaylorForm(moved, own)
         for one in inner:
             _put_before(run, one)
         found = responses.to(_remainders_of_steps(run, node, inner))
         if (found <= tried).all():
             for one, own in zip(states, responses.split(found), strict=True):
-                run.forms[one] = Form(run.forms[one].moved, own)
+                run.forms[one] = TaylorForm(run.forms[one].moved, own)
             return True
         if not (found < _FAR).all():
             break
@@ -110,16 +119,16 @@ def _is_verified(run: Pass, node: Recur, inner: Sequence[Expr], known: Sequence[
     return False
 
 
-def _remainders_of_steps(run: Pass, node: Recur, inner: Sequence[Expr]) -> list[Array]:
+def _remainders_of_steps(run: TaylorPass, node: Recur, inner: Sequence[Expr]) -> list[Array]:
     """Upper bounds on the remainders that each position of a state has from the body alone."""
-    alone = Pass(run.setting, run.radius, run.centre, run.ranges, dict(run.forms))
+    alone = TaylorPass(run.setting, run.radius, run.centre, run.ranges, dict(run.forms))
     for state in node.states:
         moved = run.forms[state].moved
-        alone.forms[state] = Form(moved, np.zeros(moved.shape))
+        alone.forms[state] = TaylorForm(moved, np.zeros(moved.shape))
     for one in inner:
         if one in run.forms:
             moved = run.forms[one].moved
-            alone.forms[one] = Form(moved, numbers(remainder_of(one, alone), moved.shape))
+            alone.forms[one] = TaylorForm(moved, numbers(remainder_of(one, alone), moved.shape))
     loop, sizes = node.loop, run.setting.sizes
     result = [np.zeros(run.forms[one].moved.shape) for one in node.states]
     for own, first in zip(result, loop.initial, strict=True):
@@ -141,7 +150,7 @@ class _Responses:
 
     __slots__ = ("_added", "_graphs", "_known", "_shapes", "_sizes", "count")
 
-    def __init__(self, run: Pass, node: Recur) -> None:
+    def __init__(self, run: TaylorPass, node: Recur) -> None:
         self._sizes = run.setting.sizes
         self._shapes = [concrete(one.shape, self._sizes) for one in node.states]
         self.count = sum(prod(shape) for shape in self._shapes)

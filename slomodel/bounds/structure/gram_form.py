@@ -32,7 +32,7 @@ _MOST_TERMS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class SignedContraction:
     """sign · Σ Π factors: labels 0, 1, .. are the axes of the whole, others are summed.
 
     `moving` are the labels of factors that depend on x.
@@ -155,9 +155,11 @@ def _gram(
     return None
 
 
-def _terms(r: Expr, moving: Collection[Expr], holding: Collection[Expr]) -> list[Term] | None:
+def _terms(
+    r: Expr, moving: Collection[Expr], holding: Collection[Expr]
+) -> list[SignedContraction] | None:
     """r as a sum of products, through sums and differences of arrays of its shape."""
-    found: list[Term] = []
+    found: list[SignedContraction] = []
     stack = [(1.0, r)]
     while stack:
         sign, node = stack.pop()
@@ -177,11 +179,11 @@ def _terms(r: Expr, moving: Collection[Expr], holding: Collection[Expr]) -> list
             found.append(_joined(_flattened(sign, node, holding), r.rank, moving))
         else:
             labels = frozenset(whole if node in moving else ())
-            found.append(Term(sign, ((node, whole),), r.shape, labels))
+            found.append(SignedContraction(sign, ((node, whole),), r.shape, labels))
     return found
 
 
-def _flattened(sign: float, node: Einsum, holding: Collection[Expr]) -> Term:
+def _flattened(sign: float, node: Einsum, holding: Collection[Expr]) -> SignedContraction:
     """A product in which factors that are themselves products with data are written out; the labels
     of the output come first, in its order.
     """
@@ -203,7 +205,7 @@ def _flattened(sign: float, node: Einsum, holding: Collection[Expr]) -> Term:
                 inside[label] = len(dims)
                 dims.append(factor.dims[label])
         stack += [(o, tuple(inside[label] for label in axes)) for o, axes in _factors(factor)]
-    return Term(sign, tuple(found), tuple(dims))
+    return SignedContraction(sign, tuple(found), tuple(dims))
 
 
 def _factors(node: Einsum) -> list[tuple[Expr, Axes]]:
@@ -226,22 +228,22 @@ def _is_product(node: Einsum) -> bool:
     return not repeats(node) and len(set(node.output)) == node.rank
 
 
-def _joined(term: Term, rank: int, moving: Collection[Expr]) -> Term:
+def _joined(term: SignedContraction, rank: int, moving: Collection[Expr]) -> SignedContraction:
     """The factors that depend on x merged, with the labels that the whole and the data need."""
     own = [(factor, labels) for factor, labels in term.factors if factor in moving]
     data = [(factor, labels) for factor, labels in term.factors if factor not in moving]
     if len(own) < 2:
         labels = frozenset(label for _, axes in own for label in axes)
-        return Term(term.sign, term.factors, term.dims, labels)
+        return SignedContraction(term.sign, term.factors, term.dims, labels)
     needed = {*range(rank), *(label for _, labels in data for label in labels)}
     kept = tuple(dict.fromkeys(label for _, labels in own for label in labels if label in needed))
     product = _einsum(own, kept, term.dims)
-    return Term(term.sign, ((product, kept), *data), term.dims, frozenset(kept))
+    return SignedContraction(term.sign, ((product, kept), *data), term.dims, frozenset(kept))
 
 
 def _pair(
-    one: Term,
-    other: Term,
+    one: SignedContraction,
+    other: SignedContraction,
     r: Expr,
     sample: int,
     setting: Setting,

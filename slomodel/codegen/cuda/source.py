@@ -83,7 +83,7 @@ def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> DeviceUnit
     fusion = Fusion(program, numbers, in_order=False)
     memory = Memory(fusion, arrays)
     names = DeviceNames(memory, layout, entry.directions, numbers)
-    writer = _Writer(entry.name, fusion, names)
+    writer = _KernelWriter(entry.name, fusion, names)
     work: dict[Stage, tuple[Work, ...]] = {
         stage: tuple(writer.stage(stage)) for stage in ("data", "centre", "call")
     }
@@ -133,7 +133,7 @@ def _scalar(root: Expr, fusion: Fusion, names: DeviceNames) -> str:
     return f"{name}.reshape(-1)[{begin + access.offset}].item()"
 
 
-class _Writer:
+class _KernelWriter:
     """The kernels and calls of an entry, numbered in order."""
 
     def __init__(self, name: str, fusion: Fusion, names: DeviceNames) -> None:

@@ -30,7 +30,7 @@ from slomodel.codegen.loops.pointers import Pointer, Pointers
 from slomodel.codegen.loops.text import indented
 from slomodel.codegen.native.direct import LANES
 from slomodel.codegen.native.lookups import run_length, scatter_lines, tables_in_runs
-from slomodel.codegen.native.passes import BLOCK, Pass, append, share_temporaries, write_over
+from slomodel.codegen.native.passes import BLOCK, LoopPass, append, share_temporaries, write_over
 from slomodel.codegen.native.plain import fill_line, fill_lines
 
 _OTHERS = 64
@@ -252,7 +252,7 @@ class BlockedLoop:
 
     def _printed(self) -> list[str]:
         """The passes over one block."""
-        passes: list[Pass] = []
+        passes: list[LoopPass] = []
         last = {id(one) for own in self.rolling.values() for _, one in own}
         for k, one in enumerate(self.nest.statements):
             if isinstance(one, Apply):
@@ -272,7 +272,7 @@ class BlockedLoop:
                 # In a pass of its own: other iterations have written elements that it adds to.
                 append(passes, f"{place} {'+=' if k else '='} {text};", alone=bool(k))
         for index, added in self._scattered.items():
-            passes.append(Pass(scatter_lines(index, added), alone=True, once=True))
+            passes.append(LoopPass(scatter_lines(index, added), alone=True, once=True))
         for temporary, pointer in self._late:
             write_over(passes, temporary, pointer.name, _element(pointer))
         self._temporaries = share_temporaries(passes)
@@ -283,7 +283,7 @@ class BlockedLoop:
         value = one.value
         return isinstance(value, Computed) and self._stored[value.statement] is one
 
-    def _add_value(self, k: int, one: Apply, passes: list[Pass]) -> None:
+    def _add_value(self, k: int, one: Apply, passes: list[LoopPass]) -> None:
         text = self._value(one)
         costly = one.function is not None and one.function.costly
         store = self._stored.get(k)
@@ -333,7 +333,7 @@ class BlockedLoop:
         self._temporaries.append(f"t{len(self._temporaries)}")
         return self._temporaries[-1]
 
-    def _add_sum(self, one: Reduce, passes: list[Pass]) -> None:
+    def _add_sum(self, one: Reduce, passes: list[LoopPass]) -> None:
         texts = [self._operand(operand) for operand in one.operands]
         text = " * ".join(texts)
         largest = "" if one.op == "sum" else f"slo_{one.op}"
@@ -374,7 +374,7 @@ class BlockedLoop:
         else:
             assert target is not None
             statement = f"{_element(target)} += {total};"
-        passes.append(Pass([statement], alone=True, once=True))
+        passes.append(LoopPass([statement], alone=True, once=True))
 
     def loops(self, part: tuple[str, str] | None = None) -> list[str]:
         """The loops around the passes, with the pointers at the start of each block.

@@ -14,7 +14,7 @@ _TEMPORARY = re.compile(r"\bt\d+\b")
 
 
 @dataclass(slots=True)
-class Pass:
+class LoopPass:
     """Statements that share a loop over the block or, if `once`, run once per block.
 
     The iterations of an `ordered` pass depend on earlier ones.
@@ -32,7 +32,7 @@ class Pass:
         return loop if self.ordered else ["#pragma GCC ivdep", *loop]
 
 
-def share_temporaries(passes: Sequence[Pass]) -> list[str]:
+def share_temporaries(passes: Sequence[LoopPass]) -> list[str]:
     """Reuse temporary blocks that no later pass reads; return the names that remain."""
     last: dict[str, int] = {}
     for place, one in enumerate(passes):
@@ -49,7 +49,7 @@ def share_temporaries(passes: Sequence[Pass]) -> list[str]:
     return list(dict.fromkeys(names.values()))
 
 
-def write_over(passes: list[Pass], temporary: str, name: str, place: str) -> None:
+def write_over(passes: list[LoopPass], temporary: str, name: str, place: str) -> None:
     """Store a temporary where pointer `name` reads: directly if no later statement reads there."""
     every = [(one, k) for one in passes for k in range(len(one.statements))]
     made = next(
@@ -59,20 +59,20 @@ def write_over(passes: list[Pass], temporary: str, name: str, place: str) -> Non
     is_total = any(re.search(rf"\b{temporary}\b(?!\[)", statement) for statement in later)
     steps = place != f"{name}[i]"
     if (steps and is_total) or any(re.search(rf"\b{name}\b", statement) for statement in later):
-        passes.append(Pass([f"{place} = {temporary}[i];"]))
+        passes.append(LoopPass([f"{place} = {temporary}[i];"]))
         return
     for one in passes:
         for old, new in ((rf"\b{temporary}\[i\]", place), (rf"\b{temporary}\b", name)):
             one.statements = [re.sub(old, new, text) for text in one.statements]
 
 
-def append(passes: list[Pass], statement: str, *, alone: bool) -> None:
+def append(passes: list[LoopPass], statement: str, *, alone: bool) -> None:
     """Append a statement to the last loop over the block if both may share one, else in a new loop.
 
     Reductions over the block in between do not matter: no statement of the block reads them.
     """
     last = next((one for one in reversed(passes) if not one.once), None)
     if alone or last is None or last.alone:
-        passes.append(Pass([statement], alone))
+        passes.append(LoopPass([statement], alone))
     else:
         last.statements.append(statement)

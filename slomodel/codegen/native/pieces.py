@@ -19,21 +19,23 @@ Lines = list[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
+class DividedFunction:
     """The statements of a divided function and the functions that it calls."""
 
     lines: Lines
     functions: Lines
 
 
-def pieces(name: str, blocks: Sequence[Lines], last: Lines, heads: Sequence[str]) -> Pieces:
+def pieces(
+    name: str, blocks: Sequence[Lines], last: Lines, heads: Sequence[str]
+) -> DividedFunction:
     """The blocks of statements of a function and its `last` ones, divided if they are long.
 
     Scalars that several pieces use are passed in the array `scalars`; each is assigned once.
     `heads` are the declarations that every piece begins with.
     """
     if sum(len(line) for block in blocks for line in block) <= LONG:
-        return Pieces([line for block in blocks for line in block] + last, [])
+        return DividedFunction([line for block in blocks for line in block] + last, [])
     groups = _grouped(blocks)
     texts = ["\n".join(lines) for lines in (*groups, last)]
     used = [set(_SCALAR.findall(text)) for text in texts]
@@ -58,7 +60,9 @@ def pieces(name: str, blocks: Sequence[Lines], last: Lines, heads: Sequence[str]
         ]
         calls.append(f"{name}_piece_{k}(c, scalars);")
     read = [f"{one} = {place[one]};" for one in _sorted(used[-1])]
-    return Pieces([f"real scalars[{max(1, len(order))}];", *calls, *read, *last], functions)
+    return DividedFunction(
+        [f"real scalars[{max(1, len(order))}];", *calls, *read, *last], functions
+    )
 
 
 def _sorted(scalars: set[str]) -> list[str]:

@@ -15,7 +15,7 @@ from slomodel.bounds.rules.jets.mixed_norms import Norm, flattened, is_entrywise
 
 
 @dataclass(frozen=True, slots=True)
-class Derivatives:
+class ScalarDerivatives:
     """Bounds on φ over the ball, elementwise: upper bounds on |φ^(k)| and the range of φ'.
 
     A bound is 0 or at least `FLOOR`: its product with bounds on the inner derivatives must not
@@ -26,7 +26,7 @@ class Derivatives:
     slope: Interval
 
     @classmethod
-    def of(cls, ranges: Sequence[Interval]) -> Derivatives:
+    def of(cls, ranges: Sequence[Interval]) -> ScalarDerivatives:
         """From the ranges of φ and its derivatives up to `ORDER`."""
         return cls(tuple(rounded_up(one.magnitude) for one in ranges), ranges[1])
 
@@ -51,7 +51,7 @@ class Inner:
     entry: Jet
 
 
-def composed(derivatives: Derivatives, inner: Inner, norm: Norm) -> Jet:
+def composed(derivatives: ScalarDerivatives, inner: Inner, norm: Norm) -> Jet:
     """Faà di Bruno: D^k φ(u) = Σ over partitions of the k slots of φ^(parts)(u) Π D^part u.
 
     An entrywise norm of an elementwise product is at most that norm of one factor times the largest
@@ -114,7 +114,7 @@ def _orders(a: Array, b: Array, c: Array) -> list[tuple[Array, Array, Array]]:
 
 
 def _scale(
-    derivatives: Derivatives, inner: Inner, norm: Norm, largest: float, length: float, k: int
+    derivatives: ScalarDerivatives, inner: Inner, norm: Norm, largest: float, length: float, k: int
 ) -> Array:
     """The norm of φ'(u) D^k u."""
     found = [_x(largest, inner.flat[k]), _x(length, inner.entry[k])]

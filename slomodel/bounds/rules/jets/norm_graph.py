@@ -11,7 +11,7 @@ from slomodel.bounds.ranges.enclose import boxed, enclose, live_under
 from slomodel.bounds.ranges.liveness import Live
 from slomodel.bounds.ranges.smoothness import place
 from slomodel.bounds.rules.jets.mixed_norms import Norm, below, frobenius, measure
-from slomodel.bounds.rules.jets.norm_rules import Rule, Scope, demanded, norm_rule
+from slomodel.bounds.rules.jets.norm_rules import NormContext, Rule, demanded, norm_rule
 from slomodel.bounds.rules.jets.normal_form import normal_form
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.errors import MissingRule
@@ -37,7 +37,7 @@ class Prepared:
     roots: tuple[Expr, ...]
     values: dict[Input, Array]
     order: list[Expr]
-    scope: Scope
+    scope: NormContext
     blocks: dict[str, int]
     live: Live
     rules: dict[tuple[Expr, Norm], Rule] = field(default_factory=dict)
@@ -103,7 +103,7 @@ def prepare(setting: Setting) -> Prepared:
     moving = dependents(order, set(setting.variables).__contains__)
     names = sorted(variable.name for variable in setting.variables)
     blocks = {name: min(k, _MOST_BLOCKS - 1) for k, name in enumerate(names)}
-    scope = Scope(setting.sizes, moving, setting.tables)
+    scope = NormContext(setting.sizes, moving, setting.tables)
     boxes = boxed(values)
     live = live_under(roots, boxes, setting.sizes)
     prepared = Prepared(setting, roots, values, order, scope, blocks, live)

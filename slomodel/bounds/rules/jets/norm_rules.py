@@ -70,7 +70,7 @@ Rule = Linear | Product | Choice | Elementwise
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class NormContext:
     """The sizes of dims, the nodes that depend on a variable, and the data that indices read."""
 
     sizes: Mapping[str, int]
@@ -82,7 +82,7 @@ class Scope:
 
 
 @singledispatch
-def norm_rule(node: Expr, norm: Norm, scope: Scope) -> Rule:
+def norm_rule(node: Expr, norm: Norm, scope: NormContext) -> Rule:
     """The rule for a norm of a node that depends on a variable and is not one itself.
 
     Raises MissingRule for a kind without one.
@@ -91,7 +91,7 @@ def norm_rule(node: Expr, norm: Norm, scope: Scope) -> Rule:
 
 
 @norm_rule.register
-def _(node: Einsum, norm: Norm, scope: Scope) -> Rule:
+def _(node: Einsum, norm: Norm, scope: NormContext) -> Rule:
     size = dict(enumerate(concrete(node.dims, scope.sizes)))
     found = product_options(node.inputs, node.output, norm, size)
     if len(node.operands) == 1:
@@ -101,7 +101,7 @@ def _(node: Einsum, norm: Norm, scope: Scope) -> Rule:
 
 
 @norm_rule.register
-def _(node: Gather, norm: Norm, scope: Scope) -> Rule:
+def _(node: Gather, norm: Norm, scope: NormContext) -> Rule:
     operand = node.operands[0]
     if is_listed(node):
         return _by_list(node, scope.shape(node), scope.shape(operand), scope)
@@ -111,7 +111,7 @@ def _(node: Gather, norm: Norm, scope: Scope) -> Rule:
 
 
 @norm_rule.register
-def _(node: Scatter, norm: Norm, scope: Scope) -> Rule:
+def _(node: Scatter, norm: Norm, scope: NormContext) -> Rule:
     operand = node.operands[0]
     if is_listed(node):
         return _by_list(node, scope.shape(operand), scope.shape(node), scope)
@@ -120,7 +120,7 @@ def _(node: Scatter, norm: Norm, scope: Scope) -> Rule:
     )
 
 
-def _by_list(node: Gather | Scatter, iterated: Sizes, indexed: Sizes, scope: Scope) -> Rule:
+def _by_list(node: Gather | Scatter, iterated: Sizes, indexed: Sizes, scope: NormContext) -> Rule:
     """Via the Frobenius norm: an element occurs at most μ times, so ‖w‖ <= √μ ‖u‖_F."""
     operand = node.operands[0]
     found = listed(positions(node.index, iterated, indexed, scope.sizes, scope.tables), indexed)
@@ -129,13 +129,13 @@ def _by_list(node: Gather | Scatter, iterated: Sizes, indexed: Sizes, scope: Sco
 
 
 @norm_rule.register
-def _(node: Reshape, norm: Norm, scope: Scope) -> Rule:
+def _(node: Reshape, norm: Norm, scope: NormContext) -> Rule:
     operand = node.operands[0]
     return Linear((operand,), (reshaped(scope.shape(operand), scope.shape(node), norm),))
 
 
 @norm_rule.register
-def _(node: Extreme, norm: Norm, scope: Scope) -> Rule:
+def _(node: Extreme, norm: Norm, scope: NormContext) -> Rule:
     """An element of w or of its derivatives is one of u: the entrywise norms of a slice hold."""
     operand = node.operands[0]
     kept = iter(flattened(norm))
@@ -146,7 +146,7 @@ def _(node: Extreme, norm: Norm, scope: Scope) -> Rule:
 
 
 @norm_rule.register
-def _(node: Map, norm: Norm, scope: Scope) -> Rule:
+def _(node: Map, norm: Norm, scope: NormContext) -> Rule:
     size = dict(enumerate(scope.shape(node)))
     every = tuple(range(node.rank))
     function = node.function

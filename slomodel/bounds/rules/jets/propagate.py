@@ -20,7 +20,7 @@ from slomodel.bounds.ranges.liveness import has_neutral, neutral
 from slomodel.bounds.ranges.smoothness import Walk, order_of
 from slomodel.bounds.rules.jets import arrays as jets
 from slomodel.bounds.rules.jets.arrays import ORDER, Jet
-from slomodel.bounds.rules.jets.composition import Derivatives, Inner, composed
+from slomodel.bounds.rules.jets.composition import Inner, ScalarDerivatives, composed
 from slomodel.bounds.rules.jets.mixed_norms import Norm, below
 from slomodel.bounds.rules.jets.norm_graph import Prepared
 from slomodel.bounds.rules.jets.norm_rules import Choice, Elementwise, Linear, Product
@@ -45,7 +45,7 @@ class BallJets:
     orders: dict[Expr, int]
     below: BallJets | None
     found: dict[tuple[Expr, Norm], Jet] = field(default_factory=dict)
-    derivatives: dict[Expr, Derivatives] = field(default_factory=dict)
+    derivatives: dict[Expr, ScalarDerivatives] = field(default_factory=dict)
 
     @property
     def radii(self) -> Array:
@@ -189,7 +189,7 @@ def _elementwise(ball: BallJets, node: Map, rule: Elementwise, norm: Norm) -> Je
     return composed(ball.derivatives[node], inner, norm)
 
 
-def _derivatives(ball: BallJets, node: Map, operand: Expr) -> Derivatives:
+def _derivatives(ball: BallJets, node: Map, operand: Expr) -> ScalarDerivatives:
     """The ranges of φ and its derivatives over those of the operands."""
     shape = ball.prepared.scope.shape(node)
     place = next(k for k, o in enumerate(node.operands) if o is operand)
@@ -204,7 +204,7 @@ def _derivatives(ball: BallJets, node: Map, operand: Expr) -> Derivatives:
         by = [tuple(order if k == place else 0 for k in range(len(arguments))) for order in orders]
         ranges = [derivative_range(node.function, one, *arguments) for one in by]
     wide = [a.each(partial(np.broadcast_to, shape=shape)) for a in ranges]
-    return Derivatives.of([neutral(node, a, ball.prepared.live) for a in wide])
+    return ScalarDerivatives.of([neutral(node, a, ball.prepared.live) for a in wide])
 
 
 def _narrowed(ball: BallJets, node: Expr) -> Interval:

@@ -30,7 +30,7 @@ from slomodel.bounds.norms.power_sums import largest_eigenvalues, roughly
 from slomodel.bounds.rules.networks.norms import Alternatives, Terms, alternatives, bounded
 from slomodel.bounds.rules.networks.sample_polynomials import (
     Exponents,
-    Samples,
+    SamplePolynomials,
     added,
     products,
     scaled,
@@ -53,19 +53,19 @@ class Jets:
     """Bounds on ‖D^k u_l‖, and (`plain`) on ‖D^k z_l‖, by layer and order."""
 
     own: Bundle
-    u: list[list[Samples]] = field(default_factory=list)
-    plain: list[list[Samples]] = field(default_factory=list)
+    u: list[list[SamplePolynomials]] = field(default_factory=list)
+    plain: list[list[SamplePolynomials]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         nothing = self._zero()
         self.u = [[nothing] for _ in range(self.own.layers)]
         self.plain = [[nothing] for _ in range(self.own.layers)]
 
-    def _zero(self) -> Samples:
+    def _zero(self) -> SamplePolynomials:
         places, one = 2 * self.own.layers, self.own.count
-        return Samples(np.zeros((0, places), dtype=np.int64), np.zeros((0, len(one))))
+        return SamplePolynomials(np.zeros((0, places), dtype=np.int64), np.zeros((0, len(one))))
 
-    def outputs(self, highest: int) -> list[Samples]:
+    def outputs(self, highest: int) -> list[SamplePolynomials]:
         """Bounds on ‖D^k o_i‖, k = 0 (empty) to `highest`, o the last layer's u."""
         while len(self.u[-1]) <= highest:
             self._extend(len(self.u[-1]))

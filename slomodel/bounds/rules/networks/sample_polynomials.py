@@ -19,7 +19,7 @@ _MOST_DEGREE = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Samples:
+class SamplePolynomials:
     """Distinct exponents (M, 2 L) of s_1..s_L, t_1..t_L, and the coefficients (M, N)."""
 
     exponents: Exponents
@@ -46,37 +46,39 @@ def partitions(k: int) -> dict[Key, int]:
     return found
 
 
-def single(place: int, places: int, c: Array) -> Samples:
+def single(place: int, places: int, c: Array) -> SamplePolynomials:
     """c (N,) times a single length."""
-    return Samples(np.eye(places, dtype=np.int64)[[place]], c[np.newaxis])
+    return SamplePolynomials(np.eye(places, dtype=np.int64)[[place]], c[np.newaxis])
 
 
-def added(polynomials: Sequence[Samples]) -> Samples:
+def added(polynomials: Sequence[SamplePolynomials]) -> SamplePolynomials:
     """The sum, with equal monomials combined."""
     exponents = np.concatenate([p.exponents for p in polynomials])
     c = np.concatenate([p.c for p in polynomials])
     codes = exponents @ _MOST_DEGREE ** np.arange(exponents.shape[1])
     _, first, place = np.unique(codes, return_index=True, return_inverse=True)
     if len(first) == len(codes):
-        return Samples(exponents, c)
+        return SamplePolynomials(exponents, c)
     order = np.argsort(place, kind="stable")
     starts = np.searchsorted(place[order], np.arange(len(first)))
-    return Samples(
+    return SamplePolynomials(
         exponents[first], rounded_up(np.add.reduceat(c[order], starts, axis=0), len(codes))
     )
 
 
-def times(p: Samples, q: Samples) -> Samples:
+def times(p: SamplePolynomials, q: SamplePolynomials) -> SamplePolynomials:
     exponents = p.exponents[:, np.newaxis] + q.exponents
     c = rounded_up(p.c[:, np.newaxis] * q.c)
-    return added([Samples(exponents.reshape(-1, p.exponents.shape[1]), c.reshape(-1, c.shape[2]))])
+    return added(
+        [SamplePolynomials(exponents.reshape(-1, p.exponents.shape[1]), c.reshape(-1, c.shape[2]))]
+    )
 
 
-def scaled(c: Array, p: Samples) -> Samples:
-    return Samples(p.exponents, rounded_up(c * p.c))
+def scaled(c: Array, p: SamplePolynomials) -> SamplePolynomials:
+    return SamplePolynomials(p.exponents, rounded_up(c * p.c))
 
 
-def products(u: Sequence[Samples], k: int) -> list[tuple[Key, Samples]]:
+def products(u: Sequence[SamplePolynomials], k: int) -> list[tuple[Key, SamplePolynomials]]:
     """For each kind of partition of k slots, its count times the product of the parts' bounds."""
     found = []
     for parts, count in partitions(k).items():
