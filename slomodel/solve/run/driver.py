@@ -12,6 +12,7 @@ from slomodel.solve.run.checkpoint import Keeper
 from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.run.run_state import RunState
 from slomodel.solve.run.saddle_escape import SaddleWatch
+from slomodel.solve.stagnation.pole import PoleWatch, unresolved
 from slomodel.solve.stagnation.stationary_point import falls_beyond
 from slomodel.solve.stagnation.unbounded import Drift, depth
 from slomodel.solve.status import Status
@@ -27,6 +28,7 @@ from slomodel.solve.subroutine import (
 
 # A sum of squares below this fraction of its decrease in the run counts as 0.
 SMALL = 1e-6
+_STALLED = (Status.precision, Status.line_search_stalled, Status.not_descent)
 
 
 def minimize(
@@ -51,13 +53,14 @@ def minimize(
         if run.status is None:
             stepper = subroutine.stepper(evaluate, run.current, run.tolerance)
             constants = lipschitz.start(evaluate, run.options.seed) if lipschitz else None
-            drift = Drift(evaluate, run.current.x)
+            drift, pole = Drift(evaluate, run.current.x), PoleWatch(evaluate)
             parts = {
                 "run": run,
                 "stepper": stepper,
                 "constants": constants,
                 "watch": watch,
                 "drift": drift,
+                "pole": pole,
             }
             if keeper:
                 keeper.follow(evaluate, monitor, parts)
@@ -67,9 +70,14 @@ def minimize(
             if run.region is None:
                 run.region = stepper.enter(subroutine.region(run.current, constants))
                 run.first, run.violations_before = monitor.k, run.violations
-            one_epoch(stepper, evaluate, monitor, run, keeper, drift)
+            one_epoch(stepper, evaluate, monitor, run, keeper, drift, pole)
             if run.status is Status.converged:
                 run.halt(drift.at_end(run.current, run.depth))
+            elif run.status in _STALLED:
+                run.halt(pole.at_end(run.current))
+            if run.status in (Status.precision, Status.line_search_stalled):
+                size = max(abs(run.first_f), abs(run.current.f))
+                run.halt(unresolved(evaluate, run.current, size))
             if watch and left_saddle(watch, monitor, run):
                 stepper = subroutine.stepper(evaluate, run.current, run.tolerance)
                 parts["stepper"] = stepper
@@ -160,6 +168,7 @@ def one_epoch(
     run: RunState,
     keeper: Keeper | None = None,
     drift: Drift | None = None,
+    pole: PoleWatch | None = None,
 ) -> None:
     """Iterate in the epoch's set until x_{k+1} lies in its margin or the run ends.
 
@@ -189,6 +198,8 @@ def one_epoch(
             run.stop_asked = monitor.tell(taken.point, taken.length, run.epoch)
             if drift:
                 run.halt(drift.after(monitor.k, run.current, run.depth))
+            if pole:
+                run.halt(pole.record(run.current))
             if ends or run.status is not None:
                 break
     finally:

@@ -54,6 +54,7 @@ from slomodel.solve.sets.simplex import Simplex
 from slomodel.solve.sets.sphere import Sphere
 from slomodel.solve.sets.within_ball import WithinBall
 from slomodel.solve.stagnation.curvature import Ritz
+from slomodel.solve.stagnation.pole import PoleWatch
 from slomodel.solve.stagnation.resolution import Resolution
 from slomodel.solve.stagnation.stagnation import ChangeGain, RangeGain, SearchGain, Stagnation
 from slomodel.solve.stagnation.unbounded import Drift, FarProbe
@@ -206,6 +207,7 @@ _TABLE = (
     SavedClass(ChangeGain, "ChangeGain"),
     SavedClass(Drift, "Drift"),
     SavedClass(FarProbe, "FarProbe"),
+    SavedClass(PoleWatch, "PoleWatch"),
     SavedClass(Ritz, "Ritz", created=True),
     SavedClass(SaddleWatch, "SaddleWatch"),
     # The certificate.

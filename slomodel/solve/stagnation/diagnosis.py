@@ -22,6 +22,10 @@ TRAPEZOID_MISS = 0.2
 # The slope is said to rise evenly if the smaller of its increases over the halves of a step is at
 # least this fraction of the larger; at a kink one of them is about 0.
 EVEN = 0.25
+AT_EDGE = (
+    "Keep the variables where the objective and its gradient are finite: by sets, as in "
+    "`var s > 0`, or by a formula that does not overflow."
+)
 LONGER = "Give a method or options that take longer steps: method='auto' chooses their length."
 
 
@@ -92,7 +96,7 @@ def explained(
         ending, trial = Status.precision, valley
     elif not trial.finite:
         detail = f"{seen}; {t:.2g} away along minus the gradient the objective is not finite."
-        return Halt(Status.line_search_stalled, detail, resolution.best), noise
+        return Halt(Status.line_search_stalled, detail, resolution.best, AT_EDGE), noise
     detail = (
         f"{seen}; a step of {trial.t:.2g} along minus the gradient changes the objective by "
         f"{evaluate.sign * trial.change:.3g}, by its gradients "

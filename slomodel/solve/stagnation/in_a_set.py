@@ -6,7 +6,7 @@ import numpy as np
 
 from slomodel.solve.norms import Vector, norm, slope_along
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.stagnation.diagnosis import Trial
+from slomodel.solve.stagnation.diagnosis import AT_EDGE, Trial
 from slomodel.solve.stagnation.resolution import Resolution
 from slomodel.solve.stagnation.scaled_descent import CLEAR
 from slomodel.solve.status import Status
@@ -43,7 +43,7 @@ def explain_in_set(
     trial = slopes_at_ends(evaluate, at, d / length, t, slope)
     if not trial.finite:
         detail = f"{seen}; {t:.2g} away along the projected gradient the objective is not finite."
-        return Halt(Status.line_search_stalled, detail, resolution.best)
+        return Halt(Status.line_search_stalled, detail, resolution.best, AT_EDGE)
     change, expected = evaluate.sign * trial.change, evaluate.sign * trial.expected
     detail = (
         f"{seen}; a step of {t:.2g} along the projected gradient changes the objective by "
