@@ -201,6 +201,18 @@ def test_a_start_outside_is_moved_with_a_warning() -> None:
         assert_allclose(model.solve(x0=[-3.0, 1.0], max_iter=0).x, [0.0, 1.0])
 
 
+def test_the_command_line_says_so_in_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "m.slo"
+    file.write_text("var x[2] in [0, 1]\nminimize sumsq(x)\n", encoding="utf-8")
+    np.savez(tmp_path / "start.npz", x=[4.0, 4.0])
+    options = ["--x0", str(tmp_path / "start.npz")]
+    found = CliRunner().invoke(main, ["solve", str(file), *options])
+    assert found.exit_code == 0
+    assert found.stderr == (
+        "warning: x0 is outside the set of the variables: it is moved by 4.24, into the set\n"
+    )
+
+
 def test_scipy_gets_bounds_and_constraints() -> None:
     model = slomodel.compile(NONNEGATIVE, data=data())
     given = model.scipy()

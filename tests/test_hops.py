@@ -104,6 +104,26 @@ def test_no_time_left() -> None:
     assert "0 hops" in found.message
 
 
+EDGE = "var x init 1, y init 2\nminimize (x^2 - 1)^2 + 0.3*x + y - log(y)"
+
+
+def test_ends_without_a_minimum_are_not_counted() -> None:
+    found = slomodel.compile(EDGE, backend="numpy").solve(hops=8, seed=3)
+    assert all(run.success for run in found.runs)
+    minima = "1 minimum" if len(found.runs) == 1 else f"{len(found.runs)} different minima"
+    assert f"{minima} found" in found.message
+    assert found.summary.startswith(f"{len(found.runs)} ")
+
+
+def test_a_start_outside_the_domain_is_named_itself() -> None:
+    model = slomodel.compile("var x init -2\nminimize x + log(x)^2", backend="numpy")
+    found = model.solve(hops=5)
+    assert found.status == "nonfinite_start"
+    assert "x = -2" in found.message
+    assert "no minimum found" in found.message
+    assert len(found.runs) == 1
+
+
 def test_the_command_line(tmp_path: Path) -> None:
     file = tmp_path / "m.slo"
     file.write_text("var x[2] init 3\n" + RASTRIGIN + "\n", encoding="utf-8")

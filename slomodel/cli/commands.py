@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from slomodel.cli import options
-from slomodel.cli.errors import handled_errors
+from slomodel.cli.errors import handled_errors, shown_warnings
 from slomodel.cli.inputs import check_ready, request, start_of_run
 from slomodel.cli.outputs import check_target, print_json, save_arrays, write_text
 from slomodel.cli.result import Result, check_outputs
@@ -162,7 +162,7 @@ def solve(
             model.shape_of(name)
         if x0:
             given["x0"] = start_of_run(x0)
-        with connected(dask) as client:
+        with connected(dask) as client, shown_warnings():
             blocks = over_blocks(model, asked.blocks, client=client) if asked.blocks else None
             if blocks is None and client is not None:
                 given["client"] = client

@@ -8,12 +8,19 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import TextIOWrapper
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 import click
 
 from slomodel.cli.outputs import BAD_INPUT, INTERRUPTED, error_document, print_json
-from slomodel.errors import BackendWarning, Diagnostic, ModelWarning, SlomodelError, TargetLimit
+from slomodel.errors import (
+    BackendWarning,
+    Diagnostic,
+    ModelWarning,
+    SlomodelError,
+    StartWarning,
+    TargetLimit,
+)
 
 
 @contextmanager
@@ -58,20 +65,28 @@ def _memory_ran_out(error: MemoryError) -> SlomodelError:
 @contextmanager
 def shown_warnings() -> Iterator[None]:
     """Print each warning of slomodel once, as a message; leave other warnings as they are."""
-    own = (ModelWarning, BackendWarning)
-    with warnings.catch_warnings(record=True) as caught:
+    own = (ModelWarning, BackendWarning, StartWarning)
+    shown: set[str] = set()
+    with warnings.catch_warnings():
+        others = warnings.showwarning
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if not issubclass(category, own):
+                others(message, category, filename, lineno, file, line)
+                return
+            text = str(message) if issubclass(category, ModelWarning) else f"warning: {message}"
+            if text not in shown:
+                shown.add(text)
+                click.echo(text, err=True)
+
         for category in own:
             warnings.simplefilter("always", category)
-        try:
-            yield
-        finally:
-            texts = (_shown(one.message) for one in caught if issubclass(one.category, own))
-            for text in dict.fromkeys(texts):
-                click.echo(text, err=True)
-    for one in caught:
-        if not issubclass(one.category, own):
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-
-
-def _shown(message: Warning | str) -> str:
-    return f"warning: {message}" if isinstance(message, BackendWarning) else str(message)
+        warnings.showwarning = show
+        yield

@@ -19,7 +19,7 @@ from slomodel.bounds import Bounds
 from slomodel.bounds.result import checked_radius, shown
 from slomodel.cli import options
 from slomodel.cli.bounds import DEFAULT_RADII, Radii, document
-from slomodel.cli.errors import handled_errors
+from slomodel.cli.errors import handled_errors, shown_warnings
 from slomodel.cli.inputs import check_ready, request, start_of_run
 from slomodel.cli.outputs import check_target, print_json, write_text
 from slomodel.cli.result import Result
@@ -129,7 +129,8 @@ def report(
 
 def _run_of(model: Model, given: dict[str, Any], progress: bool) -> Result:
     began = perf_counter()
-    solution = model.solve(progress=progress, **given)
+    with shown_warnings():
+        solution = model.solve(progress=progress, **given)
     return Result(
         model.name, solution, perf_counter() - began, given.keys(), None, None, model.axis_labels
     )
@@ -140,7 +141,8 @@ def _other_run(model: Model, name: str, given: dict[str, Any], progress: bool) -
     method, _, direction = name.partition(":")
     options = {key: given[key] for key in _SHARED if key in given}
     options |= {"direction": direction} if direction else {}
-    return model.solve(method, progress=progress, **options)
+    with shown_warnings():
+        return model.solve(method, progress=progress, **options)
 
 
 def _tell(result: Result, found: Sequence[Bounds], out: Path, as_json: bool) -> None:

@@ -29,7 +29,10 @@ UNBOUNDED = {
         {"y": np.full(5, 2.0)},
     ),
     "concentrated": (f"{LINE}\nminimize n/2*log(sum({SQUARES} for i in n))", EXACT),
-    "distance": ("data c[2]\nvar x[2] init 1\nminimize log(sumsq(x - c)) + x[0]/9", {"c": [3.0, 4]}),
+    "distance": (
+        "data c[2]\nvar x[2] init 1\nminimize log(sumsq(x - c)) + x[0]/9",
+        {"c": [3.0, 4]},
+    ),
     "logarithm": ("var x init 1, z init 1\nminimize log(x) + z^2", {}),
     "some deviations": (
         f"{LINE}, s0 init 1, s1\n"
@@ -43,7 +46,7 @@ BOUNDED = {
     "tiny prior": (f"{NORMAL} + 1e-16/s^2", EXACT, [0.0, 0.0, 1.0]),
     "regularised": ("var x\nminimize log(x^2 + 1e-16)", {}, [1.0]),
     "regularised more finely": ("var x\nminimize log((x - 1)^2 + 1e-24)", {}, [3.0]),
-    "small power": ("var x\nminimize (x^2)^0.2", {}, [1.0]),
+    "small power": ("var x\nminimize (x^2)^0.3", {}, [1.0]),
     "root of a norm": ("var x[3]\nminimize (sumsq(x - 1))^0.25", {}, [1.0, 2.0, 5.0]),
     "plateau": ("var x\nminimize -exp(-x^2/2)", {}, [20.0]),
     "lower plateau": ("var x[2]\nminimize -exp(-sumsq(x)/2)", {}, [6.0, 4.0]),

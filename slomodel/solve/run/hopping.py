@@ -124,8 +124,12 @@ def _accepts(
 def _insert(found: list[Solution], new: Solution, sign: float, ctol: float, floor: float) -> None:
     """Add a run to the distinct minima, best first; of equal ones the first is kept.
 
-    Values count as equal if they differ by less than `floor`.
+    Values count as equal if they differ by less than `floor`. A run that found no minimum is added
+    only if it is the best.
     """
+    best = rank(new, sign, ctol) < rank(found[0], sign, ctol)
+    if not best and (not new.success or math.isnan(new.fun)):
+        return
     place = sum(rank(one, sign, ctol) < rank(new, sign, ctol) for one in found)
     near = found[max(0, place - 1) : place + 1]
     for one in near:
@@ -133,13 +137,16 @@ def _insert(found: list[Solution], new: Solution, sign: float, ctol: float, floo
             if place == 0:
                 found[0] = new
             return
+    if best and not found[0].success:
+        del found[0]
     found.insert(place, new)
     del found[MOST_RUNS:]
 
 
 def _with_account(found: list[Solution], hops: int, accepted: int, best_at: int) -> Solution:
     """The best run, with a sentence about the hops."""
-    minima = f"{len(found)} {'minimum' if len(found) == 1 else 'different minima'}"
+    number = sum(one.success for one in found)
+    minima = f"{number or 'no'} {'minimum' if number < 2 else 'different minima'}"
     where = f"the best at hop {best_at}" if best_at else "the best by the first run"
     sentence = f"Basin hopping: {hops} hops, {accepted} accepted, {minima} found, {where}."
     best = found[0]

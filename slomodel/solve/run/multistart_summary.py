@@ -37,11 +37,17 @@ def summary_of(runs: Sequence[Ended], starts: int) -> str:
     """How the runs ended, and the distinct objectives with the number of runs that reached each."""
     endings = Counter(str(one.status) for one in runs)
     told = ", ".join(f"{count} {status}" for status, count in endings.most_common())
-    lines = [f"{starts} starts: {told}"]
+    # Hops keep the minima of several runs that have one start.
+    hopped = len(runs) > starts
+    what = f"{len(runs)} minima" if hopped else f"{starts} start{'' if starts == 1 else 's'}"
+    lines = [f"{what}: {told}"]
     if len(runs) < starts:
         lines[0] += f", {starts - len(runs)} not made"
     groups = reached(runs)
     for group in groups[:MOST_VALUES]:
+        if hopped:
+            lines.append(f"objective {group[0].fun:<18.12g}".rstrip())
+            continue
         seeds = ", ".join(map(str, sorted(one.seed for one in group)[:MOST_VALUES]))
         more = ", …" if len(group) > MOST_VALUES else ""
         lines.append(f"objective {group[0].fun:<18.12g} {len(group):>4} of seed {seeds}{more}")

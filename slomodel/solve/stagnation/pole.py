@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.stagnation.scaled_descent import rounding_of
 from slomodel.solve.status import Status
@@ -61,7 +60,8 @@ def unresolved(evaluate: Evaluator, at: Iterate, size: float) -> Halt | None:
     if not max(math.sqrt(evaluate.eps) * size, ABSOLUTE) < change < math.inf:
         return None
     detail = (
-        f"Gradient norm {at.gnorm:.3g}; rounding the variables changes the objective by {change:.2g}."
+        f"Gradient norm {at.gnorm:.3g}; rounding the variables changes the objective by "
+        f"{change:.2g}."
     )
     return Halt(Status.line_search_stalled, detail, remedy=REMEDY, sentence=UNRESOLVED)
 
