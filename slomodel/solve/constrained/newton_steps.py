@@ -16,12 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slomodel.solve.constrained.interior_point import quadratic_step
 from slomodel.solve.constrained.objective import ConstrainedObjective, PrimalDual
-from slomodel.solve.constrained.quadratic_program import (
-    QuadraticProgram,
-    QuadraticStep,
-    minimiser,
-)
+from slomodel.solve.constrained.quadratic_program import QuadraticProgram, QuadraticStep
 from slomodel.solve.norms import Vector
 from slomodel.solve.sets.box import Box
 from slomodel.solve.sets.convex_set import Set
@@ -144,7 +141,7 @@ class NewtonSteps:
         own = (basis.T @ H @ basis, basis.T @ gradient, rows @ basis, at.c)
         program = QuadraticProgram(*own, objective.equations, low, high)
         active = objective.equations | (at.y + penalty * at.c > 0.0)
-        return minimiser(program, active, penalty), basis, rows
+        return quadratic_step(program, active, penalty), basis, rows
 
 
 def _range(projector: Vector) -> Vector:

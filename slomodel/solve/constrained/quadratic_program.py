@@ -51,12 +51,17 @@ class QuadraticStep:
     solves: bool = False
 
 
-def minimiser(program: QuadraticProgram, active: Mask, penalty: float) -> QuadraticStep:
-    """A step of the program, from a first guess of the active constraints."""
+def pressed_bounds(program: QuadraticProgram) -> Vector:
+    """−1 and 1 (n,) for variables at lower and upper bounds that the gradient presses against."""
+    side = np.where((program.low >= 0.0) & (program.g > 0.0), -1, 0)
+    return np.where((program.high <= 0.0) & (program.g < 0.0), 1, side)
+
+
+def minimiser(
+    program: QuadraticProgram, active: Mask, side: Vector, penalty: float
+) -> QuadraticStep:
+    """A step of the program, from a first guess of the active constraints and bounds."""
     low, high = program.low, program.high
-    # Variables at bounds that the gradient presses against begin there.
-    side = np.where((low >= 0.0) & (program.g > 0.0), -1, 0)
-    side = np.where((high <= 0.0) & (program.g < 0.0), 1, side)
     seen: set[bytes] = set()
     for _ in range(MOST_GUESSES):
         guess = active.tobytes() + side.tobytes()

@@ -1,0 +1,116 @@
+"""Quadratic programs of Newton steps: their optimality conditions, and linear ones by HiGHS."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.optimize import linprog
+
+import slomodel
+from slomodel.solve.constrained.interior_point import interior_solution, quadratic_step
+from slomodel.solve.constrained.quadratic_program import QuadraticProgram, QuadraticStep
+from slomodel.solve.norms import Vector
+
+
+def random_program(seed: int, rank: int) -> QuadraticProgram:
+    """A feasible bounded program with n = 8, 2 equations, 5 inequalities and B of a given rank."""
+    rng = np.random.default_rng(seed)
+    root, A = rng.standard_normal((rank, 8)), rng.standard_normal((7, 8))
+    inside = rng.uniform(-0.5, 0.5, 8)
+    equations = np.arange(7) < 2
+    c = -A @ inside - np.where(equations, 0.0, rng.uniform(0.0, 0.5, 7))
+    high = np.where(rng.uniform(size=8) < 0.5, 1.0, 2.0)
+    return QuadraticProgram(
+        root.T @ root, rng.standard_normal(8), A, c, equations, np.full(8, -1.0), high
+    )
+
+
+def step_of(program: QuadraticProgram) -> QuadraticStep:
+    return quadratic_step(program, program.equations.copy(), 1.0)
+
+
+def slope(program: QuadraticProgram, step: QuadraticStep) -> Vector:
+    slopes: Vector = program.g + program.B @ step.d + program.A.T @ step.y
+    return slopes
+
+
+@pytest.mark.parametrize("rank", [0, 3, 8])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_convex_program_satisfies_its_optimality_conditions(seed: int, rank: int) -> None:
+    """They are sufficient: feasible, multipliers of the right signs, and 0 where not active."""
+    program = random_program(seed, rank)
+    step = step_of(program)
+    assert step.solves
+    assert step.convex
+    residual = program.c + program.A @ step.d
+    assert_allclose(residual[:2], 0.0, atol=1e-9)
+    assert residual.max() <= 1e-9
+    assert (step.y[2:] >= -1e-9).all()
+    assert_allclose(residual[2:] * step.y[2:], 0.0, atol=1e-8)
+    assert (step.d >= program.low).all()
+    assert (step.d <= program.high).all()
+    z = slope(program, step)
+    at_low, at_high = step.d <= program.low, step.d >= program.high
+    assert (z[at_low & ~at_high] >= -1e-8).all()
+    assert (z[at_high & ~at_low] <= 1e-8).all()
+    assert_allclose(z[~(at_low | at_high)], 0.0, atol=1e-8)
+    if rank == 0:
+        bounds = list(zip(program.low, program.high, strict=True))
+        own = {"A_ub": program.A[2:], "b_ub": -program.c[2:]}
+        peer = linprog(program.g, **own, A_eq=program.A[:2], b_eq=-program.c[:2], bounds=bounds)
+        assert_allclose(program.g @ step.d, peer.fun, atol=1e-8)
+
+
+def test_programs_without_a_solution_have_no_interior_one() -> None:
+    program = random_program(0, 0)
+    nothing = np.full(8, np.inf)
+    free = QuadraticProgram(
+        program.B, program.g, program.A[:0], program.c[:0], program.equations[:0], -nothing, nothing
+    )
+    assert interior_solution(free) is None
+    apart = np.vstack([program.A[2], -program.A[2]])
+    sides, inequalities = np.array([1.0, 1.0]), np.zeros(2, dtype=bool)
+    empty = QuadraticProgram(
+        program.B, program.g, apart, sides, inequalities, program.low, program.high
+    )
+    assert interior_solution(empty) is None
+
+
+def test_a_diet_is_found_at_once() -> None:
+    """A linear program whose first guess, all foods 0, satisfies no constraint."""
+    rng = np.random.default_rng(0)
+    contents, cost = np.abs(rng.normal(2.0, 1.0, (6, 12))), rng.uniform(0.5, 3.0, 12)
+    need = 0.4 * contents.sum(axis=1)
+    text = """
+        dim nutrients, foods
+        data N[nutrients, foods], cost[foods], need[nutrients]
+        var x[foods] in [0, 3] init 1
+        minimize dot(cost, x)
+        subject to enough: N @ x >= need
+    """
+    found = slomodel.compile(text, data={"N": contents, "cost": cost, "need": need}).solve()
+    peer = linprog(cost, A_ub=-contents, b_ub=-need, bounds=(0.0, 3.0))
+    assert found.success
+    assert found.nfev <= 3
+    assert_allclose(found.fun, peer.fun, rtol=1e-9)
+    assert_allclose(found.multipliers["enough"], -peer.ineqlin.marginals, atol=1e-8)
+
+
+def test_the_least_ball_around_points() -> None:
+    """Each point on the sphere or inside, and the centre a convex combination of those on it."""
+    points = np.random.default_rng(0).standard_normal((40, 3))
+    text = """
+        dim N, d
+        data P[N, d]
+        var c[d] init 0, r >= 0 init 3
+        minimize r
+        subject to cover: sum((P[i, k] - c[k])^2 for k in d) <= r^2 for i in N
+    """
+    found = slomodel.compile(text, data={"P": points}).solve()
+    assert found.success
+    assert found.nfev <= 10
+    away = np.linalg.norm(points - found["c"], axis=1)
+    assert away.max() <= found["r"] + 1e-9
+    weights = -2.0 * found["r"] * found.multipliers["cover"]
+    assert (weights >= -1e-9).all()
+    assert_allclose(weights.sum(), 1.0, atol=1e-6)
+    assert_allclose(weights @ points, found["c"], atol=1e-6)
