@@ -18,6 +18,10 @@ from slomodel.bounds.arithmetic.rounding import (
 from slomodel.bounds.ball import Displacements
 from slomodel.bounds.enclosure import Ends, norm_of
 
+_GAIN = 0.8
+"""A division pays if the bound over each part is below that over the whole by this factor."""
+_MOST_FAILURES = 2
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CellOfBall:
@@ -100,15 +104,31 @@ def divided(
 ) -> Sequence[CellBounds]:
     """Cells that cover the ball, from the whole of it, after at most `most` bounds.
 
-    The cell with the largest bound on ‖H‖ is divided until that is at most `least`.
+    The cell with the largest bound on ‖H‖ is divided until that is at most `least`, along the
+    unknown that seems to matter most. One that turns out to matter little is left whole from then
+    on, and the division ends when two in succession do.
     """
-    cells = [first]
-    while most >= 2:
+    cells, idle, failures = [first], np.zeros(len(first.worth), dtype=bool), 0
+    while most >= 2 and failures < _MOST_FAILURES and not idle.all():
         worst = max(range(len(cells)), key=lambda k: norm_of(cells[k].ends))
-        if norm_of(cells[worst].ends) <= least:
+        own = cells[worst]
+        if norm_of(own.ends) <= least:
             break
-        own = cells.pop(worst)
         most -= 2
-        parts = [bound(part) for part in own.cell.halves(int(np.argmax(own.worth)), radius)]
-        cells += [part.within(own) for part in parts if part is not None]
+        j = int(np.argmax(np.where(idle, -1.0, own.worth)))
+        parts = [bound(part) for part in own.cell.halves(j, radius)]
+        within = [part.within(own) for part in parts if part is not None]
+        if _pays(within, own):
+            cells[worst : worst + 1] = within
+            failures = 0
+        else:
+            idle[j] = True
+            failures += 1
     return cells
+
+
+def _pays(parts: Sequence[CellBounds], whole: CellBounds) -> bool:
+    """Whether the bounds over the parts of a cell are clearly below those over the whole."""
+    first = max((norm_of(part.ends) for part in parts), default=0.0)
+    third = max((part.third for part in parts), default=0.0)
+    return first < _GAIN * norm_of(whole.ends) or third < _GAIN * whole.third
