@@ -34,7 +34,7 @@ import numpy as np
 from bounds.fuzz import Case, cases, setting_of
 from random_graphs import KINDS, WITH_LITERALS, throw
 
-from slomodel.bounds import lipschitz
+from slomodel.bounds import pipeline
 from slomodel.bounds.rules.interval_entries import interval_entries
 from slomodel.bounds.rules.layered_networks import layered_networks
 from slomodel.bounds.rules.separable_sums import separable_sums
@@ -43,7 +43,7 @@ RADII = (0.0, 1e-12, 1e-9, 1e-6, 1e-3, 0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0,
 RADII_A_GRAPH = 12
 RADII_IN_OTHER_UNITS = 2
 ALL_KINDS = (*KINDS, *WITH_LITERALS)
-EVERY = lipschitz.RULES
+EVERY = pipeline.RULES
 SLOW = (interval_entries, separable_sums, layered_networks)
 MORE_OFTEN = {"rows": 3, "long rows": 1, "layers": 3, "layers of classes": 3}
 """Kinds of graphs that slow rules are for."""
@@ -128,7 +128,7 @@ def search(
     origin = Origin(number, kind if number // len(kinds) % every == 0 else instead, steps)
     often = min(slow_every, MORE_OFTEN.get(origin.kind, slow_every))
     slow = number // len(kinds) % often == 0
-    lipschitz.RULES = EVERY if slow else tuple(one for one in EVERY if one.bound not in SLOW)
+    pipeline.RULES = EVERY if slow else tuple(one for one in EVERY if one.bound not in SLOW)
     rng = np.random.default_rng(number)
     with np.errstate(all="ignore"):
         example = throw(rng, origin.kind, steps)

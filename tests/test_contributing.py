@@ -6,14 +6,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from bounds.fuzz import cases
-from bounds.settings import setting
+from bounds.settings import claimed, setting
 from sizes import ROOT
 
-from slomodel.bounds import Setting, bounds, lipschitz
+from slomodel.bounds import Setting, bounds, pipeline
+from slomodel.bounds.enclosure import Enclosure
 from slomodel.bounds.rules.table import RULES, BoundRule
-from slomodel.bounds.setting import Candidate
 
-Bound = Callable[[Setting, float], Candidate | None]
+Bound = Callable[[Setting, float], Enclosure | None]
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 A = np.random.default_rng(4).standard_normal((5, 3))
 SUMS = {
@@ -50,7 +50,7 @@ def test_no_claim_is_passed(cosines: Bound, name: str) -> None:
     one = setting(text, list(rng.standard_normal(3)), **data)
 
     def alone(setting: Setting, radius: float) -> tuple[float, float]:
-        found = cosines(setting, radius)
+        found = claimed(cosines, setting, radius)
         assert found is not None
         return found.L1, found.L2
 
@@ -61,13 +61,15 @@ def test_no_claim_is_passed(cosines: Bound, name: str) -> None:
 
 def test_it_is_exact_somewhere_and_silent_elsewhere(cosines: Bound) -> None:
     text = "data A[1, 1] var x[1] minimize 2 * sum(cos(A @ x))"
-    found = cosines(setting(text, [0.1], A=np.array([[3.0]])), 1.0)
+    found = claimed(cosines, setting(text, [0.1], A=np.array([[3.0]])), 1.0)
     assert found is not None
     assert 18.0 <= found.L1 <= 18.0 * (1.0 + 1e-9)
     assert 54.0 <= found.L2 <= 54.0 * (1.0 + 1e-9)
-    assert cosines(setting("var x minimize cos(x^2)", [0.1]), 1.0) is None
-    assert cosines(setting("var x minimize sin(x)", [0.1]), 1.0) is None
-    assert cosines(setting("var x[2] minimize sum(cos(exp(x) + x))", [0.1, 0.2]), 1.0) is None
+    assert claimed(cosines, setting("var x minimize cos(x^2)", [0.1]), 1.0) is None
+    assert claimed(cosines, setting("var x minimize sin(x)", [0.1]), 1.0) is None
+    assert (
+        claimed(cosines, setting("var x[2] minimize sum(cos(exp(x) + x))", [0.1, 0.2]), 1.0) is None
+    )
 
 
 def test_it_takes_part_as_a_row_of_the_table(
@@ -75,7 +77,7 @@ def test_it_takes_part_as_a_row_of_the_table(
 ) -> None:
     one = setting("var x[2] minimize sum(cos(x))", [0.3, 0.4])
     without = bounds(one, 5.0)
-    monkeypatch.setattr(lipschitz, "RULES", (*RULES, BoundRule(cosines, reads_written=True)))
+    monkeypatch.setattr(pipeline, "RULES", (*RULES, BoundRule(cosines, reads_written=True)))
     found = bounds(setting("var x[2] minimize sum(cos(x))", [0.3, 0.4]), 5.0)
     assert any(claim.rule.startswith("cosines") for claim in found.gradient.claims)
     assert found.L1 <= without.L1

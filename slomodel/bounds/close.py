@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from slomodel.bounds.arithmetic.rounding import Real, up_add, up_mul, up_pow
 from slomodel.bounds.enclosure import Enclosure, Ends, norm_of
@@ -28,7 +27,6 @@ OVER_FIRST, OVER_SECOND = "sup ‖H‖", "sup ‖D³f‖"
 BY_SLOPE = "‖H(c)‖ + r L2"
 BY_FOURTH = "‖H(c)‖ + r ‖D³f(c)‖ + r²/2 sup ‖D⁴f‖"
 THIRD_BY_FOURTH = "‖D³f(c)‖ + r sup ‖D⁴f‖"
-_NO_OTHERS: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +45,10 @@ class Closed:
 
 @dataclass(frozen=True, slots=True)
 class Closure:
-    """Both constants over a ball, and the bounds that they were closed from."""
+    """Both constants over a ball."""
 
     first: Closed
     second: Closed
-    enclosure: Enclosure
 
 
 def moved(start: Real, radius: Real, slope: Real) -> Real:
@@ -75,30 +72,23 @@ def first_by_fourth(centre: Ends, radius: float, third: float, fourth: Ends) -> 
     return max(found)
 
 
-def close(
-    enclosure: Enclosure,
-    radius: float,
-    first: Mapping[str, float] = _NO_OTHERS,
-    second: Mapping[str, float] = _NO_OTHERS,
-) -> Closure:
-    """The least L1 and L2 that an enclosure gives.
-
-    `first` and `second` are further bounds on ‖H‖ and ‖D³f‖ over the ball, by name.
-    """
+def close(enclosure: Enclosure, radius: float) -> Closure:
+    """The least L1 and L2 that an enclosure gives over a ball of any radius, 0 and inf included."""
     centre, over = enclosure.centre, enclosure.over
-    thirds = second or {OVER_SECOND: over.third}
     L2 = Closed.least(
-        {**thirds, THIRD_BY_FOURTH: float(moved(centre.third, radius, norm_of(over.fourth)))}
+        {
+            OVER_SECOND: over.third,
+            THIRD_BY_FOURTH: float(moved(centre.third, radius, norm_of(over.fourth))),
+        }
     )
-    firsts = first or {OVER_FIRST: norm_of(over.second)}
     L1 = Closed.least(
         {
-            **firsts,
+            OVER_FIRST: norm_of(over.second),
             BY_SLOPE: first_by_slope(centre.second, radius, L2.value),
             BY_FOURTH: first_by_fourth(centre.second, radius, centre.third, over.fourth),
         }
     )
-    return Closure(L1, L2, enclosure)
+    return Closure(L1, L2)
 
 
 def series_terms(sizes: Mapping[int, float], order: int, radius: float) -> dict[int, float]:

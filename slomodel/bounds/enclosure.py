@@ -71,18 +71,35 @@ def _sum(a: Ends, b: Ends) -> Ends:
 
 
 @dataclass(frozen=True, slots=True)
+class Derivation:
+    """How a rule bounded a derivative over the ball: the inequality, where the rule has several,
+    and lines that explain the number.
+    """
+
+    inequality: str = ""
+    lines: tuple[str, ...] = ()
+
+    def beside(self, other: Derivation) -> Derivation:
+        """How the sum of both was bounded."""
+        return Derivation(lines=(*self.lines, *other.lines))
+
+
+@dataclass(frozen=True, slots=True)
 class Enclosure:
     """Bounds at the centre and over the ball, and how often f is proved to be differentiable there.
 
     Hypothesis on every instance: f is C^(k-1) on the ball, and C^k almost everywhere, for each
     order k whose bound over the ball is finite, so that this bound is a Lipschitz constant of
-    D^(k-1)f. `reason` says why f is not proved to be smoother.
+    D^(k-1)f. `reason` says why f is not proved to be smoother. `second_by` and `third_by` explain
+    the bounds on H and D³f over the ball.
     """
 
     centre: DerivativeBounds = DerivativeBounds()
     over: DerivativeBounds = DerivativeBounds()
     order: int = ANALYTIC
     reason: str = ""
+    second_by: Derivation = Derivation()
+    third_by: Derivation = Derivation()
 
 
 NO_BOUNDS = Enclosure()
@@ -99,7 +116,9 @@ def add(parts: Sequence[Enclosure]) -> Enclosure:
             total.centre.plus(one.centre),
             total.over.plus(one.over),
             min(one.order, total.order),
-            one.reason if rougher else total.reason,
+            one.reason if rougher else total.reason or one.reason,
+            total.second_by.beside(one.second_by),
+            total.third_by.beside(one.third_by),
         )
     return total
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.effort import DEFAULT, Effort
-from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends
 from slomodel.calculus import NOTHING, Known, gradient
 from slomodel.errors import Span
 from slomodel.ir.exact import without_rounding
@@ -91,32 +90,3 @@ def once_per_setting(
         return cast("Value", setting.cache[key])
 
     return cast("Callable[Concatenate[Setting, Others], Value]", cached)
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """The result of one rule for a ball: upper bounds, `inf` where it has none, and why.
-
-    `rule` names the rule and the inequality; `trace` holds the lines that explain the number.
-    `rule2` and `trace2` are those of L2 where they differ. `hessian` is an upper bound on ‖H(c)‖,
-    where known: the rule's bound on L1 at the centre. `enclosure` is what both constants were
-    closed from. `is_enough`: where both are finite, rules by norms hardly ever have smaller ones.
-    """
-
-    rule: str
-    L1: float
-    L2: float
-    reason: str = ""
-    trace: tuple[str, ...] = ()
-    rule2: str = ""
-    trace2: tuple[str, ...] = ()
-    hessian: float | None = None
-    enclosure: Enclosure | None = None
-    is_enough: bool = False
-
-    @property
-    def enclosed(self) -> Enclosure:
-        """The bounds on the derivatives; without an enclosure, those implied by the constants."""
-        if self.enclosure is not None:
-            return self.enclosure
-        return Enclosure(over=DerivativeBounds(both_ends(self.L1), self.L2), reason=self.reason)

@@ -30,7 +30,6 @@ from slomodel.bounds.arithmetic.rounding import Array, up_add
 from slomodel.bounds.centre import centre_hessian, centre_third
 from slomodel.bounds.close import OVER_FIRST, OVER_SECOND, Closed, close, moved
 from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, Ends, add, norm_of
-from slomodel.bounds.lipschitz import least_enclosure
 from slomodel.bounds.norms.cubic import cubic_norm
 from slomodel.bounds.norms.eigenvalues import UNKNOWN, SpectralInterval, spectral_interval
 from slomodel.bounds.norms.element_derivatives import (
@@ -40,6 +39,7 @@ from slomodel.bounds.norms.element_derivatives import (
     matrix_of_third,
 )
 from slomodel.bounds.norms.loewner import upper_end
+from slomodel.bounds.pipeline import least_enclosure
 from slomodel.bounds.result import Bounds, Claim, Constant, checked_radius
 from slomodel.bounds.rules.separable_sums import element_sums, sums_at_centre, sums_over
 from slomodel.bounds.setting import Setting

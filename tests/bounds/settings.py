@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 
 import slomodel
 from slomodel.bounds import Setting
+from slomodel.bounds.enclosure import Enclosure
+from slomodel.bounds.pipeline import answer
+from slomodel.bounds.rules.table import BoundRule
+
+Bound = Callable[[Setting, float], Enclosure | None]
 
 
 def setting(text: str, centre: list[float], **data: object) -> Setting:
@@ -14,3 +22,27 @@ def setting(text: str, centre: list[float], **data: object) -> Setting:
     found = model._setting(np.asarray(centre, dtype=float))
     assert isinstance(found, Setting)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """Both constants by one rule alone, with what explains them."""
+
+    L1: float
+    L2: float
+    reason: str
+    rule: str
+    rule2: str
+    trace: tuple[str, ...]
+    trace2: tuple[str, ...]
+    enclosure: Enclosure
+
+
+def claimed(bound: Bound, one: Setting, radius: float) -> Claimed | None:
+    """What a rule claims without the others; None where it does not apply."""
+    found = answer(BoundRule(bound), one, radius)
+    if found is None:
+        return None
+    first, second = found.claims()
+    names, traces = (first.rule, second.rule), (first.trace, second.trace)
+    return Claimed(first.value, second.value, first.reason, *names, *traces, found.enclosure)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import sympy as sp
-from bounds.settings import setting
+from bounds.settings import claimed, setting
 
 import slomodel
 from slomodel.bounds.ball import Ball, norm
@@ -71,7 +71,7 @@ def test_the_number_of_the_series(name: str) -> None:
     center = np.random.default_rng(1).standard_normal(model.n)
     at_zero = model._setting(np.zeros(model.n))
     for radius in (0.0, 0.1, 10.0):
-        series = majorant_series(at_zero, norm(center) + radius)
+        series = claimed(majorant_series, at_zero, norm(center) + radius)
         assert series is not None
         for formula, exact in zip(formulas, (series.L1, series.L2), strict=True):
             found = value(formula, radius, **norms_of(model, center))
@@ -136,7 +136,7 @@ def test_another_constant_is_asked_for() -> None:
 
 def test_the_centre_of_the_formula_is_zero() -> None:
     """Of x³ + x² the curvature at 0 is 2, whatever x is later."""
-    found = majorant_series(setting("var x minimize x^3 + x^2", [0.0]), 0.0)
+    found = claimed(majorant_series, setting("var x minimize x^3 + x^2", [0.0]), 0.0)
     assert found is not None
     assert math.isclose(found.L1, 2.0, rel_tol=1e-12)
 

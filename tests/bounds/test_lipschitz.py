@@ -5,13 +5,15 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from bounds.settings import claimed
 
 from slomodel import functions as fn
-from slomodel.bounds import Bounds, Setting, bounds, lipschitz
+from slomodel.bounds import Bounds, Setting, bounds, pipeline
+from slomodel.bounds.close import BY_SLOPE
+from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.result import shown
 from slomodel.bounds.rules.quadratic import linear
 from slomodel.bounds.rules.table import BoundRule
-from slomodel.bounds.setting import Candidate
 from slomodel.errors import MissingRule
 from slomodel.ir import build
 from slomodel.ir.dims import literal
@@ -21,7 +23,7 @@ X = build.variable("x", (literal(2),))
 A = build.data("a", (literal(2),))
 INF = math.inf
 
-Bound = Callable[[Setting, float], Candidate | None]
+Bound = Callable[[Setting, float], Enclosure | None]
 Use = Callable[..., Callable[[float], Bounds]]
 
 
@@ -29,8 +31,19 @@ def setting(objective: Expr, a: float = 1.0) -> Setting:
     return Setting(objective, (X,), {X: np.ones(2), A: np.full(2, a)}, {})
 
 
-def claims(L1: float, L2: float, rule: str, reason: str = "") -> Callable[..., Candidate]:
-    return lambda setting, radius: Candidate(rule, L1, L2, reason, (f"why {rule}",))
+def over(L1: float, L2: float, *lines: str, reason: str = "") -> Enclosure:
+    by = Derivation(lines=lines)
+    return Enclosure(
+        over=DerivativeBounds(both_ends(L1), L2), reason=reason, second_by=by, third_by=by
+    )
+
+
+def claims(L1: float, L2: float, rule: str, reason: str = "") -> Bound:
+    def bound(setting: Setting, radius: float) -> Enclosure:
+        return over(L1, L2, f"why {rule}", reason=reason)
+
+    bound.__name__ = rule
+    return bound
 
 
 @pytest.fixture
@@ -38,7 +51,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Use:
     """`asked(strategy, …)`: the bounds of Σx² by these strategies alone, as a function of r."""
 
     def use(*strategies: Bound) -> Callable[[float], Bounds]:
-        monkeypatch.setattr(lipschitz, "RULES", tuple(map(BoundRule, strategies)))
+        monkeypatch.setattr(pipeline, "RULES", tuple(map(BoundRule, strategies)))
         return lambda radius: bounds(setting(build.inner(X, X)), radius)
 
     return use
@@ -56,11 +69,11 @@ def test_each_constant_is_the_least_with_its_runner_up(asked: Use) -> None:
 
 
 def test_the_slope_of_one_rule_helps_the_centre_of_another(asked: Use) -> None:
-    def centre_only(setting: Setting, radius: float) -> Candidate | None:
-        return Candidate("centre", 2.0, INF) if radius == 0.0 else None
+    def centre_only(setting: Setting, radius: float) -> Enclosure | None:
+        return over(2.0, INF) if radius == 0.0 else None
 
     found = asked(centre_only, claims(100.0, 3.0, "slope"))(0.5)
-    assert found.rule == lipschitz.CENTRE
+    assert found.rule == f"{pipeline.LEAST}: {BY_SLOPE}"
     assert 3.5 <= found.L1 <= 3.5 * (1.0 + 1e-15)
     assert found.runner_up == "slope: 100"
     assert found.at(1e6).L1 == 100.0
@@ -70,34 +83,34 @@ def test_the_slope_of_one_rule_helps_the_centre_of_another(asked: Use) -> None:
 def test_the_centre_is_not_asked_where_the_slope_alone_is_too_much(asked: Use) -> None:
     radii = []
 
-    def told(setting: Setting, radius: float) -> Candidate | None:
+    def told(setting: Setting, radius: float) -> Enclosure | None:
         radii.append(radius)
-        return Candidate("told", 100.0, 3.0)
+        return over(100.0, 3.0)
 
     assert asked(told)(40.0).L1 == 100.0
     assert radii == [40.0]
 
 
 def test_what_is_missing_is_a_reason(asked: Use) -> None:
-    def missing(setting: Setting, radius: float) -> Candidate | None:
+    def missing(setting: Setting, radius: float) -> Enclosure | None:
         raise MissingRule("no rule for bessel, in `J(x)` (line 3)")
 
     found = asked(missing, lambda setting, radius: None)(1.0)
     assert (found.L1, found.L2) == (INF, INF)
     assert found.reason == "no rule for bessel, in `J(x)` (line 3)"
     assert repr(found).endswith("reason='no rule for bessel, in `J(x)` (line 3)')")
-    assert asked(lambda setting, radius: None)(1.0).reason == lipschitz.NO_RULE
+    assert asked(lambda setting, radius: None)(1.0).reason == pipeline.NO_RULE
 
 
 def test_a_failure_in_a_strategy_is_not_hidden(asked: Use) -> None:
-    def broken(setting: Setting, radius: float) -> Candidate | None:
+    def broken(setting: Setting, radius: float) -> Enclosure | None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         asked(broken)(1.0)
-    for value in (math.nan, -1.0):
+    for pair in ((math.nan, 1.0), (1.0, math.nan), (1.0, -1.0)):
         with pytest.raises(AssertionError):
-            asked(claims(value, 1.0, "wrong"))(1.0)
+            asked(claims(*pair, "wrong"))(1.0)
 
 
 def test_l1_alone_has_no_reason_but_l2_has_one(asked: Use) -> None:
@@ -128,7 +141,7 @@ def test_data_that_are_not_finite() -> None:
     ],
 )
 def test_linear(objective: Expr, is_linear: bool) -> None:
-    found = linear(setting(objective), 1.0)
+    found = claimed(linear, setting(objective), 1.0)
     assert (found is not None) == is_linear
     if found:
         assert (found.L1, found.L2) == (0.0, 0.0)

@@ -13,9 +13,9 @@ from strategies import Example, graphs
 import slomodel
 from benchmarks.bounds import OTHERS, models
 from benchmarks.cases import cases
-from slomodel.bounds import Setting, bounds, lipschitz
-from slomodel.bounds.rules.table import BoundRule
-from slomodel.bounds.setting import Candidate
+from slomodel.bounds import Setting, bounds, pipeline
+from slomodel.bounds.enclosure import DerivativeBounds, Enclosure
+from slomodel.bounds.rules.table import BoundRule, always
 
 RADII = (0.0, 0.01, 1.0)
 CASES = {
@@ -36,8 +36,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")
 
 
 def shuffled(rng: np.random.Generator) -> list[BoundRule]:
-    order = rng.permutation(len(lipschitz.RULES))
-    return [lipschitz.RULES[k] for k in order]
+    order = rng.permutation(len(pipeline.RULES))
+    return [pipeline.RULES[k] for k in order]
 
 
 def compiled(name: str) -> slomodel.Model:
@@ -65,7 +65,7 @@ def require_one_answer(
     """Forwards by the rules as they stand, and backwards by the rules shuffled."""
     expected = answers(make, RADII)
     with monkeypatch.context() as patch:
-        patch.setattr(lipschitz, "RULES", tuple(shuffled(rng)))
+        patch.setattr(pipeline, "RULES", tuple(shuffled(rng)))
         assert answers(make, RADII[::-1]) == expected
 
 
@@ -128,16 +128,16 @@ def test_a_long_rule_is_left_out_whatever_the_order(
     """Where another one is enough; else it is asked."""
     asked = []
 
-    def enough(setting: Setting, radius: float) -> Candidate:
-        return Candidate("enough", 3.0, 3.0, is_enough=True)
+    def enough(setting: Setting, radius: float) -> Enclosure:
+        return Enclosure(over=DerivativeBounds((3.0, 3.0), 3.0))
 
-    def long(setting: Setting, radius: float) -> Candidate:
+    def long(setting: Setting, radius: float) -> Enclosure:
         asked.append(radius)
-        return Candidate("long", 2.0, 2.0)
+        return Enclosure(over=DerivativeBounds((2.0, 2.0), 2.0))
 
-    rules = BoundRule(enough), BoundRule(long, is_long=lambda setting: large)
+    rules = BoundRule(enough, suffices=always), BoundRule(long, is_long=lambda setting: large)
     for order in (rules, rules[::-1]):
-        monkeypatch.setattr(lipschitz, "RULES", order)
+        monkeypatch.setattr(pipeline, "RULES", order)
         found = bounds(setting("var x minimize exp(x)", [0.0]), 1.0)
         constant = 3.0 if large else 2.0
         assert (constant, constant) == (found.L1, found.L2)

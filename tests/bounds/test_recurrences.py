@@ -10,7 +10,7 @@ from slomodel.bounds.arithmetic.interval import Interval, around
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.ranges.hessian import derivatives
 from slomodel.bounds.ranges.taylor_ranges import taylor_ranges
-from slomodel.bounds.rules.entries_over_ball import entries_over_ball
+from slomodel.bounds.rules.entries_over_ball import entries_over_the_ball
 from slomodel.bounds.structure.recurrences import written_out
 from slomodel.ir.expr import Expr, Recur
 from slomodel.ir.walk import postorder
@@ -90,7 +90,7 @@ def _hessian(one: Setting, x: np.ndarray) -> np.ndarray:
 def test_no_hessian_in_the_ball_exceeds_the_bounds(seed: int) -> None:
     loop, radius = setting_of_seed(seed, SMOOTH), 0.02
     steps, centre = written_out(loop, 10**6), _centre(loop)
-    found = entries_over_ball(loop, radius)
+    found = entries_over_the_ball(loop, radius)
     assert found is not None
     assert np.isfinite(found.L1), found.reason
     draw = np.random.default_rng(seed)

@@ -10,21 +10,21 @@ import pytest
 from bounds.fuzz import scaled, setting_of
 from bounds.objective_graph import ObjectiveGraph
 from bounds.rules.test_layered_networks import NETS, asked
-from bounds.settings import setting
+from bounds.settings import claimed, setting
 from bounds.witness import seek
 from marks import only
 from random_graphs import KINDS, throw
 
 from slomodel.bounds import Setting, bounds
-from slomodel.bounds.lipschitz import RULES
+from slomodel.bounds.enclosure import Enclosure
 from slomodel.bounds.rules.layered_networks import layered_networks
-from slomodel.bounds.setting import Candidate
+from slomodel.bounds.rules.table import RULES
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::slomodel.ModelWarning"),
     pytest.mark.filterwarnings("ignore::RuntimeWarning"),
 ]
-Bound = Callable[[Setting, float], Candidate | None]
+Bound = Callable[[Setting, float], Enclosure | None]
 POWERS = (-30, 30)
 """Of 2: a product with one is exact."""
 USUAL = (1e-60, 1e60)
@@ -39,8 +39,8 @@ of_every = pytest.mark.parametrize(
 def check(strategy: Bound, one: Setting, radius: float) -> bool:
     """Whether the strategy has a bound that could be compared."""
     with np.errstate(all="ignore"):
-        found = strategy(one, radius)
-        others = {power: strategy(scaled(one, power), radius) for power in POWERS}
+        found = claimed(strategy, one, radius)
+        others = {power: claimed(strategy, scaled(one, power), radius) for power in POWERS}
     if found is None:
         return False
     compared = False
@@ -78,7 +78,7 @@ def test_a_network_whose_loss_is_large() -> None:
     assert check(layered_networks, one, 0.1)
     large = scaled(one, 500)
     with np.errstate(all="ignore"):
-        found, other = layered_networks(one, 0.1), layered_networks(large, 0.1)
+        found, other = claimed(layered_networks, one, 0.1), claimed(layered_networks, large, 0.1)
     assert found is not None
     assert other is not None
     assert math.ldexp(other.L1, -500) >= found.L1 * (1.0 - 1e-9)

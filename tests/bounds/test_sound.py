@@ -8,23 +8,23 @@ import numpy as np
 import pytest
 from bounds.fuzz import RADII, cases, in_units, setting_of
 from bounds.objective_graph import ObjectiveGraph
-from bounds.settings import setting
+from bounds.settings import claimed, setting
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import Example, graphs
 
 from slomodel import functions as fn
-from slomodel.bounds import Setting, lipschitz
+from slomodel.bounds import Setting, pipeline
+from slomodel.bounds.enclosure import Enclosure
 from slomodel.bounds.rules.table import RULES
-from slomodel.bounds.setting import Candidate
 from slomodel.ir import build
 from slomodel.ir.dims import literal
 from slomodel.ir.expr import Expr
 
 X = build.variable("x", (literal(3),))
-Bound = Callable[[Setting, float], Candidate | None]
+Bound = Callable[[Setting, float], Enclosure | None]
 CENTRE = np.array([0.3, -0.5, 0.9])
-EVERY = (*(rule.bound for rule in RULES), lipschitz.sum_of_parts)
+EVERY = (*(rule.bound for rule in RULES), pipeline.sum_of_parts)
 
 
 def simple(objective: Expr, centre: np.ndarray = CENTRE) -> Setting:
@@ -36,7 +36,7 @@ def alone(strategy: Bound) -> Callable[[Setting, float], tuple[float, float]]:
 
     def ask(setting: Setting, radius: float) -> tuple[float, float]:
         with np.errstate(all="ignore"):
-            found = strategy(setting, radius)
+            found = claimed(strategy, setting, radius)
         return (math.inf, math.inf) if found is None else (found.L1, found.L2)
 
     return ask

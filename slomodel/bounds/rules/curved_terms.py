@@ -12,8 +12,7 @@ import numpy as np
 from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import Array
 from slomodel.bounds.centre import centre_norms
-from slomodel.bounds.close import OVER_FIRST, close
-from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends, norm_of
+from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, both_ends, norm_of
 from slomodel.bounds.limits import box_of_limits
 from slomodel.bounds.norms.curvature_sums import CurvedSum, hessian_ends, third_matrix
 from slomodel.bounds.norms.loewner import largest_eigenvalue
@@ -36,9 +35,8 @@ from slomodel.bounds.ranges.hessian_ranges import (
 )
 from slomodel.bounds.ranges.smoothness import smoothness
 from slomodel.bounds.ranges.unbounded import unbounded
-from slomodel.bounds.result import shown
 from slomodel.bounds.rules.cells import CellBounds, CellOfBall, divided
-from slomodel.bounds.setting import Candidate, Setting, once_per_setting
+from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.curved_terms import (
     CurvedElements,
     CurvedLogSum,
@@ -56,7 +54,6 @@ from slomodel.ir.exact import without_rounding
 from slomodel.ir.expr import Expr, Input, remake
 from slomodel.ir.walk import postorder
 
-RULE = "curved terms"
 _FLOPS = 128.0
 """Operations per direction and element of a node."""
 _MOST_DIVIDED = 64
@@ -84,7 +81,7 @@ class _Known:
     numbers: int
 
 
-def curved_terms(setting: Setting, radius: float) -> Candidate | None:
+def curved_terms(setting: Setting, radius: float) -> Enclosure | None:
     """L1 and L2 from H = Σ λφ_pq ∇u_p ∇u_qᵀ over the elements φ(u) of all nonlinear terms.
 
     Hypothesis: f is C¹ (C² for L2) and piecewise smooth on the ball, which `smoothness` proves.
@@ -102,24 +99,19 @@ def curved_terms(setting: Setting, radius: float) -> Candidate | None:
     cells = _cells(known, whole, radius, at_centre)
     order, reason = min((one.order, one.reason) for one in cells)
     if order < 1:
-        return Candidate(RULE, np.inf, np.inf, reason)
+        return Enclosure(order=order, reason=reason)
     ends = max(one.ends[0] for one in cells), max(one.ends[1] for one in cells)
     third = max(one.third for one in cells)
-    enclosure = Enclosure(
-        DerivativeBounds(both_ends(at_centre)), DerivativeBounds(ends, third), order, reason
-    )
-    closure = close(enclosure, radius)
-    L1, L2 = closure.first, closure.second
-    finite = np.isfinite([L1.value, L2.value]).all()
+    finite = np.isfinite([norm_of(ends), third]).all()
     reason = "" if finite else reason or unbounded(setting, radius)
-    over = "the ball" if len(cells) == 1 else f"{len(cells)} cells that cover the ball"
-    trace = (f"‖H(c)‖ ≤ {shown(at_centre)}", f"or terms over {over} ≤ {shown(norm_of(ends))}")
-    rule = RULE if L1.rule == OVER_FIRST else f"{RULE}: {L1.rule}"
-    known_centre = at_centre if np.isfinite(at_centre) else None
-    return Candidate(
-        *(rule, L1.value, L2.value, reason, trace, RULE),
-        hessian=known_centre,
-        enclosure=enclosure,
+    by = Derivation(lines=() if len(cells) == 1 else (f"{len(cells)} cells cover the ball",))
+    return Enclosure(
+        DerivativeBounds(both_ends(at_centre)),
+        DerivativeBounds(ends, third),
+        order,
+        reason,
+        second_by=by,
+        third_by=by,
     )
 
 

@@ -7,7 +7,6 @@ import numpy as np
 from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import up_add
 from slomodel.bounds.centre import centre_norms, hessian_over, third_over
-from slomodel.bounds.close import OVER_FIRST, close
 from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.norms.cubic import trilinear_norm
 from slomodel.bounds.norms.spectral import symmetric_norm
@@ -15,15 +14,13 @@ from slomodel.bounds.ranges.enclose import live_in
 from slomodel.bounds.ranges.smoothness import smoothness
 from slomodel.bounds.ranges.taylor_ranges import taylor_ranges
 from slomodel.bounds.ranges.unbounded import unbounded
-from slomodel.bounds.result import shown
-from slomodel.bounds.setting import Candidate, Setting
+from slomodel.bounds.setting import Setting
 
-RULE = "entries over the ball"
 _FLOPS = 32.0
 """Operations per direction and element of a node that depends on it."""
 
 
-def entries_over_ball(setting: Setting, radius: float) -> Candidate | None:
+def entries_over_the_ball(setting: Setting, radius: float) -> Enclosure | None:
     """L1 and L2 from intervals for the entries of H and of D³f over the ball.
 
     Hypothesis: f is C¹ (C² for L2) and piecewise smooth on the ball, which `smoothness` proves.
@@ -41,7 +38,7 @@ def entries_over_ball(setting: Setting, radius: float) -> Candidate | None:
     )
     order = int(smooth.order)
     if order < 1:
-        return Candidate(RULE, np.inf, np.inf, smooth.reason)
+        return Enclosure(order=order, reason=smooth.reason)
     H = hessian_over(setting, ranges, most)
     if H is None:
         return None
@@ -50,16 +47,9 @@ def entries_over_ball(setting: Setting, radius: float) -> Candidate | None:
     if order >= 2:
         T = third_over(setting, ranges, most)
         L2 = np.inf if T is None else _third_norm(T)
-    known = centre_norms(setting).hessian
-    enclosure = Enclosure(
-        DerivativeBounds(both_ends(known)), DerivativeBounds(both_ends(over), L2), order
-    )
-    closure = close(enclosure, radius)
+    centre = DerivativeBounds(both_ends(centre_norms(setting).hessian))
     reason = "" if np.isfinite(over) else smooth.reason or unbounded(setting, radius)
-    trace = (f"‖H(c)‖ ≤ {shown(known)}", f"or entries over the ball ≤ {shown(over)}")
-    L1 = closure.first
-    rule = RULE if L1.rule == OVER_FIRST else f"{RULE}: {L1.rule}"
-    return Candidate(rule, L1.value, L2, reason, trace, RULE, hessian=known, enclosure=enclosure)
+    return Enclosure(centre, DerivativeBounds(both_ends(over), L2), order, reason)
 
 
 def _third_norm(T: Interval) -> float:

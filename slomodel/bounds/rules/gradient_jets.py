@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import Array
 from slomodel.bounds.arithmetic.upper_bounds import rounded_up
 from slomodel.bounds.centre import centre_hessian, centre_norms
-from slomodel.bounds.close import Closed
+from slomodel.bounds.close import close
+from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.ranges.affine_norms import squared_lengths
 from slomodel.bounds.ranges.enclose import boxes_over, enclose_narrowed, live_in
 from slomodel.bounds.ranges.smoothness import Smoothness, smoothness
@@ -24,10 +27,9 @@ from slomodel.bounds.rules.jets.closing import (
 from slomodel.bounds.rules.jets.mixed_norms import canonical, measure
 from slomodel.bounds.rules.jets.norm_graph import Prepared, prepare
 from slomodel.bounds.rules.jets.propagate import BallJets, propagate
-from slomodel.bounds.setting import Candidate, Setting, once_per_setting
+from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.ir.walk import postorder
 
-RULE = "gradient jets"
 _FLOPS_A_NUMBER = 2.0**13
 """Operations per number of the gradient's graph, for all norms that are required."""
 
@@ -37,7 +39,7 @@ def is_long(setting: Setting) -> bool:
     return setting.n > 0 and prepare(setting).numbers > setting.effort.count(_FLOPS_A_NUMBER)
 
 
-def gradient_jets(setting: Setting, radius: float) -> Candidate | None:
+def gradient_jets(setting: Setting, radius: float) -> Enclosure | None:
     """L1 and L2 from bounds over the ball on D∇f, D²∇f and D³∇f by blocks of variables.
 
     Hypothesis: the objective is C¹ (C² for L2) and piecewise smooth on the ball, which `smoothness`
@@ -49,7 +51,7 @@ def gradient_jets(setting: Setting, radius: float) -> Candidate | None:
     smooth = _smooth(setting, radius)
     order = int(smooth.order)
     if order < 1:
-        return Candidate(RULE, np.inf, np.inf, smooth.reason)
+        return Enclosure(order=order, reason=smooth.reason)
     centre = _centre(setting)
     ball = centre
     if radius > 0.0:
@@ -57,32 +59,24 @@ def gradient_jets(setting: Setting, radius: float) -> Candidate | None:
         ball = propagate(prepared, radius, centre, lengths)
     over = _by_block(prepared, ball)
     if order < 2:
-        L1 = Closed.least({"sup ‖H‖ by blocks": form_norm(over[0])})
-        reason = smooth.reason if np.isfinite(L1.value) else unbounded(setting, radius)
-        told = (*_largest(prepared, over[0]), *_others(L1))
-        return Candidate(f"{RULE}: {L1.rule}", L1.value, np.inf, reason, told)
+        first = form_norm(over[0])
+        reason = smooth.reason if np.isfinite(first) else unbounded(setting, radius)
+        by = Derivation("sup ‖H‖ by blocks", _largest(prepared, over[0]))
+        return Enclosure(
+            over=DerivativeBounds(both_ends(first)), order=order, reason=reason, second_by=by
+        )
     if order < 3:  # D³f may jump, so that D⁴f does not bound its variation
         over = (*over[:2], np.full_like(over[2], np.inf))
     pieces = _pieces(setting, prepared, over, _by_block(prepared, centre), ball.radius)
-    closure = close_blocks(pieces)
-    L1, L2 = closure.first, closure.second
-    finite = np.isfinite([L1.value, L2.value]).all()
-    reason = "" if finite else unbounded(setting, radius)
-    at_centre = f"‖H(c)‖ ≤ {shown(pieces.hessian)}, ‖D³f(c)‖ ≤ {shown(pieces.third)}"
-    told = (at_centre, *_largest(prepared, over[0]), *_others(L1))
-    told2 = (*_largest(prepared, over[1]), *_others(L2))
-    rule, rule2 = f"{RULE}: {L1.rule}", f"{RULE}: {L2.rule}"
-    return Candidate(
-        rule,
-        L1.value,
-        L2.value,
-        reason,
-        told,
-        rule2,
-        told2,
-        hessian=pieces.hessian,
-        enclosure=closure.enclosure,
+    found = close_blocks(pieces)
+    closure = close(found, radius)
+    finite = np.isfinite([closure.first.value, closure.second.value]).all()
+    second_by, third_by = (
+        replace(by, lines=_largest(prepared, blocks))
+        for by, blocks in zip((found.second_by, found.third_by), over, strict=False)
     )
+    reason = "" if finite else unbounded(setting, radius)
+    return replace(found, order=order, reason=reason, second_by=second_by, third_by=third_by)
 
 
 def _largest(prepared: Prepared, blocks: Array) -> tuple[str, ...]:
@@ -92,12 +86,6 @@ def _largest(prepared: Prepared, blocks: Array) -> tuple[str, ...]:
     place = np.unravel_index(int(np.argmax(blocks)), blocks.shape)
     names = ", ".join(prepared.block_names[int(b)] for b in place)
     return (f"largest block over the ball ({names}) ≤ {shown(float(blocks[place]))}",)
-
-
-def _others(one: Closed) -> tuple[str, ...]:
-    """Trace lines on the results of the other closing rules."""
-    found = sorted((value, name) for name, value in one.tried if name != one.rule)
-    return tuple(f"or {name} ≤ {shown(value)}" for value, name in found)
 
 
 def _smooth(setting: Setting, radius: float) -> Smoothness:

@@ -25,15 +25,15 @@ from slomodel.bounds.ball import Ball
 from slomodel.bounds.centre import centre_entries
 from slomodel.bounds.close import moved
 from slomodel.bounds.effort import INTERVAL_FLOPS
+from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.norms.cubic import trilinear_norm
 from slomodel.bounds.norms.spectral import stack_norm
 from slomodel.bounds.ranges.enclose import variable_box
 from slomodel.bounds.ranges.hessian import entries, numbers_a_cell, operations_of_steps
 from slomodel.bounds.ranges.unbounded import unbounded
-from slomodel.bounds.setting import Candidate, Setting
+from slomodel.bounds.setting import Setting
 
 MOST_VARIABLES = 6
-RULE = "interval entries"
 _CLOSE = 1.02
 """A cell whose bound is within this factor of the largest value at a midpoint is not divided."""
 _MOST_CELLS = 1500
@@ -88,7 +88,7 @@ def is_small(setting: Setting) -> bool:
     return numbers_a_cell(setting) <= setting.effort.count(INTERVAL_FLOPS)
 
 
-def interval_entries(setting: Setting, radius: float) -> Candidate | None:
+def interval_entries(setting: Setting, radius: float) -> Enclosure | None:
     """L1 = max ‖H‖, L2 = max ‖D³f‖ over cells that cover the ball, for at most six variables.
 
     Hypothesis: f is C¹ (C² for L2) and piecewise smooth on every cell, which `smoothness` proves;
@@ -125,7 +125,9 @@ def interval_entries(setting: Setting, radius: float) -> Candidate | None:
     reason = ""
     if not np.isfinite(L2):
         reason = cells.reason or unbounded(setting, radius)
-    return Candidate(RULE, L1, L2, reason, (f"{cells.count} cells cover the ball",))
+    by = Derivation(lines=(f"{cells.count} cells cover the ball",))
+    over = DerivativeBounds(both_ends(L1), L2)
+    return Enclosure(over=over, reason=reason, second_by=by, third_by=by)
 
 
 def _ends(boxes: Sequence[Interval]) -> tuple[list[Array], list[Array]]:

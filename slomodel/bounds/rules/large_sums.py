@@ -10,8 +10,15 @@ from math import prod
 import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval
-from slomodel.bounds.arithmetic.rounding import Array, up_add
-from slomodel.bounds.enclosure import add
+from slomodel.bounds.arithmetic.rounding import Array
+from slomodel.bounds.enclosure import (
+    Derivation,
+    DerivativeBounds,
+    Enclosure,
+    add,
+    both_ends,
+    norm_of,
+)
 from slomodel.bounds.norms.element_derivatives import fourth_order, second_order, third_order
 from slomodel.bounds.norms.loewner import Rows, Slots, by_lengths
 from slomodel.bounds.ranges.element_sums import (
@@ -32,14 +39,13 @@ from slomodel.bounds.ranges.sparse_rows import (
 )
 from slomodel.bounds.result import shown
 from slomodel.bounds.rules.separable_sums import has_parts, over_ball
-from slomodel.bounds.setting import Candidate, Setting, once_per_setting
+from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.gathers import element_forms
 from slomodel.bounds.structure.separable import Elements, elements
 from slomodel.calculus import degree
 from slomodel.ir.dims import concrete
 from slomodel.ir.function import ANALYTIC
 
-RULE = "sums over many variables"
 _FEW_ROWS = 512
 _MOST_NUMBERS_OF_FEW = 2**24
 Weights = list[tuple[SparseRows, Array]]
@@ -68,9 +74,10 @@ class Rest:
         """Upper bounds on sup ‖D^k‖, k = 2, 3, 4, the order of smoothness and what limits it."""
         if self.sparse:
             found = of_sparse(setting, self.sparse, radius)
-            order = int(np.isfinite(found.L1)) + int(np.isfinite(found.L2))
+            first, second = norm_of(found.over.second), found.over.third
+            order = int(np.isfinite(first)) + int(np.isfinite(second))
             smooth = ANALYTIC if order == 2 and self.is_cubic else order
-            return (found.L1, found.L2, 0.0 if self.is_cubic else np.inf), smooth, found.reason
+            return (first, second, 0.0 if self.is_cubic else np.inf), smooth, found.reason
         if not self.few:
             return (0.0, 0.0, 0.0), ANALYTIC, ""
         own = parts_over_ball(setting, self.few, radius)
@@ -93,7 +100,7 @@ def rest_of(setting: Setting, found: Sequence[Elements]) -> Rest | None:
     return Rest(sparse=sparse, is_cubic=all(k is not None and k <= 3 for k in degrees))
 
 
-def large_sums(setting: Setting, radius: float) -> Candidate | None:
+def sums_over_many_variables(setting: Setting, radius: float) -> Enclosure | None:
     """`separable_sums` without arrays of n² numbers: f = f_few + f_sparse, their bounds added.
 
     The norms of a part with few rows a_i depend on their inner products alone. For one with sparse
@@ -107,23 +114,14 @@ def large_sums(setting: Setting, radius: float) -> Candidate | None:
             setting, sums = own, _sums(own)
     if sums is None:
         return None
-    few = over_ball(setting, sums.few, radius) if sums.few else Candidate(RULE, 0.0, 0.0)
-    sparse = of_sparse(setting, sums.sparse, radius)
-    first, second = float(up_add(few.L1, sparse.L1)), float(up_add(few.L2, sparse.L2))
-    return Candidate(
-        RULE,
-        first,
-        second,
-        few.reason or sparse.reason,
-        (*few.trace, *sparse.trace),
-        enclosure=add([few.enclosed, sparse.enclosed]),
-        is_enough=True,
-    )
+    every = [over_ball(setting, sums.few, radius)] if sums.few else []
+    every += [of_sparse(setting, sums.sparse, radius)] if sums.sparse else []
+    return add(every)
 
 
 def of_sparse(
     setting: Setting, parts: Sequence[ElementSum[SparseRows]], radius: float
-) -> Candidate:
+) -> Enclosure:
     """The bounds of `large_sums` for parts with sparse rows."""
     sides: tuple[Weights, Weights] = ([], [])
     third: Weights = []
@@ -142,14 +140,15 @@ def of_sparse(
         weights = by_lengths(part.rows, sizes)
         third += [(rows, weights[k, k]) for k, rows in enumerate(part.rows)]
     if order < 1:
-        return Candidate(RULE, np.inf, np.inf, reason)
+        return Enclosure(order=order, reason=reason)
     above, below = sides
     if all((low <= high).all() for (_, high), (_, low) in zip(above, below, strict=True)):
         below = []
     first = max(largest_eigenvalue_of_sizes(side, setting.n) for side in (above, below))
     second = largest_eigenvalue_of_sizes(third, setting.n) if order > 1 else np.inf
-    trace = (f"sparse rows: ‖H‖ ≤ {shown(first)}, ‖D³f‖ ≤ {shown(second)}",)
-    return Candidate(RULE, first, second, reason, trace)
+    over = DerivativeBounds(both_ends(first), second)
+    by = (Derivation(lines=(f"sparse rows ≤ {shown(one)}",)) for one in (first, second))
+    return Enclosure(DerivativeBounds(), over, order, reason, *by)
 
 
 def _one_side(

@@ -9,10 +9,8 @@ import numpy as np
 
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul
 from slomodel.bounds.arithmetic.upper_bounds import rounded_up
-from slomodel.bounds.close import close
 from slomodel.bounds.effort import Effort
 from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends
-from slomodel.bounds.result import shown
 from slomodel.bounds.rules.large_sums import Rest, rest_of
 from slomodel.bounds.rules.networks.centre_derivatives import (
     network_hessian_norm,
@@ -20,11 +18,11 @@ from slomodel.bounds.rules.networks.centre_derivatives import (
 )
 from slomodel.bounds.rules.networks.jets import NetworkJets
 from slomodel.bounds.rules.networks.values import Values, network_values, over_cell
-from slomodel.bounds.setting import Candidate, Setting, once_per_setting
+from slomodel.bounds.setting import Setting, once_per_setting
+from slomodel.bounds.structure.gram_form import as_written
 from slomodel.bounds.structure.networks import Network, network
 from slomodel.ir.function import ANALYTIC
 
-RULE = "layered networks"
 _MOST_ELEMENTS = 2**17
 _ARCS, _FEW_ARCS = 4, 2
 """Arcs of the quarter circle of the radii of two layers; the second number for many elements."""
@@ -55,7 +53,7 @@ class Natural:
     reason: str
 
 
-def layered_networks(setting: Setting, radius: float) -> Candidate | None:
+def layered_networks(setting: Setting, radius: float) -> Enclosure | None:
     """L1 and L2 of Σ g(o), o a network with smooth functions between its layers.
 
     The inequalities are those of `networks.jets` over cells of the layers' radii ρ that cover Σ
@@ -68,36 +66,28 @@ def layered_networks(setting: Setting, radius: float) -> Candidate | None:
     over = _over_ball(setting, prepared, radius)
     second, third, fourth = over.bounds
     if over.order < 1:
-        return Candidate(RULE, np.inf, np.inf, over.reason)
+        return Enclosure(order=over.order, reason=over.reason)
     if over.order < 2:
-        return Candidate(RULE, second, np.inf, over.reason)
+        ends = DerivativeBounds(both_ends(second))
+        return Enclosure(over=ends, order=over.order, reason=over.reason)
     rise = up_mul(radius, fourth) if over.order > 2 else np.inf
     hessian = at_centre = float(np.inf)
     if np.isfinite(rise):
         at_centre = _at_centre(setting, 3)
     if np.isfinite(rise) or up_mul(radius, third) < second:
         hessian = _at_centre(setting, 2)
-    enclosure = Enclosure(
+    return Enclosure(
         DerivativeBounds(both_ends(hessian), at_centre),
         DerivativeBounds(both_ends(second), third, both_ends(fourth if over.order > 2 else np.inf)),
         over.order,
         over.reason,
     )
-    closure = close(enclosure, radius)
-    tried = (*closure.first.tried, *closure.second.tried)
-    trace = tuple(f"{name} ≤ {shown(value)}" for name, value in tried)
-    known = hessian if np.isfinite(hessian) else None
-    L1, L2 = closure.first.value, closure.second.value
-    return Candidate(
-        RULE,
-        L1,
-        L2,
-        over.reason,
-        trace,
-        hessian=known,
-        enclosure=enclosure,
-        is_enough=len(prepared.values.levels) > 2,
-    )
+
+
+def is_deep(setting: Setting) -> bool:
+    """Whether the objective is a network with hidden layers beyond the first."""
+    prepared = _prepared(as_written(setting))
+    return prepared is not None and len(prepared.values.levels) > 2
 
 
 def _over_ball(setting: Setting, prepared: PreparedNetwork, radius: float) -> Natural:

@@ -10,6 +10,7 @@ import numpy as np
 from slomodel.bounds.arithmetic.rounding import up_add, up_div, up_mul
 from slomodel.bounds.centre import centre_norms
 from slomodel.bounds.close import falling_factorial, series_terms, total
+from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.norms.polynomial import Polynomial, largest_closely, largest_monomials
 from slomodel.bounds.refinements.aligned import Aligned, aligned
 from slomodel.bounds.refinements.factor_pairs import pair_third
@@ -17,9 +18,8 @@ from slomodel.bounds.result import shown
 from slomodel.bounds.rules.jets.norm_graph import prepare
 from slomodel.bounds.rules.series.majorant import majorants, objective_majorant
 from slomodel.bounds.rules.series.matrix_chains import chain_parts
-from slomodel.bounds.setting import Candidate, Setting, once_per_setting
+from slomodel.bounds.setting import Setting, once_per_setting
 
-RULE = "majorant series"
 _SMALL_SHARE = 1e-3
 """Terms below this fraction of a bound are reported together."""
 
@@ -54,16 +54,14 @@ class Series:
         """L2(r) = Σ_(k>=3) k(k-1)(k-2) s_k r^(k-3)."""
         return total(series_terms(self.sizes, 3, radius).values())
 
-    def claim(self, rule: str, radius: float) -> Candidate:
-        """The candidate of a rule with this name for a ball."""
-        return Candidate(
-            f"{rule}: ‖H(c)‖ + Σ k(k-1) s_k r^(k-2)",
-            self.first(radius),
-            self.second(radius),
-            trace=self.told(2, radius),
-            rule2=f"{rule}: Σ k(k-1)(k-2) s_k r^(k-3)",
-            trace2=self.told(3, radius),
-            is_enough=True,
+    def enclosure(self, radius: float) -> Enclosure:
+        """The enclosure over a ball of any radius."""
+        third = float(up_mul(6.0, self.sizes.get(3, 0.0)))
+        return Enclosure(
+            DerivativeBounds(both_ends(self.hessian), third),
+            DerivativeBounds(both_ends(self.first(radius)), self.second(radius)),
+            second_by=Derivation("‖H(c)‖ + Σ k(k-1) s_k r^(k-2)", self.told(2, radius)),
+            third_by=Derivation("Σ k(k-1)(k-2) s_k r^(k-3)", self.told(3, radius)),
         )
 
     def told(self, order: int, radius: float) -> tuple[str, ...]:
@@ -104,16 +102,14 @@ class Series:
         return f", mostly of {' '.join(factors)}"
 
 
-def majorant_series(setting: Setting, radius: float) -> Candidate | None:
+def majorant_series(setting: Setting, radius: float) -> Enclosure | None:
     """L1 and L2 from |f_k(h)| <= s_k ‖h‖^k, by which the symmetric form of f_k has a norm of at
     most s_k (Banach), and so
 
     ‖D²f_k(h)‖ <= k(k-1) s_k ‖h‖^(k-2), ‖D³f_k(h)‖ <= k(k-1)(k-2) s_k ‖h‖^(k-3).
     """
     series = majorant_terms(setting)
-    if series is None:
-        return None
-    return series.claim(RULE, radius)
+    return None if series is None else series.enclosure(radius)
 
 
 @once_per_setting

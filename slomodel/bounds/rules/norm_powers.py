@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from slomodel.bounds.arithmetic.rounding import up_add, up_mul, up_sqrt, up_ulps
+from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends, norm_of
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.rules.quadratic import linear, quadratic
-from slomodel.bounds.setting import Candidate, Setting, once_per_setting
+from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.norm_powers import norm_powers_of
-
-RULE = "norm powers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,7 @@ class _NormTerm:
     exponent: float
 
 
-def norm_powers(setting: Setting, radius: float) -> Candidate | None:
+def norm_powers(setting: Setting, radius: float) -> Enclosure | None:
     """L1 and L2 of f = Σ_k w_k ‖A_k x + b_k‖^p_k, p_k >= 2, plus a quadratic function.
 
     With g(u) = ‖u‖^p, t the cosine between u and v, and ‖v‖ = 1,
@@ -55,7 +54,8 @@ def norm_powers(setting: Setting, radius: float) -> Candidate | None:
     reason = (
         "" if np.isfinite(second) else "a power of a norm below 3 has no Lipschitz Hessian at 0"
     )
-    return Candidate(RULE, float(first), float(second), reason)
+    over = DerivativeBounds(both_ends(float(first)), float(second))
+    return Enclosure(over=over, reason=reason)
 
 
 def _power(x: float, p: float) -> float:
@@ -89,4 +89,5 @@ def _powers(setting: Setting) -> tuple[tuple[_NormTerm, ...], float] | None:
 def _curvature(setting: Setting) -> float | None:
     """Upper bound on the norm of a constant Hessian; None where it is not constant."""
     found = linear(setting, 0.0) or quadratic(setting, 0.0)
-    return None if found is None or not np.isfinite(found.L1) else found.L1
+    norm = np.inf if found is None else norm_of(found.over.second)
+    return norm if np.isfinite(norm) else None

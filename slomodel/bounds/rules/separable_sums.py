@@ -9,7 +9,14 @@ import numpy as np
 
 from slomodel.bounds.arithmetic.rounding import up_add
 from slomodel.bounds.close import first_by_fourth, moved
-from slomodel.bounds.enclosure import UNKNOWN, DerivativeBounds, Enclosure, Ends, norm_of
+from slomodel.bounds.enclosure import (
+    UNKNOWN,
+    Derivation,
+    DerivativeBounds,
+    Enclosure,
+    Ends,
+    norm_of,
+)
 from slomodel.bounds.norms.element_derivatives import (
     Weighted,
     fourth_order_ends,
@@ -34,18 +41,17 @@ from slomodel.bounds.refinements.quartic_sums import (
 )
 from slomodel.bounds.refinements.ridge_majorants import end_along, ridge_of
 from slomodel.bounds.result import shown
-from slomodel.bounds.setting import Candidate, Setting, once_per_setting
+from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.gathers import element_forms
 from slomodel.bounds.structure.separable import elements
 
-RULE = "separable sums"
 _AT_BEST = 0.7
 """Quartic forms hardly reduce bounds on D⁴f below this fraction."""
 _WORTH = 0.98
 """Factor by which a bound must improve for the work to pay."""
 
 
-def separable_sums(setting: Setting, radius: float) -> Candidate | None:
+def separable_sums(setting: Setting, radius: float) -> Enclosure | None:
     """L1 and L2 of f = Σ_i w_i φ_i(u_i), u_pi = a_pi·x + b_pi, by the Loewner order.
 
     H = Σ_i w_i Σ_pq φ_i,pq a_pi a_qiᵀ. Over the ball u_pi is within r‖a_pi‖ of its value at the
@@ -72,19 +78,17 @@ def separable_sums(setting: Setting, radius: float) -> Candidate | None:
     return over_ball(setting, parts, radius)
 
 
-def over_ball(setting: Setting, parts: tuple[ElementSum[Rows], ...], radius: float) -> Candidate:
-    """The candidate of `separable_sums` for these parts."""
+def over_ball(setting: Setting, parts: tuple[ElementSum[Rows], ...], radius: float) -> Enclosure:
+    """The enclosure of `separable_sums` for these parts."""
     over = sums_over(setting, parts, radius)
     if over.order < 1:
-        return Candidate(RULE, np.inf, np.inf, over.reason)
+        return Enclosure(order=over.order, reason=over.reason)
     if over.order < 2:
         ends = second_order_ends(over.parts)
-        rough = Enclosure(over=DerivativeBounds(ends), order=over.order, reason=over.reason)
-        return Candidate(RULE, norm_of(ends), np.inf, over.reason, enclosure=rough)
+        return Enclosure(over=DerivativeBounds(ends), order=over.order, reason=over.reason)
     if radius == 0.0:
         still = sums_at_centre(setting, parts).bounds
-        enclosure = Enclosure(still, still, over.order, over.reason)
-        return Candidate(RULE, norm_of(still.second), still.third, over.reason, enclosure=enclosure)
+        return Enclosure(still, still, over.order, over.reason)
     ends = second_order_ends(over.parts)
     first = {"H by elements": norm_of(ends)}
     third = third_order(over.parts) if over.parts[0].columns <= MOST_COLUMNS else None
@@ -105,11 +109,13 @@ def over_ball(setting: Setting, parts: tuple[ElementSum[Rows], ...], radius: flo
     second = {"sum of |φ‴| elementwise": by_size, "D³f by midpoints and radii": by_middles}
     if over.order > 2:
         second["‖D³f(c)‖ + r sup ‖D⁴f‖"] = nearby
-    trace = tuple(f"{name} ≤ {shown(value)}" for name, value in (first | second).items())
     L1, L2 = min(first.values()), min(second.values())
     tightened = DerivativeBounds((min(ends[0], L1), min(ends[1], L1)), L2, fourth)
-    enclosure = Enclosure(at_centre, tightened, over.order, over.reason)
-    return Candidate(RULE, L1, L2, over.reason, trace, enclosure=enclosure)
+    lines = (
+        tuple(f"{name} ≤ {shown(value)}" for name, value in one.items()) for one in (first, second)
+    )
+    by = (Derivation(lines=own) for own in lines)
+    return Enclosure(at_centre, tightened, over.order, over.reason, *by)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,17 +14,17 @@ from slomodel.bounds.arithmetic.interval import Interval, point, whole_power
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_div, up_mul, up_norm
 from slomodel.bounds.arithmetic.upper_bounds import rounded_up
 from slomodel.bounds.centre import centre_norms
+from slomodel.bounds.enclosure import Enclosure
 from slomodel.bounds.norms.cubic import MOST_COLUMNS_CUBIC, cubic_norm
 from slomodel.bounds.norms.polynomial import Polynomial, largest_value
 from slomodel.bounds.norms.spectral import spectral_norm
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.refinements.aligned import aligned
 from slomodel.bounds.rules.majorant_series import Series
-from slomodel.bounds.setting import Candidate, Setting, once_per_setting
+from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.gram_form import as_written
 from slomodel.bounds.structure.sums_of_squares import PowerSum, power_sum
 
-RULE = "symmetric powers"
 _MOST_VECTORS = 10
 _MOST_NUMBERS = 2**20
 
@@ -49,7 +49,7 @@ class Centre:
         return int(self.c.shape[0])
 
 
-def symmetric_powers(setting: Setting, radius: float) -> Candidate | None:
+def symmetric_powers(setting: Setting, radius: float) -> Enclosure | None:
     """L1 and L2 of f = w ‖Y - Σ x_i^⊗k‖² plus a quadratic, by the series of `majorant_series`.
 
     With x = c + h, R = Y - Σ c_i^⊗k and Δ_i = x_i^⊗k - c_i^⊗k, f/w = ‖R‖² - 2 Σ ⟨R, Δ_i⟩ + Σ_ij
@@ -62,7 +62,7 @@ def symmetric_powers(setting: Setting, radius: float) -> Candidate | None:
     and t_i t_j in their place give a majorant in t_i = ‖h_i‖. Only the symmetric part of Y matters.
     """
     series = symmetric_terms(setting)
-    return None if series is None else series.claim(RULE, radius)
+    return None if series is None else series.enclosure(radius)
 
 
 @once_per_setting

@@ -27,7 +27,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "1e-14": "of elements of generators, sums of a few elements of x: 90 roundings",
         "finfo": "which directions are tried",
     },
-    "lipschitz.py": {"1e-12": "bounds of two ways so close are taken as equal"},
+    "pipeline.py": {"1e-12": "bounds of two ways so close are taken as equal"},
     "norms/curvature_sums.py": {
         "1e-100": "any positive factor proves a bound",
         "1e-300": "any positive vector proves a bound",

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from bounds.settings import setting
+from bounds.settings import claimed, setting
 
 from slomodel.bounds.ranges.hessian_ranges import ball_graph, centre_graph
 from slomodel.bounds.rules.curved_terms import curved_terms
@@ -34,10 +34,10 @@ def test_sums_over_both_axes_are_not_inner_products() -> None:
     """Σ_st x_s y_t has D² of norm √(kl), not 1."""
     text = "dim k = 4, l = 9\nvar x[k], y[l]\nminimize sin(sum(x[s] * y[t] for s in k, t in l))"
     one = setting(text, [0.0] * 13)
-    found = curved_terms(one, 0.0)
+    found = claimed(curved_terms, one, 0.0)
     assert found is not None
     assert found.L1 >= 6.0 * (1 - 1e-12)
-    wide = curved_terms(one, 1e-3)
+    wide = claimed(curved_terms, one, 1e-3)
     assert wide is not None
     assert wide.L2 >= 0.0
     assert wide.L1 >= 6.0 * (1 - 1e-12)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from slomodel.bounds.close import close
 from slomodel.bounds.rules.jets.closing import (
     BlockBounds,
     close_blocks,
@@ -22,15 +23,16 @@ def test_blocks_of_the_hessian_move_by_themselves() -> None:
     third[0, 0, 0] = 6.0
     over = (np.full((2, 2), INF), third, np.full((2,) * 4, INF))
     blocks = np.diag([6.0, 20.0])
-    found = close_blocks(BlockBounds(over, 0.5, 20.0, INF, blocks)).first
-    assert found.rule == "‖H(c)‖ + r sup ‖D³f‖ by blocks"
+    known = close_blocks(BlockBounds(over, 0.5, 20.0, INF, blocks))
+    assert known.second_by.inequality == "‖H(c)‖ + r sup ‖D³f‖ by blocks"
+    found = close(known, 0.5).first
     assert 20.0 <= found.value <= 20.0 * (1.0 + 1e-6)
 
 
 def test_a_block_alone_closes_as_the_whole_does() -> None:
     """x⁴ at 1, where D⁴f is all that is known over the ball."""
     over = (np.full((1, 1), INF), np.full((1,) * 3, INF), np.full((1,) * 4, 24.0))
-    found = close_blocks(BlockBounds(over, 0.5, 12.0, 24.0, np.array([[12.0]])))
+    found = close(close_blocks(BlockBounds(over, 0.5, 12.0, 24.0, np.array([[12.0]]))), 0.5)
     assert 27.0 <= found.first.value <= 27.0 * (1.0 + 1e-13)
     assert 36.0 <= found.second.value <= 36.0 * (1.0 + 1e-13)
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from bounds.fuzz import cases
-from bounds.settings import setting
+from bounds.settings import claimed, setting
 from graph_steps import inside
 
 import slomodel.functions as table
@@ -26,7 +26,7 @@ REAL = [
 
 
 def ask(one: Setting, radius: float) -> tuple[float, float]:
-    found = gradient_jets(one, radius)
+    found = claimed(gradient_jets, one, radius)
     assert found is not None
     assert found.reason or math.isfinite(found.L1 + found.L2)
     return found.L1, found.L2
@@ -75,7 +75,7 @@ def test_known_constants(
     text: str, centre: list[float], radius: float, L1: float, L2: float, loose: float
 ) -> None:
     data = {"A": np.diag([2.0, 1.0])} if "data" in text else {}
-    found = gradient_jets(setting(text, centre, **data), radius)
+    found = claimed(gradient_jets, setting(text, centre, **data), radius)
     assert found is not None
     assert L1 * (1 - 1e-15) <= found.L1 <= L1 * (1 + loose)
     assert L2 * (1 - 1e-15) <= found.L2 <= L2 * (1 + loose) + 1e-12
@@ -92,14 +92,14 @@ def test_known_constants(
     ],
 )
 def test_no_bound_and_why(text: str, centre: list[float], radius: float, words: str) -> None:
-    found = gradient_jets(setting(text, centre), radius)
+    found = claimed(gradient_jets, setting(text, centre), radius)
     assert found is not None
     assert (found.L1, found.L2) == (INF, INF)
     assert words in found.reason
 
 
 def test_l1_alone_where_the_second_derivative_jumps() -> None:
-    found = gradient_jets(setting("var x[9] minimize sumsq(relu(x))", [0.0] * 9), 1.0)
+    found = claimed(gradient_jets, setting("var x[9] minimize sumsq(relu(x))", [0.0] * 9), 1.0)
     assert found is not None
     assert 2.0 <= found.L1 <= 2.0 * (1 + 1e-9)
     assert found.L2 == INF

@@ -8,7 +8,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 import sympy as sp
-from bounds.settings import setting
+from bounds.settings import claimed, setting
 
 from slomodel.bounds.norms.cubic import trilinear_norm
 from slomodel.bounds.rules.interval_entries import interval_entries
@@ -54,7 +54,7 @@ INF = math.inf
     ],
 )
 def test_known_constants(text, centre, radius, L1, L2, loose):
-    found = interval_entries(setting(text, centre), radius)
+    found = claimed(interval_entries, setting(text, centre), radius)
     assert found is not None
     assert L1 * (1 - 1e-14) <= found.L1 <= L1 * (1 + loose)
     assert L2 * (1 - 1e-14) <= found.L2
@@ -78,14 +78,14 @@ def test_known_constants(text, centre, radius, L1, L2, loose):
     ],
 )
 def test_no_bound_and_why(text, centre, radius, words):
-    found = interval_entries(setting(text, centre), radius)
+    found = claimed(interval_entries, setting(text, centre), radius)
     assert found is not None
     assert (found.L1, found.L2) == (INF, INF)
     assert words in found.reason
 
 
 def test_many_variables_are_left_to_other_strategies():
-    assert interval_entries(setting("var x[7] minimize sum(x^4)", [1.0] * 7), 1.0) is None
+    assert claimed(interval_entries, setting("var x[7] minimize sum(x^4)", [1.0] * 7), 1.0) is None
 
 
 @pytest.mark.sampled(3)
@@ -101,7 +101,7 @@ def test_many_variables_are_left_to_other_strategies():
 @pytest.mark.parametrize("radius", [0.0, 1e-3, 0.1, 1.0])
 def test_not_below_the_hessian_at_any_point_in_fifty_digits(text, radius):
     centre = np.array([0.4, -0.7])
-    found = interval_entries(setting(text, list(centre)), radius)
+    found = claimed(interval_entries, setting(text, list(centre)), radius)
     assert found is not None
     x, y = sp.symbols("x y")
     f = sp.sympify(text.split("minimize")[1].replace("^", "**"))
@@ -161,7 +161,7 @@ def test_quadratics_are_exact_at_any_radius():
         M = mp.matrix(A.tolist())
         exact = 2 * max(mp.eigsy(M.T * M, eigvals_only=True))
     for radius in (0.0, 1.0, INF):
-        found = quadratic(asked, radius)
+        found = claimed(quadratic, asked, radius)
         assert found is not None
         assert exact <= found.L1 <= exact * (1 + 1e-5)
         assert found.L2 == 0.0
@@ -171,12 +171,12 @@ def test_quadratics_are_exact_at_any_radius():
     "text", ["var x minimize x^3", "var x minimize abs(x)", "var x minimize huber(x)"]
 )
 def test_what_is_not_quadratic_is_not_taken_for_it(text):
-    assert quadratic(setting(text, [1.0]), 1.0) is None
+    assert claimed(quadratic, setting(text, [1.0]), 1.0) is None
 
 
 def test_a_ball_without_numbers_between_its_ends_is_answered():
     """One half of such a box does not reach the ball, and the other is the box again."""
     asked = setting("var x minimize where(x <= 1, x^2, 3 * x - 2)", [1.0 + 2.3e-16])
-    found = interval_entries(asked, 5e-324)
+    found = claimed(interval_entries, asked, 5e-324)
     assert found is not None
     assert found.L1 == INF

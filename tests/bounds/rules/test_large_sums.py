@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from bounds.fuzz import cases, setting_of
-from bounds.settings import setting
+from bounds.settings import claimed, setting
 from bounds.test_sound import alone
 from random_graphs import throw
 
@@ -60,7 +60,7 @@ def test_orthogonal_rows_have_known_constants(loss: str, radius: float) -> None:
     rng = np.random.default_rng(0)
     A, y, centre = orthogonal(6, rng), rng.standard_normal(6), rng.standard_normal(N)
     asked = setting(f"data A[6,{N}], y[6] var x[{N}] minimize {objective}", list(centre), A=A, y=y)
-    found = large_sums.large_sums(asked, radius)
+    found = claimed(large_sums.sums_over_many_variables, asked, radius)
     assert found is not None
     lengths = np.linalg.norm(A, axis=1)
     t = (A @ centre - y) + radius * lengths * np.linspace(-1.0, 1.0, 200_001)[:, np.newaxis]
@@ -91,7 +91,7 @@ def test_no_dense_hessian_in_the_ball_is_above(name: str) -> None:
     asked = setting(text, list(centre), y=y)
     model_hessian = hessian_of(text, y)
     for radius in (0.0, 0.5, 3.0):
-        found = large_sums.large_sums(asked, radius)
+        found = claimed(large_sums.sums_over_many_variables, asked, radius)
         assert found is not None
         for _ in range(3):
             d = rng.standard_normal(N) * (rng.random(N) < 4.0 / N)
@@ -169,7 +169,7 @@ def test_no_claim_is_passed_on_random_graphs(strategy: str, monkeypatch) -> None
         one = setting_of(throw(np.random.default_rng(number), kind, 2))
         if large_sums._sums(one) is None:
             continue
-        ask = alone(large_sums.large_sums)
+        ask = alone(large_sums.sums_over_many_variables)
         for case in cases(one, np.random.default_rng(number), (0.0, 0.1, 3.0), ask):
             asked += case.bound["L1"] < np.inf
             for which in ("L1", "L2"):

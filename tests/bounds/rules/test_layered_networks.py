@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from bounds.fuzz import cases
 from bounds.objective_graph import ObjectiveGraph
-from bounds.settings import setting
+from bounds.settings import claimed, setting
 from bounds.test_sound import alone
 
 from slomodel.bounds import Setting
@@ -95,7 +95,7 @@ def test_the_loss_of_classes_is_recognised_however_it_is_written(loss: str) -> N
     text = f"data X[3,4] var W[2,3], V[3,2] let O = V @ tanh(W @ X) minimize {loss}"
     x = np.random.default_rng(4).standard_normal(12)
     one = setting(text, list(x), X=np.arange(12.0).reshape(3, 4) / [12.0, 15.0, 18.0, 21.0])
-    found = layered_networks(one, 0.1)
+    found = claimed(layered_networks, one, 0.1)
     assert found is not None
     norm = np.linalg.norm([ObjectiveGraph(one).hvp(x, e) for e in np.eye(12)], 2)
     assert norm < found.L1 < 2.0 * norm
@@ -232,8 +232,8 @@ def test_weight_decay_of_many_unknowns_adds_its_constant(units: int) -> None:
     rng = np.random.default_rng(5)
     text = f"data X[6,8], y[8] var W[{units},6], v[{units}] minimize sumsq(v' @ tanh(W @ X) - y)"
     x, X, y = 0.3 * rng.standard_normal(7 * units), rng.standard_normal((6, 8)), np.zeros(8)
-    alone_ = layered_networks(setting(text, list(x), X=X, y=y), 0.1)
-    found = layered_networks(setting(text + " + 2 * sumsq(W)", list(x), X=X, y=y), 0.1)
+    alone_ = claimed(layered_networks, setting(text, list(x), X=X, y=y), 0.1)
+    found = claimed(layered_networks, setting(text + " + 2 * sumsq(W)", list(x), X=X, y=y), 0.1)
     assert alone_ is not None
     assert found is not None
     assert alone_.L1 <= found.L1 <= (alone_.L1 + 4.0) * (1.0 + 1e-5)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from bounds.fuzz import cases
-from bounds.settings import setting
+from bounds.settings import claimed, setting
 from bounds.test_sound import alone
 
 from slomodel.bounds.arithmetic.bounded import Bounded
@@ -65,7 +65,7 @@ def test_the_parts_and_their_arguments(text: str, arguments: tuple[int, ...]) ->
 )
 def test_other_objectives_are_left_alone(text: str) -> None:
     one = setting(text, [0.5] * 4)
-    assert separable_sums(one, 1.0) is None
+    assert claimed(separable_sums, one, 1.0) is None
 
 
 A3 = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, -1.0], [2.0, 0.0, 1.0]])
@@ -89,7 +89,7 @@ ROUND = "(x[0]^2 - 1)^2 + " + " + ".join(
 def test_known_constants(
     text: str, centre: list[float], radius: float, L1: float, L2: float
 ) -> None:
-    found = separable_sums(setting(text, centre), radius)
+    found = claimed(separable_sums, setting(text, centre), radius)
     assert found is not None
     assert L1 <= found.L1 <= L1 * (1.0 + CLOSE) + CLOSE
     assert L2 <= found.L2 <= L2 * (1.0 + CLOSE) + CLOSE
@@ -100,18 +100,18 @@ def test_each_end_of_the_spectrum_goes_alone(sign: str) -> None:
     """H = -6 I at the centre, to which 12 r² Σ (a·d)² (a·v)² adds 13.5 at most; by quartic forms,
     since the parts are apart.
     """
-    found = separable_sums(setting(f"var x[2] minimize {sign}({ROUND})", [0.0, 0.0]), 1.0)
+    found = claimed(separable_sums, setting(f"var x[2] minimize {sign}({ROUND})", [0.0, 0.0]), 1.0)
     assert found is not None
     assert 7.5 <= found.L1 <= 7.5 * 1.002
     assert 27.0 <= found.L2 <= 27.0 * 1.002
 
 
 def test_a_kink_and_a_jump_have_their_reasons() -> None:
-    found = separable_sums(setting("var x[3] minimize sum(abs(x))", [0.1] * 3), 1.0)
+    found = claimed(separable_sums, setting("var x[3] minimize sum(abs(x))", [0.1] * 3), 1.0)
     assert found is not None
     assert math.inf == found.L1
     assert "`abs(x)` in line 1 has a kink" in found.reason
-    found = separable_sums(setting("var x[3] minimize sum(huber(x))", [0.5] * 3), 1.0)
+    found = claimed(separable_sums, setting("var x[3] minimize sum(huber(x))", [0.5] * 3), 1.0)
     assert found is not None
     assert pytest.approx(1.0, rel=CLOSE) == found.L1
     assert math.inf == found.L2
@@ -227,7 +227,7 @@ def test_nothing_attained_is_above_a_claim(text: str) -> None:
 def test_a_function_of_an_affine_argument_turns_where_it_does(slope: float, largest: float) -> None:
     """The third derivative of softplus(s u + 1) is s³ σ'', |σ''| <= √3/18."""
     text = f"var x[2] minimize sum(softplus({slope} * x + 1))"
-    found = separable_sums(setting(text, [0.0, 0.0]), 20.0)
+    found = claimed(separable_sums, setting(text, [0.0, 0.0]), 20.0)
     assert found is not None
     assert largest / 4.0 <= found.L1 <= largest / 4.0 * (1.0 + CLOSE)
     third = abs(slope) ** 3 * math.sqrt(3.0) / 18.0

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from bounds.objective_graph import ObjectiveGraph
 from bounds.rules.test_layered_networks import NETS, asked
-from bounds.settings import setting
+from bounds.settings import claimed, setting
 from marks import every
 
-from slomodel.bounds import Setting
-from slomodel.bounds.lipschitz import RULES, bounds
+from slomodel.bounds import Setting, bounds
+from slomodel.bounds.rules.table import RULES
 from slomodel.bounds.structure.gram_form import in_gram_form
 from slomodel.ir import build
 from slomodel.ir.dims import literal
@@ -87,7 +87,7 @@ def test_every_bound_is_above_the_hessian_at_the_centre(name: str) -> None:
         H = np.array([graph.hvp(graph.centre, e) for e in np.eye(one.n)])
         least = float(np.linalg.norm(H, 2)) * CLOSE
         for form in (one, in_gram_form(one)):
-            claims = [rule.bound(form, radius) for rule in RULES for radius in (0.0, 0.1)]
+            claims = [claimed(rule.bound, form, radius) for rule in RULES for radius in (0.0, 0.1)]
             assert all(claim is None or least <= claim.L1 for claim in claims)
         assert least <= bounds(one, 0.0).L1
         found += 1

@@ -15,8 +15,8 @@ import numpy as np
 
 from slomodel.bounds.arithmetic.rounding import Array, up_norm
 from slomodel.bounds.arithmetic.upper_bounds import rounded_up
-from slomodel.bounds.close import Closure, close
-from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends
+from slomodel.bounds.close import Closed
+from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.norms.cubic import trilinear_norm
 from slomodel.bounds.norms.spectral import spectral_norm
 from slomodel.bounds.rules.jets.arrays import shift
@@ -83,27 +83,26 @@ class BlockBounds:
     third: float
     hessian_blocks: Array
 
-    def enclosure(self, first: float, second: float) -> Enclosure:
-        """The enclosure, with given bounds on ‖H‖ and ‖D³f‖ over the ball."""
-        fourth = both_ends(form_norm(self.over[2]))
-        return Enclosure(
-            DerivativeBounds(both_ends(self.hessian), self.third),
-            DerivativeBounds(both_ends(first), second, fourth),
-        )
 
+def close_blocks(pieces: BlockBounds, reason: str = "") -> Enclosure:
+    """The enclosure of a C² objective.
 
-def close_blocks(pieces: BlockBounds) -> Closure:
-    """The two constants of a C² objective.
-
-    In addition to the general closure, a block of H(x) is within Σ_b r sup ‖D_b H_block‖ of that of
-    H(c).
+    A block of H(x) is within Σ_b r sup ‖D_b H_block‖ of that of H(c).
     """
     r = pieces.radius
     radii = np.full(len(pieces.hessian_blocks), r)
     reached = rounded_up(pieces.hessian_blocks + shift(pieces.over[1], radii, r))
-    first = {
-        "sup ‖H‖ by blocks": form_norm(pieces.over[0]),
-        "‖H(c)‖ + r sup ‖D³f‖ by blocks": form_norm(np.minimum(pieces.over[0], reached)),
-    }
-    second = {"sup ‖D³f‖ by blocks": form_norm(pieces.over[1])}
-    return close(pieces.enclosure(min(first.values()), *second.values()), r, first, second)
+    first = Closed.least(
+        {
+            "sup ‖H‖ by blocks": form_norm(pieces.over[0]),
+            "‖H(c)‖ + r sup ‖D³f‖ by blocks": form_norm(np.minimum(pieces.over[0], reached)),
+        }
+    )
+    third, fourth = form_norm(pieces.over[1]), both_ends(form_norm(pieces.over[2]))
+    return Enclosure(
+        DerivativeBounds(both_ends(pieces.hessian), pieces.third),
+        DerivativeBounds(both_ends(first.value), third, fourth),
+        reason=reason,
+        second_by=Derivation(first.rule),
+        third_by=Derivation("sup ‖D³f‖ by blocks"),
+    )

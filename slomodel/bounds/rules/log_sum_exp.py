@@ -20,17 +20,15 @@ from slomodel.bounds.arithmetic.rounding import (
     up_sum,
 )
 from slomodel.bounds.centre import centre_norms
-from slomodel.bounds.close import close
-from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends
+from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.norms.loewner import Rows, largest_eigenvalue, quadratic_sum
 from slomodel.bounds.norms.spectral import stack_norm
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.ranges.hessian import jacobians
 from slomodel.bounds.ranges.log_sum_exp import cumulant_bounds
 from slomodel.bounds.ranges.values import value_range
-from slomodel.bounds.result import shown
 from slomodel.bounds.rules.large_sums import Rest, rest_of
-from slomodel.bounds.setting import Candidate, Setting, once_per_setting
+from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.log_sum_exp import LogSum, log_sums
 from slomodel.bounds.structure.networks import layer_at
 from slomodel.bounds.structure.separable import affine_nodes, elements
@@ -38,7 +36,6 @@ from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Axes, Expr
 from slomodel.ir.walk import dependents, inputs, postorder
 
-RULE = "log sum exp"
 _MOST_NUMBERS = 2**22
 _MOST_FEATURES, _MOST_NUMBERS_OF_FEATURES = 2000, 2**26
 
@@ -58,7 +55,7 @@ class SoftmaxSum:
     norms: Array
 
 
-def log_sum_exps(setting: Setting, radius: float) -> Candidate | None:
+def log_sum_exp(setting: Setting, radius: float) -> Enclosure | None:
     """L1 and L2 of Σ w_i F(u_i), F(u) = log Σ_j exp u_j, u_i = A_i x + b_i, plus other sums.
 
     0 <= D²F <= c I, c = min(1/2, max p), and `cumulant_bounds` bounds D³F and D⁴F. By the Loewner
@@ -73,7 +70,7 @@ def log_sum_exps(setting: Setting, radius: float) -> Candidate | None:
     sums, rest = found
     (first, second, third), order, reason = rest.over(setting, radius)
     if order < 1:
-        return Candidate(RULE, np.inf, np.inf, reason)
+        return Enclosure(order=order, reason=reason)
     for one in sums:
         share = _shares(one, radius)
         sides = [_side(one, np.maximum(w, 0.0), share) for w in (one.weight.hi, -one.weight.lo)]
@@ -83,20 +80,17 @@ def log_sum_exps(setting: Setting, radius: float) -> Candidate | None:
         second = float(up_add(second, _side(one, weight, up_mul(skew, lengths))))
         squared = up_mul(up_mul(fourth, lengths), lengths)
         third = float(up_add(third, _side(one, weight, squared)))
-    trace = [f"variances under softmax ≤ {shown(first)}", f"third moments ≤ {shown(second)}"]
     if order < 2:
-        return Candidate(RULE, first, np.inf, reason, tuple(trace))
+        return Enclosure(over=DerivativeBounds(both_ends(first)), order=order, reason=reason)
     centre = centre_norms(setting)
-    enclosure = Enclosure(
+    return Enclosure(
         DerivativeBounds(both_ends(centre.hessian), centre.third),
         DerivativeBounds(both_ends(first), second, both_ends(third)),
         order,
         reason,
+        Derivation("variances under softmax"),
+        Derivation("third moments"),
     )
-    closure = close(enclosure, radius)
-    first, second = closure.first.value, closure.second.value
-    trace.append(f"from the centre {shown(first)} and {shown(second)}, fourth ≤ {shown(third)}")
-    return Candidate(RULE, first, second, reason, tuple(trace), enclosure=enclosure)
 
 
 def _side(one: SoftmaxSum, weight: Array, share: Array) -> float:

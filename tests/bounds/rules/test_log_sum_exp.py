@@ -7,17 +7,17 @@ import math
 import numpy as np
 import pytest
 from bounds.fuzz import cases
-from bounds.settings import setting
+from bounds.settings import claimed, setting
 from bounds.test_sound import alone
 
 from slomodel.bounds import bounds
 from slomodel.bounds.norms.loewner import largest_eigenvalue, quadratic_sum
-from slomodel.bounds.rules.log_sum_exps import (
+from slomodel.bounds.rules.log_sum_exp import (
     _features,
     _recognised,
     _rows,
     _shares,
-    log_sum_exps,
+    log_sum_exp,
 )
 from slomodel.bounds.structure.log_sum_exp import log_sums
 from slomodel.ir.walk import postorder
@@ -42,7 +42,7 @@ def test_the_constants_of_logsumexp_over_large_balls(radius: float) -> None:
 
 
 def test_at_equal_numbers_the_largest_weight_counts() -> None:
-    found = log_sum_exps(setting("var x[8] minimize 3 * logsumexp(x)", [7.0] * 8), 0.0)
+    found = claimed(log_sum_exp, setting("var x[8] minimize 3 * logsumexp(x)", [7.0] * 8), 0.0)
     assert found is not None
     assert 3.0 / 8.0 <= found.L1 <= 3.0 / 8.0 * (1.0 + CLOSE)
 
@@ -61,7 +61,7 @@ def test_from_the_centre() -> None:
     which it comes within the order of r³.
     """
     radius = 1e-3
-    found = log_sum_exps(setting("var x[2] minimize logsumexp(x)", [1.0, 1.0]), radius)
+    found = claimed(log_sum_exp, setting("var x[2] minimize logsumexp(x)", [1.0, 1.0]), radius)
     assert found is not None
     t = radius * math.sqrt(2.0)  # x_1 - x_2, along which p = 1/(1 + exp(-t))
     p = 1.0 / (1.0 + math.exp(-t))
@@ -84,7 +84,7 @@ def test_nothing_attained_is_above_a_claim(name: str) -> None:
     rng = np.random.default_rng(1)
     n = 12 if "W[3,4]" in TEXTS[name] else 4
     one = setting(TEXTS[name], list(rng.standard_normal(n)), A=rng.standard_normal((6, 4)))
-    found = cases(one, rng, (0.0, 0.1, 100.0), alone(log_sum_exps))
+    found = cases(one, rng, (0.0, 0.1, 100.0), alone(log_sum_exp))
     assert len(found) == 3
     for case in found:
         for which in ("L1", "L2"):

@@ -1,0 +1,272 @@
+"""The flow of the bounds: split into parts, apply the rules, add, close, take the least.
+
+    split(f)              the parts, each an objective over the variables that it reads
+    rule(part, r)         an enclosure: upper bounds on D²f, D³f and D⁴f at c and over the ball
+    add(enclosures)       the enclosure of a sum
+    close(enclosure, r)   both constants, by Taylor's theorem
+    least(enclosures)     the smallest bound on each derivative
+
+Every rule bounds f as a whole and each part alone; the sum of the parts is one more way to bound f.
+The constants are closed from each enclosure and from the least of all. A new rule is a file of
+`rules/` and its row in `RULES`; nothing here knows one rule from another.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from slomodel.bounds.centre import centre_norms, is_third_within
+from slomodel.bounds.close import OVER_FIRST, OVER_SECOND, Closed, Closure, close, moved
+from slomodel.bounds.enclosure import (
+    NO_BOUNDS,
+    Derivation,
+    DerivativeBounds,
+    Enclosure,
+    add_by_variables,
+    both_ends,
+    least,
+    norm_of,
+)
+from slomodel.bounds.result import Claim, shown
+from slomodel.bounds.rules.gradient_jets import is_long
+from slomodel.bounds.rules.interval_entries import is_small
+from slomodel.bounds.rules.table import RULES, BoundRule
+from slomodel.bounds.setting import Setting, once_per_setting
+from slomodel.bounds.split import split
+from slomodel.bounds.stopping import pause, working_on
+from slomodel.bounds.structure.gram_form import as_written, in_gram_form
+from slomodel.bounds.structure.recurrences import too_long
+from slomodel.calculus.degree import degree
+from slomodel.errors import MissingRule
+from slomodel.ir.walk import inputs
+
+NO_RULE = "no rule gives a bound over this ball"
+LEAST = "least of all rules"
+_REPEATED = 1.0 - 1e-12
+"""A claim that is no smaller than this fraction of another differs from it by rounding only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The enclosure of a part by one rule, and both constants closed from it."""
+
+    rule: BoundRule
+    enclosure: Enclosure
+    closure: Closure
+
+    @property
+    def is_finite(self) -> bool:
+        return math.isfinite(self.closure.first.value) and math.isfinite(self.closure.second.value)
+
+    def claims(self) -> tuple[Claim, Claim]:
+        """The claims on L1 and on L2."""
+        own, (first, second) = self.enclosure, (self.closure.first, self.closure.second)
+        return (
+            self._claim(first, OVER_FIRST, own.second_by),
+            self._claim(second, OVER_SECOND, own.third_by),
+        )
+
+    def _claim(self, found: Closed, over: str, by: Derivation) -> Claim:
+        """The claim by this inequality; `over` names the one that does not need the centre."""
+        named = [(by.inequality if name == over else name, value) for name, value in found.tried]
+        inequality = by.inequality if found.rule == over else found.rule
+        others = sorted((value, name or over) for name, value in named if name != inequality)
+        lines = [f"or {name} ≤ {shown(value)}" for value, name in others if value < math.inf]
+        if found.rule != over:
+            at = self.enclosure.centre
+            lines = [f"‖H(c)‖ ≤ {shown(norm_of(at.second))}, ‖D³f(c)‖ ≤ {shown(at.third)}", *lines]
+        name = f"{self.rule.name}: {inequality}" if inequality else self.rule.name
+        return Claim(name, found.value, self.enclosure.reason, (*by.lines, *lines))
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """All claims on both constants, and the least bound on each derivative.
+
+    `has_centre`: every rule bounds H(c), so that the ball of radius 0 gives no better bound on it.
+    """
+
+    L1: tuple[Claim, ...]
+    L2: tuple[Claim, ...]
+    enclosure: Enclosure = NO_BOUNDS
+    has_centre: bool = False
+
+    @property
+    def constants(self) -> DerivativeBounds:
+        """The least claims, as bounds on H and D³f over the ball."""
+        L1, L2 = (min(one.value for one in own) for own in (self.L1, self.L2))
+        return DerivativeBounds(both_ends(L1), L2)
+
+
+def claims(part: Setting, radius: float, rules: Sequence[BoundRule] | None = None) -> Claims:
+    """The claims of the given rules, or of all rules and of the sum over parts; with a reason
+    instead where there is no bound at all.
+    """
+    if part.n == 0:
+        nothing = (Claim("no unknowns", 0.0),)
+        return Claims(nothing, nothing)
+    reason = _refusal(part)
+    if radius == math.inf:
+        rules = [rule for rule in RULES if rule.is_unlimited]
+    found = [] if reason else _answers(part, radius, rules)
+    if not found:
+        reason = reason or (NO_RULE if radius < math.inf else "the ball is the whole space")
+        refused = (Claim("none", math.inf, reason),)
+        return Claims(refused, refused)
+    L1, L2 = zip(*(one.claims() for one in found), strict=True)
+    enclosures = [one.enclosure for one in found]
+    has_centre = all(math.isfinite(norm_of(one.centre.second)) for one in enclosures)
+    return Claims(L1, L2, least(enclosures), has_centre)
+
+
+def _refusal(part: Setting) -> str:
+    """Why no rule can be applied; empty otherwise."""
+    for node in inputs(part.objective):
+        if not np.all(np.isfinite(part.values[node])):
+            return f"data `{node.name}` has NaN or inf"
+    return too_long(part)
+
+
+def _answers(part: Setting, radius: float, rules: Sequence[BoundRule] | None) -> list[Answer]:
+    every = [*RULES, SUM_OF_PARTS] if rules is None else rules
+    answers: list[Answer] = []
+    gap = part.effort.gap
+    for stage in range(3):
+        is_enough = any(one.is_finite and one.rule.suffices(part) for one in answers)
+        for rule in (rule for rule in every if rule.stage == stage):
+            if stage == 2 and not _leave_a_gap(part, answers, gap):
+                break
+            found = None if is_enough and rule.is_long(part) else answer(rule, part, radius)
+            if found is not None:
+                answers.append(found)
+                if stage < 2 and rule.reads_written and found.is_finite:
+                    gap = part.effort.gap_of_sums
+    return answers
+
+
+def answer(rule: BoundRule, part: Setting, radius: float) -> Answer | None:
+    """The answer of one rule; None where it does not apply, inf with the reason where a node has
+    no rule.
+    """
+    pause()
+    own = as_written(part) if rule.reads_written else part
+    try:
+        with np.errstate(all="ignore"), working_on(rule.name):  # overflow is rounded outward
+            found = rule.bound(own, radius)
+    except MissingRule as gap:
+        found = Enclosure(reason=str(gap))
+    if found is None:
+        return None
+    assert found.over.third >= 0.0, "a bound is negative or NaN"
+    assert norm_of(found.over.second) >= 0.0, "a bound is NaN"
+    return Answer(rule, found, close(found, radius))
+
+
+def sum_of_parts(setting: Setting, radius: float) -> Enclosure | None:
+    """The sum of unlike parts, each bounded by its own best rules; None for a single part.
+
+    The norms at the centre are those of f itself.
+    """
+    parts = split(as_written(setting))
+    if len(parts) < 2:
+        return None
+    rules = _rules_of_parts(setting)
+    found = [
+        (least_enclosure(in_gram_form(one), radius, rules[one.n == setting.n]), one.variables)
+        for one in parts
+    ]
+    total = add_by_variables(found, setting.variables)
+    known = centre_norms(setting)
+    centre = total.centre.least(DerivativeBounds(both_ends(known.hessian), known.third))
+    lines = tuple(
+        f"part of {', '.join(variable.name for variable in variables)}: "
+        f"‖H‖ ≤ {shown(norm_of(one.over.second))}, ‖D³f‖ ≤ {shown(one.over.third)}"
+        for one, variables in found
+    )
+    by = Derivation(lines=lines)
+    return replace(total, centre=centre, second_by=by, third_by=by)
+
+
+SUM_OF_PARTS = BoundRule(sum_of_parts, is_long=is_long)
+
+
+def _rules_of_parts(
+    setting: Setting,
+) -> tuple[Sequence[BoundRule] | None, Sequence[BoundRule] | None]:
+    """Rules for parts that read some of the variables, and for those that read all; None means all.
+
+    Cells over the ball of f capture cancellation between its parts; cells of parts in equally many
+    variables only repeat that work, so they are left out where those of f are tried.
+    """
+    if not is_small(setting):
+        return None, None
+    return None, [rule for rule in RULES if not (rule.by_cells or rule.closes_gaps)]
+
+
+def _leave_a_gap(part: Setting, answers: Sequence[Answer], gap: float) -> bool:
+    """Whether a bound exceeds the same derivative at the centre by a factor of more than `gap`.
+
+    As L1(r) >= ‖H(c)‖ and L2(r) >= ‖D³f(c)‖, sharper rules can gain at most the ratio to these.
+    False for polynomials: their series is exact at the centre, and ranges of their nodes add
+    nothing.
+    """
+    if math.isinf(gap) or degree(part.objective, part.variables) is not None:
+        return False
+    with np.errstate(all="ignore"):
+        centre = centre_norms(part)
+    L1 = min((one.closure.first.value for one in answers), default=math.inf)
+    L2 = min((one.closure.second.value for one in answers), default=math.inf)
+    if not math.isfinite(centre.hessian):
+        return False  # the entries are too expensive, or not finite at the centre itself
+    third = min((centre.third, *(one.enclosure.centre.third for one in answers)))
+    if math.isinf(third):  # unknown: a gap exists where a sharper rule can bound it
+        return is_third_within(part) or centre.hessian < L1 / gap
+    return centre.hessian < L1 / gap or third < L2 / gap
+
+
+def least_enclosure(
+    part: Setting, radius: float, rules: Sequence[BoundRule] | None = None
+) -> Enclosure:
+    """The least of each bound over all rules, including both constants over the ball."""
+    found = with_closed(part, radius, claims(part, radius, rules))
+    over = found.enclosure.over.least(found.constants)
+    is_finite = math.isfinite(over.third) and math.isfinite(norm_of(over.second))
+    reasons = (one.reason for one in (*found.L1, *found.L2) if one.reason)
+    return replace(found.enclosure, over=over, reason="" if is_finite else next(reasons, ""))
+
+
+def with_closed(part: Setting, radius: float, found: Claims) -> Claims:
+    """The claims, with those closed from the least bound on each derivative over all rules.
+
+    H(c) is bounded for this over the ball of radius 0, unless r·L2 alone is no less than another
+    bound, or every rule bounds it.
+    """
+    if not 0.0 < radius < math.inf:
+        return found
+    own, known = found.enclosure, found.constants
+    centre, rise = own.centre, float(moved(0.0, radius, known.third))
+    if not found.has_centre and rise < norm_of(known.second):
+        centre = centre.least(_claims_at_centre(part).constants)
+    closure = close(replace(own, centre=centre, over=own.over.least(known)), radius)
+    L1, L2 = closure.first, closure.second
+    lines = (f"‖H(c)‖ ≤ {shown(norm_of(centre.second))}", f"r·L2 ≤ {shown(rise)}")
+    return replace(
+        found,
+        L1=(*found.L1, *_if_less(L1, norm_of(known.second), lines)),
+        L2=(*found.L2, *_if_less(L2, known.third)),
+    )
+
+
+@once_per_setting
+def _claims_at_centre(part: Setting) -> Claims:
+    return claims(part, 0.0)
+
+
+def _if_less(found: Closed, known: float, lines: tuple[str, ...] = ()) -> tuple[Claim, ...]:
+    if not found.value < _REPEATED * known:
+        return ()
+    return (Claim(f"{LEAST}: {found.rule}", found.value, trace=lines),)
