@@ -98,7 +98,7 @@ def series_terms(sizes: Mapping[int, float], order: int, radius: float) -> dict[
     """
     found = {}
     for k, size in sizes.items():
-        if k >= 3:
+        if k >= 3 and size > 0.0:
             power = up_pow(radius, k - order)
             found[k] = float(up_mul(up_mul(falling_factorial(k, order), size), power))
     return found

@@ -13,8 +13,6 @@ A = np.array([[3.0, 4.0]])
 
 # By strategy: text, centre, radius, data and the constants themselves.
 EXACT: dict[str, tuple[str, list[float], float, dict[str, object], float, float]] = {
-    "linear": ("var x[2] minimize 3 * x[0] - x[1]", [1.0, 2.0], 1.0, {}, 0.0, 0.0),
-    "quadratic": ("var x, y minimize 3 * x * y", [1.0, 2.0], 1e9, {}, 3.0, 0.0),
     "interval_entries": ("var x minimize exp(x)", [0.0], 1.0, {}, math.e, math.e),
     "gradient_jets": ("var x minimize exp(x)", [0.0], 1.0, {}, math.e, math.e),
     "curved_terms": ("var x minimize exp(x)", [0.0], 1.0, {}, math.e, math.e),

@@ -81,6 +81,8 @@ def symmetric_norm(mid: Array, rad: Array) -> float:
         M = Bounded(mid, np.maximum(rad, rad.T)).symmetric()
     if not (np.isfinite(M.value).all() and np.isfinite(M.error).all()):
         return float(np.inf)
+    if M.value.size == 1:  # exact, where a norm is a root of a square
+        return float(up_add(np.abs(M.value), M.error).item())
     return float(up_add(spectral_norm(M.value), spectral_norm(M.error)))
 
 

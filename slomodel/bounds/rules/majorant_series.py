@@ -12,6 +12,7 @@ from slomodel.bounds.centre import centre_norms
 from slomodel.bounds.close import falling_factorial, series_terms, total
 from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.norms.polynomial import Polynomial, largest_closely, largest_monomials
+from slomodel.bounds.ranges.hessian import derivatives
 from slomodel.bounds.refinements.aligned import Aligned, aligned
 from slomodel.bounds.refinements.factor_pairs import pair_third
 from slomodel.bounds.result import shown
@@ -19,6 +20,8 @@ from slomodel.bounds.rules.jets.norm_graph import prepare
 from slomodel.bounds.rules.series.majorant import majorants, objective_majorant
 from slomodel.bounds.rules.series.matrix_chains import chain_parts
 from slomodel.bounds.setting import Setting, once_per_setting
+from slomodel.bounds.structure.polynomials import is_polynomial_graph
+from slomodel.ir.walk import inputs
 
 _SMALL_SHARE = 1e-3
 """Terms below this fraction of a bound are reported together."""
@@ -60,7 +63,10 @@ class Series:
         return Enclosure(
             DerivativeBounds(both_ends(self.hessian), third),
             DerivativeBounds(both_ends(self.first(radius)), self.second(radius)),
-            second_by=Derivation("‖H(c)‖ + Σ k(k-1) s_k r^(k-2)", self.told(2, radius)),
+            second_by=Derivation(
+                "‖H(c)‖ + Σ k(k-1) s_k r^(k-2)" if self.sizes else "H is constant",
+                self.told(2, radius),
+            ),
             third_by=Derivation("Σ k(k-1)(k-2) s_k r^(k-3)", self.told(3, radius)),
         )
 
@@ -69,7 +75,7 @@ class Series:
         every = series_terms(self.sizes, order, radius)
         terms = {k: term for k, term in every.items() if self.sizes[k] > 0.0}
         whole = total([self.hessian if order == 2 else 0.0, *terms.values()])
-        by_norms = self.hessian == float(up_mul(2.0, self.sizes.get(2, 0.0)))
+        by_norms = 2 in self.sizes and self.hessian == float(up_mul(2.0, self.sizes[2]))
         how = f"2 s_2{self._mostly(2)}" if by_norms else "from its entries"
         lines = [f"‖H(c)‖ ≤ {shown(self.hessian)}, {how}"] if order == 2 else []
         both = self._both(radius) if order == 2 else np.inf
@@ -107,9 +113,29 @@ def majorant_series(setting: Setting, radius: float) -> Enclosure | None:
     most s_k (Banach), and so
 
     ‖D²f_k(h)‖ <= k(k-1) s_k ‖h‖^(k-2), ‖D³f_k(h)‖ <= k(k-1)(k-2) s_k ‖h‖^(k-3).
+
+    For degree 2 at most the Hessian is constant, and the series ends with ‖H(c)‖.
     """
     series = majorant_terms(setting)
     return None if series is None else series.enclosure(radius)
+
+
+@once_per_setting
+def constant_hessian(setting: Setting) -> float | None:
+    """Upper bound on ‖H‖ of a polynomial whose Hessian is constant, from its entries; None for
+    others and beyond the effort.
+
+    For a polynomial the graph without a variable is that of the derivative everywhere.
+    """
+    variables = set(setting.variables)
+    if setting.n == 0 or not is_polynomial_graph(setting.objective, variables):
+        return None
+    if variables.isdisjoint(inputs(*setting.gradient)):
+        return 0.0
+    if not variables.isdisjoint(inputs(*derivatives(setting).second)):
+        return None
+    norm = centre_norms(setting).hessian
+    return norm if np.isfinite(norm) else None
 
 
 @once_per_setting
@@ -117,6 +143,9 @@ def majorant_terms(setting: Setting) -> Series | None:
     """The series of a setting; None where the objective is not a (small) polynomial."""
     if setting.n == 0:
         return None
+    hessian = constant_hessian(setting)
+    if hessian is not None:
+        return Series((), {}, {}, hessian)
     prepared = prepare(setting)
     found = majorants(prepared)
     if found is None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from slomodel.bounds.arithmetic.rounding import up_add, up_mul, up_sqrt, up_ulps
-from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends, norm_of
+from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.ranges.enclose import boxed, enclose
-from slomodel.bounds.rules.quadratic import linear, quadratic
+from slomodel.bounds.rules.majorant_series import constant_hessian
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.norm_powers import norm_powers_of
 
@@ -70,24 +70,17 @@ def _powers(setting: Setting) -> tuple[tuple[_NormTerm, ...], float] | None:
     if found is None:
         return None
     powers, rest = found
-    remainder = _curvature(replace(setting, objective=rest))
+    remainder = constant_hessian(replace(setting, objective=rest))
     if remainder is None:
         return None
     roots = [node for one in powers for node in (one.weight, one.squared)]
     at_centre = enclose(roots, boxed(setting.values), setting.sizes)
     result = []
     for one in powers:
-        curvature = _curvature(replace(setting, objective=one.squared))
+        curvature = constant_hessian(replace(setting, objective=one.squared))
         if curvature is None:
             return None
         weight, squared = (float(at_centre[node].magnitude) for node in (one.weight, one.squared))
         length = float(up_sqrt(squared))
         result.append(_NormTerm(weight, up_mul(0.5, curvature), length, one.exponent))
     return tuple(result), remainder
-
-
-def _curvature(setting: Setting) -> float | None:
-    """Upper bound on the norm of a constant Hessian; None where it is not constant."""
-    found = linear(setting, 0.0) or quadratic(setting, 0.0)
-    norm = np.inf if found is None else norm_of(found.over.second)
-    return norm if np.isfinite(norm) else None

@@ -15,7 +15,6 @@ from slomodel.bounds.rules.layered_networks import is_deep, layered_networks
 from slomodel.bounds.rules.log_sum_exp import log_sum_exp
 from slomodel.bounds.rules.majorant_series import majorant_series
 from slomodel.bounds.rules.norm_powers import norm_powers
-from slomodel.bounds.rules.quadratic import linear, quadratic
 from slomodel.bounds.rules.separable_sums import separable_sums
 from slomodel.bounds.rules.symmetric_powers import symmetric_powers
 from slomodel.bounds.setting import Setting
@@ -62,8 +61,6 @@ class BoundRule:
 
 
 RULES = (
-    BoundRule(linear, is_unlimited=True, is_quick=True),
-    BoundRule(quadratic, is_unlimited=True, is_quick=True),
     BoundRule(separable_sums, reads_written=True),
     BoundRule(sums_over_many_variables, reads_written=True, suffices=always),
     BoundRule(layered_networks, reads_written=True, suffices=is_deep),
@@ -71,7 +68,7 @@ RULES = (
     BoundRule(norm_powers, reads_written=True, is_quick=True),
     BoundRule(interval_entries, by_cells=True),
     BoundRule(gradient_jets, is_long=is_long),
-    BoundRule(majorant_series, is_quick=True, suffices=always),
+    BoundRule(majorant_series, is_unlimited=True, is_quick=True, suffices=always),
     BoundRule(symmetric_powers, suffices=always),
     BoundRule(curved_terms, reads_written=True, closes_gaps=True),
     BoundRule(entries_over_the_ball, closes_gaps=True),

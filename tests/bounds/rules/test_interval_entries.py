@@ -12,7 +12,7 @@ from bounds.settings import claimed, setting
 
 from slomodel.bounds.norms.cubic import trilinear_norm
 from slomodel.bounds.rules.interval_entries import interval_entries
-from slomodel.bounds.rules.quadratic import quadratic
+from slomodel.bounds.rules.majorant_series import constant_hessian, majorant_series
 
 pytestmark = pytest.mark.filterwarnings("ignore::slomodel.NonsmoothWarning")
 INF = math.inf
@@ -161,7 +161,7 @@ def test_quadratics_are_exact_at_any_radius():
         M = mp.matrix(A.tolist())
         exact = 2 * max(mp.eigsy(M.T * M, eigvals_only=True))
     for radius in (0.0, 1.0, INF):
-        found = claimed(quadratic, asked, radius)
+        found = claimed(majorant_series, asked, radius)
         assert found is not None
         assert exact <= found.L1 <= exact * (1 + 1e-5)
         assert found.L2 == 0.0
@@ -171,7 +171,7 @@ def test_quadratics_are_exact_at_any_radius():
     "text", ["var x minimize x^3", "var x minimize abs(x)", "var x minimize huber(x)"]
 )
 def test_what_is_not_quadratic_is_not_taken_for_it(text):
-    assert claimed(quadratic, setting(text, [1.0]), 1.0) is None
+    assert constant_hessian(setting(text, [1.0])) is None
 
 
 def test_a_ball_without_numbers_between_its_ends_is_answered():
