@@ -23,8 +23,8 @@ LOGARITHMIC_MOVE = 2.0
 """Largest change per step of a variable on a logarithmic scale. Changes of variables are flat far
 out: a longer step, as along negative curvature, may end where no gradient leads back."""
 
-# Fractions of |f|'s place in the test: of the change of f that its curvatures cause over |x|, and
-# in absolute terms.
+# What may replace |f| in the test: a fraction of the change of f that its curvatures cause over
+# |x|, and an absolute value.
 CURVED, ABSOLUTE = 1e-10, 1e-18
 # Fraction of gtol by which no variable may change.
 MOVED = 0.1
@@ -34,15 +34,17 @@ class PredictedDecrease:
     """Whether a point is stationary to the relative tolerance `gtol`, in any units of f and x.
 
     It is if ‖∇f‖ ≤ gtol·max(|f(x0)|, ‖∇f(x0)‖), and a step v to the minimum of a quadratic model
-    lowers f by at most gtol²·|f|, or changes no variable by more than MOVED·gtol times its
-    magnitude. The second is for least values of 0, of which no decrease is a small part. Where
-    variables vanish as well, |f| may be replaced by CURVED·Σ|h_i|x_i²/2, with the diagonal elements
-    h_i of the Hessian, and where all do, by ABSOLUTE: nothing else then has a unit.
+    lowers f by at most gtol²·F, or changes no variable by more than MOVED·gtol times its magnitude.
+    F is |f|, but at most the larger of f(x0) − f and c = Σ|h_i|x_i²/2, with the diagonal elements
+    h_i of the Hessian: a constant added to f does not loosen the test. The second condition is for
+    least values of 0, of which no decrease is a small part. Where variables vanish as well, F may
+    be replaced by CURVED·c, and where all do, by ABSOLUTE: nothing else then has a unit.
     Dennis & Schnabel, Numerical Methods for Unconstrained Optimization (1983), Section 7.2.
     """
 
     def __init__(self, start: Iterate, gtol: float) -> None:
         self._gtol = gtol
+        self._first_f = start.f
         self._steep = max(abs(start.f), start.gnorm)
 
     def met(self, at: Iterate, v: Vector, decrease: float, curvatures: Vector | None) -> bool:
@@ -53,9 +55,11 @@ class PredictedDecrease:
         gtol, x = self._gtol, at.x
         if not at.gnorm <= gtol * self._steep:
             return False
-        size = max(abs(at.f), ABSOLUTE)
+        curved = 0.0
         if curvatures is not None:
-            size = max(size, 0.5 * CURVED * float(np.abs(curvatures).dot(x * x)))
+            curved = 0.5 * float(np.abs(curvatures).dot(x * x))
+        size = min(abs(at.f), max(self._first_f - at.f, curved))
+        size = max(size, CURVED * curved, ABSOLUTE)
         return decrease <= gtol * gtol * size or bool((np.abs(v) <= MOVED * gtol * np.abs(x)).all())
 
 
