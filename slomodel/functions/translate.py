@@ -15,9 +15,8 @@ import sympy as sp
 from slomodel.errors import DomainError, MissingRule
 from slomodel.functions import comparison as compare
 from slomodel.functions.arithmetic import add, div, mul, neg, sub
-from slomodel.functions.bessel import derivative as derivative_of_log_bessel
-from slomodel.functions.elementary import exp
 from slomodel.functions.power import pow
+from slomodel.functions.sympy_definitions import DEFINITIONS, bessel_i
 from slomodel.ir.exact import carried
 from slomodel.ir.expr import Const, Expr
 from slomodel.ir.function import ScalarFunction, every_family, every_function
@@ -55,7 +54,8 @@ def _families() -> Mapping[type[sp.Basic], Callable[[int], ScalarFunction]]:
 @cache
 def known() -> tuple[type[sp.Basic], ...]:
     """SymPy's kinds of nodes with a rule here, except for symbols and numbers."""
-    return (sp.Add, sp.Mul, sp.Pow, sp.Piecewise, *_functions(), *_families(), sp.besseli)
+    named = (*_functions(), *_families(), *DEFINITIONS, sp.besseli)
+    return (sp.Add, sp.Mul, sp.Pow, sp.Piecewise, *named)
 
 
 @cache
@@ -133,11 +133,12 @@ def _node(node: sp.Basic, done: Mapping[sp.Basic, Expr]) -> Expr:
     function = _functions().get(node.func)
     if function is not None:
         return balanced(function, operands) if node.func in _ANY_NUMBER else function(*operands)
-    if node.func is sp.besseli and node.args[0] in (0, 1):
-        # The quotient of two of them, and the logarithm of one, cancel the exponential.
-        own = exp(derivative_of_log_bessel(0)(operands[1]))
-        ratio = derivative_of_log_bessel(1)(operands[1])
-        return own if node.args[0] == 0 else mul(own, ratio)
+    if node.func in DEFINITIONS:
+        return DEFINITIONS[node.func](*operands)
+    if node.func is sp.besseli:
+        bessel = bessel_i(node.args[0], operands[1])
+        if bessel is not None:
+            return bessel
     if node.func in _families() and node.args[0].is_Integer and node.args[0].is_nonnegative:
         return _families()[node.func](int(node.args[0]))(*operands[1:])
     if isinstance(node, sp.Symbol):

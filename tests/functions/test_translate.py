@@ -21,6 +21,7 @@ from slomodel.functions import (
     to_graph,
 )
 from slomodel.functions import pow as power
+from slomodel.functions.sympy_definitions import DEFINITIONS
 from slomodel.ir.build import const, variable
 from slomodel.ir.expr import Const
 from slomodel.ir.function import ScalarFunction
@@ -113,10 +114,27 @@ def test_value(expr: sp.Expr, value: float) -> None:
     assert got.item() == pytest.approx(value, rel=1e-13)
 
 
+@pytest.mark.parametrize("kind", [*DEFINITIONS, sp.besseli], ids=lambda kind: kind.__name__)
+def test_a_function_read_as_a_formula_has_its_value(kind: type[sp.Function]) -> None:
+    two = kind in (sp.beta, sp.binomial, sp.erf2, sp.besseli)
+    for first, second in ((0.3, 0.6), (3.7, 1.2), (25.0, 9.5)):
+        arguments = ((1, s) if kind is sp.besseli else (s, t)) if two else (s,)
+        want = kind(*arguments).subs({s: sp.Float(first, 30), t: sp.Float(second, 30)})
+        if kind is sp.erf2:
+            want = sp.erf(second) - sp.erf(first)
+        want = complex(want.evalf(25))
+        point = {x: np.asarray(first), y: np.asarray(second)}
+        (got,) = evaluate([to_graph(kind(*arguments), VALUES)], point)
+        if want.imag:
+            assert np.isnan(got), "outside the domain"
+        else:
+            assert got.item() == pytest.approx(want.real, rel=3e-14, abs=1e-300)
+
+
 @pytest.mark.parametrize(
     ("expr", "error", "words"),
     [
-        (sp.gamma(s), MissingRule, "`gamma`"),
+        (sp.zeta(s), MissingRule, "`zeta`"),
         (sp.Symbol("u") + s, MissingRule, "`u`"),
         (sp.Piecewise((s, s > 0)), MissingRule, "end it with True"),
         (sp.I * s, DomainError, "not a real number"),
