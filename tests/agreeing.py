@@ -14,6 +14,7 @@ from slomodel.codegen.kernels import ENTRIES, TARGETS, Compiled, Derivatives, Ke
 from slomodel.codegen.layout import Layout, Sizes
 from slomodel.codegen.native.binding import bound
 from slomodel.codegen.native.source import joined, unit
+from slomodel.codegen.native.time import Printer
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Einsum, Expr, Input, Map, Scan
 from slomodel.ir.walk import postorder
@@ -147,8 +148,10 @@ def in_python(question: Question, target: str) -> dict[str, Array]:
     return answers(question, Kernels(compiled, question.given))
 
 
-def in_c(questions: Sequence[Question]) -> Iterator[dict[str, Array]]:
-    """The results of functions that are compiled together."""
+def in_c(
+    questions: Sequence[Question], printer: Printer | None = None
+) -> Iterator[dict[str, Array]]:
+    """The results of functions that are compiled together, printed by `printer` if given."""
     made = []
     for k, question in enumerate(questions):
         own = question.derivatives
@@ -158,7 +161,9 @@ def in_c(questions: Sequence[Question]) -> Iterator[dict[str, Array]]:
         for name in ENTRIES:
             entry = own.entry(name)
             entries[name] = replace(entry, name=f"{entry.name}_{k}")  # type: ignore[arg-type]
-        units = {name: unit(entry, layout, question.sizes) for name, entry in entries.items()}
+        units = {
+            name: unit(entry, layout, question.sizes, printer) for name, entry in entries.items()
+        }
         made.append((question, layout, entries, units))
     every = [one for _, _, _, units in made for one in units.values()]
     text = joined("many", every, made[0][1], made[0][0].sizes)

@@ -1,14 +1,17 @@
-"""The exercise of the contributor's guide: its rule is short, applies, and is sound and tight."""
+"""The exercises of the contributor's guide: a rule, sound and tight; a target that agrees."""
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
+from agreeing import assert_agreement, expected, in_c, of_model
 from bounds.fuzz import cases
 from bounds.settings import claimed, setting
 from sizes import ROOT
 
+import slomodel
 from slomodel.bounds import Setting, bounds, pipeline
 from slomodel.bounds.enclosure import Enclosure
 from slomodel.bounds.rules.table import RULES, BoundRule
@@ -23,24 +26,30 @@ SUMS = {
 }
 
 
-@pytest.fixture(scope="module")
-def text() -> str:
-    (found,) = re.findall(r"## Exercise: a rule.*?```python\n(.*?)```", GUIDE, re.DOTALL)
-    return str(found)
+def _text(exercise: str) -> str:
+    (text,) = re.findall(rf"## Exercise: {exercise}.*?```python\n(.*?)```", GUIDE, re.DOTALL)
+    return str(text)
+
+
+def _names(exercise: str) -> dict[str, Any]:
+    """The names that the text of an exercise defines."""
+    names: dict[str, Any] = {}
+    exec(compile(_text(exercise), f"{exercise}.py", "exec"), names)
+    return names
 
 
 @pytest.fixture(scope="module")
-def cosines(text: str) -> Bound:
-    names: dict[str, object] = {}
-    exec(compile(text, "cosines.py", "exec"), names)
-    rule = names["cosines"]
+def cosines() -> Bound:
+    rule = _names("a rule")["cosines"]
     assert callable(rule)
     return rule
 
 
-def test_it_is_short(text: str) -> None:
-    assert len(text.splitlines()) < 80
-    assert max(map(len, text.splitlines())) <= 100
+@pytest.mark.parametrize("exercise", ["a rule", "a C-like target"])
+def test_it_is_short(exercise: str) -> None:
+    lines = _text(exercise).splitlines()
+    assert len(lines) < 80
+    assert max(map(len, lines)) <= 100
 
 
 @pytest.mark.parametrize("name", SUMS)
@@ -82,3 +91,22 @@ def test_it_takes_part_as_a_row_of_the_table(
     assert any(claim.rule.startswith("cosines") for claim in found.gradient.claims)
     assert found.L1 <= without.L1
     assert found.L2 <= without.L2
+
+
+@pytest.mark.filterwarnings("ignore::slomodel.NonsmoothWarning")
+def test_a_target_of_plain_loops_agrees_with_the_reference() -> None:
+    # A product of matrices, an extreme, elements at listed places, a recurrence.
+    text = """
+        dim n, m, k
+        data A[n, m], at[n] in k
+        var W[m, 9], s[k]
+        let y[t in k] = tanh(y[t - 1]) + s[t] first s[0]
+        minimize sum(sin(A @ W)) + max(y) * sum(s[at] * A[:, 0]) + sum(y^2)
+    """
+    rng = np.random.default_rng(9)
+    data = {"A": rng.normal(size=(6, 4)), "at": rng.integers(0, 5, 6)}
+    model = slomodel.compile(text, data=data, dims={"k": 5}, backend="numpy")
+    question = of_model(model, rng)
+    portable = _names("a C-like target")["PORTABLE"]
+    assert portable.name == "portable"
+    assert_agreement(list(in_c([question], portable.printer)), [expected(question, rng)])

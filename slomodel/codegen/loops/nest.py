@@ -198,7 +198,11 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """Statements inside loops over axes; `fills` initialise the targets of reductions."""
+    """Statements inside loops over axes; `fills` initialise the targets of reductions.
+
+    The elements that the statements of an index read are those before any of its stores: a stored
+    array may take the memory of one that is read at the same index.
+    """
 
     axes: tuple[Axis, ...]
     statements: tuple[Statement, ...]

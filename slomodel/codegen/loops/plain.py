@@ -60,10 +60,13 @@ class PlainLoops:
         return [head, *indented(self.lines(level + 1)), "}"]
 
     def _statements(self) -> list[str]:
-        lines = []
+        lines: list[str] = []
+        # An array may take the memory of one that a later statement reads at the same index.
+        last: list[str] = []
         for k, one in enumerate(self.nest.statements):
             if isinstance(one, Store):
-                lines.append(f"{self._operand(one.target)} = {self._operand(one.value)};")
+                stores = lines if isinstance(one.target, Scalar) else last
+                stores.append(f"{self._operand(one.target)} = {self._operand(one.value)};")
                 continue
             texts = [self._operand(operand) for operand in one.operands]
             if isinstance(one, Apply):
@@ -72,7 +75,7 @@ class PlainLoops:
             else:
                 target = f"a{k}" if k in self._depths else self._operand(one.target)
                 lines.append(_taken_along(one, target, " * ".join(texts)))
-        return lines
+        return lines + last
 
     def _start(self, k: int) -> str:
         one = self.nest.statements[k]

@@ -42,7 +42,7 @@ from slomodel.codegen.native.plain import (
 )
 from slomodel.codegen.native.prelude import SHARES, prelude
 from slomodel.codegen.native.products import product_lines
-from slomodel.codegen.native.time import scratch_of, time_lines
+from slomodel.codegen.native.time import Printer, scratch_of, time_lines
 from slomodel.codegen.program import Program, Stage
 from slomodel.ir.expr import Input
 from slomodel.ir.walk import inputs
@@ -62,8 +62,14 @@ class Unit:
     shared: bool
 
 
-def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
-    """The C functions of an entry for the given sizes."""
+def unit(
+    entry: Entry, layout: Layout, numbers: Mapping[str, int], printer: Printer | None = None
+) -> Unit:
+    """The C functions of an entry for the given sizes.
+
+    With a `printer` of blocks one thread runs its statements; without one, long loops are divided
+    among threads.
+    """
     program, arrays = planned(entry, layout, numbers, in_order=True)
     roots = program.roots
     runs = runs_of(layout.prepared, numbers)
@@ -78,7 +84,8 @@ def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Unit:
     ]
     common = [*_HEADS, *data]
     begin = starts(layout.variables, numbers)
-    writer = _Writer(fusion, names, entry.name, common, memory.size + begin[-1] + 1)
+    end = memory.size + begin[-1] + 1
+    writer = _Writer(fusion, names, entry.name, common, end, printer)
     forget, once = _once(writer.stage("centre"), memory.size, begin[-1])
     prepare = [*writer.stage("data"), *forget]
     parts = writer.blocks("call")
@@ -208,7 +215,13 @@ class _Writer:
     """
 
     def __init__(
-        self, fusion: Fusion, names: EntryNames, entry: str, heads: Sequence[str], end: int
+        self,
+        fusion: Fusion,
+        names: EntryNames,
+        entry: str,
+        heads: Sequence[str],
+        end: int,
+        printer: Printer | None,
     ) -> None:
         self.end = end
         self.has_loops = False
@@ -216,6 +229,8 @@ class _Writer:
         self._names = names
         self._entry = entry
         self._heads = heads
+        self._printer = printer or block_lines
+        self._may_share = printer is None
         self.functions: list[str] = []
         self.shares = False
 
@@ -240,14 +255,14 @@ class _Writer:
         return made.lines
 
     def _block(self, block: Block, stage: Stage, name: str) -> list[str]:
-        if isinstance(block, Nest):
+        if isinstance(block, Nest) and self._may_share:
             return self._nest(block, stage, name)
         if isinstance(block, TimeLoop):
             start, self.has_loops = self.end, True
             self.end += scratch_of(block)
             numbers = self._fusion.accesses.numbers
-            return time_lines(block, self._names, start, numbers, block_lines)
-        return block_lines(block, self._names)
+            return time_lines(block, self._names, start, numbers, self._printer)
+        return self._printer(block, self._names)
 
     def _nest(self, nest: Nest, stage: Stage, name: str) -> list[str]:
         if not nest.is_blocked:

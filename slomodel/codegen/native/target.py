@@ -1,4 +1,7 @@
-"""Target `c`: source in C, compiled by the system's compiler when it is first called."""
+"""Target `c`: source in C, compiled by the system's compiler when it is first called.
+
+A target that prints the loops of C in another way is a `NativeTarget` with a printer of its own.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout
 from slomodel.codegen.native.binding import bound
 from slomodel.codegen.native.source import Unit, joined, unit
+from slomodel.codegen.native.time import Printer
 from slomodel.codegen.target import Maker
 
 
@@ -29,11 +33,15 @@ class Printed:
 
 @dataclass(frozen=True, slots=True)
 class NativeTarget:
-    """One C function per entry. Needs a C compiler; raises TargetLimit without one."""
+    """One C function per entry. Needs a C compiler; raises TargetLimit without one.
+
+    `printer` prints each block of the loop form; None: blocks of vectors, and threads.
+    """
 
     name: str = "c"
     on_device: bool = False
     instead: str = ""
+    printer: Printer | None = None
 
     def require(self) -> None:
         """Do nothing: a missing compiler is reported when the first entry is compiled."""
@@ -42,13 +50,14 @@ class NativeTarget:
         self, name: str, entries: Sequence[Entry], layout: Layout, numbers: Mapping[str, int]
     ) -> str:
         """One C file with the functions of all entries."""
-        return joined(name, [unit(entry, layout, numbers) for entry in entries], layout, numbers)
+        units = [unit(entry, layout, numbers, self.printer) for entry in entries]
+        return joined(name, units, layout, numbers)
 
     def printed(
         self, name: str, entry: Entry, layout: Layout, numbers: Mapping[str, int]
     ) -> Printed:
         """The text of one entry."""
-        made = unit(entry, layout, numbers)
+        made = unit(entry, layout, numbers, self.printer)
         return Printed(joined(name, [made], layout, numbers), made, entry, layout, numbers)
 
     def maker(self, name: str, entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Maker:
