@@ -41,7 +41,8 @@ from slomodel.bounds.norms.element_derivatives import (
 from slomodel.bounds.norms.loewner import upper_end
 from slomodel.bounds.pipeline import least_enclosure
 from slomodel.bounds.result import Bounds, Claim, Constant, checked_radius
-from slomodel.bounds.rules.separable_sums import element_sums, sums_at_centre, sums_over
+from slomodel.bounds.rules.separable_sums import element_sums
+from slomodel.bounds.rules.sums.dense_rows import sums_at_centre, sums_over
 from slomodel.bounds.setting import Setting
 from slomodel.bounds.spectrum import (
     Blocks,

@@ -26,14 +26,6 @@ EXACT: dict[str, tuple[str, list[float], float, dict[str, object], float, float]
         25.0 / 4.0,
         125.0 * S2,
     ),
-    "sums_over_many_variables": (
-        "data A[1, 401] var x[401] minimize sum(softplus(A @ x))",
-        [0.0] * 401,
-        3.0,
-        {"A": np.pad(A, ((0, 0), (0, 399)))},
-        25.0 / 4.0,
-        125.0 * S2,
-    ),
     "symmetric_powers": (
         "data T[2, 2] var x[1, 2] minimize sumsq(T - x' @ x)",
         [0.0, 0.0],

@@ -28,7 +28,7 @@ from slomodel.ir.expr import Expr, Input
 from slomodel.ir.function import ANALYTIC
 
 MOST_VARIABLES = 400
-"""Largest number of entries of all rows; beyond it `large_sums` represents rows otherwise."""
+"""Largest number of entries of all rows; beyond it `separable_sums` represents rows otherwise."""
 MOST_NUMBERS = 2**22
 Shaped = TypeVar("Shaped", Array, NDArray[np.intp])
 AnyRows = TypeVar("AnyRows", Rows, SparseRows)
@@ -74,14 +74,14 @@ def affine_of(found: Sequence[Elements]) -> list[Expr]:
 
 
 def with_rows(
-    setting: Setting, found: Sequence[Elements], rows: Mapping[Expr, AnyRows]
+    setting: Setting, found: Sequence[Elements], rows: Mapping[Expr, AnyRows], orders: int = 4
 ) -> tuple[ElementSum[AnyRows], ...]:
-    """The parts in numbers, from the rows of all their affine nodes."""
+    """The parts in numbers, with derivatives to an order, from the rows of their affine nodes."""
     affine: list[Expr] = list(rows)
     data: list[Expr] = [laid.node for one in found for laid in one.data.values()]
     weights: list[Expr] = [one.weight for one in found]
     values = enclose([*affine, *data, *weights], boxed(setting.values), setting.sizes)
-    return tuple(_part(setting, one, values, rows) for one in found)
+    return tuple(_part(setting, one, values, rows, orders) for one in found)
 
 
 def _live(setting: Setting, own: Elements) -> Truths | None:
@@ -119,6 +119,7 @@ def _part(
     own: Elements,
     values: Mapping[Expr, Interval],
     rows: Mapping[Expr, AnyRows],
+    orders: int,
 ) -> ElementSum[AnyRows]:
     live = LiveElements.of(setting, own)
 
@@ -131,9 +132,10 @@ def _part(
         return own.take(live.along(laid, places.reshape(concrete(laid.node.shape, setting.sizes))))
 
     whole = Laid(own.weight, tuple(range(len(live.shape))))
+    graphs = derivative_graphs(own.value, own.arguments)
     return ElementSum(
         own,
-        derivative_graphs(own.value, own.arguments),
+        {p: one for p, one in graphs.items() if len(p) <= orders},
         flat(whole, values[own.weight]),
         {one: flat(laid, values[laid.node]) for one, laid in own.data.items()},
         tuple(flat(laid, values[laid.node]) for laid in own.affine),

@@ -10,14 +10,14 @@ import numpy as np
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul
 from slomodel.bounds.arithmetic.upper_bounds import rounded_up
 from slomodel.bounds.effort import Effort
-from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends
-from slomodel.bounds.rules.large_sums import Rest, rest_of
+from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends, norm_of
 from slomodel.bounds.rules.networks.centre_derivatives import (
     network_hessian_norm,
     network_third_norm,
 )
 from slomodel.bounds.rules.networks.jets import NetworkJets
 from slomodel.bounds.rules.networks.values import Values, network_values, over_cell
+from slomodel.bounds.rules.separable_sums import Sums, sums_of
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.gram_form import as_written
 from slomodel.bounds.structure.networks import Network, network
@@ -39,7 +39,7 @@ class PreparedNetwork:
 
     net: Network
     values: Values
-    rest: Rest
+    rest: Sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def _prepared(setting: Setting) -> PreparedNetwork | None:
     net = network(setting.objective, setting.variables)
     if net is None:
         return None
-    rest = rest_of(setting, net.rest) if net.rest else Rest()
+    rest = sums_of(setting, net.rest)
     if rest is None:
         return None
     values = network_values(setting, net)
@@ -139,8 +139,9 @@ def _at_centre(setting: Setting, order: int) -> float:
     prepared = _prepared(setting)
     assert prepared is not None
     norm = network_hessian_norm if order == 2 else network_third_norm
-    rest, _, _ = prepared.rest.over(setting, 0.0)
-    found = float(up_add(norm(prepared.values, setting.effort), rest[order - 2]))
+    rest = prepared.rest.over(setting, 0.0).over
+    beside = norm_of(rest.second) if order == 2 else rest.third
+    found = float(up_add(norm(prepared.values, setting.effort), beside))
     if order == 3 or not np.isfinite(found):
         found = min(found, _over_centre(setting).bounds[order - 2])
     return found
@@ -172,13 +173,13 @@ def _natural(
             order, reason = cell.order, cell.reason
         jets.append(NetworkJets(values, cell))
     second, third = (max(found) for found in zip(*(one.orders(3) for one in jets), strict=True))
-    rest, smooth, why = prepared.rest.over(setting, radius)
-    if smooth < order:
-        order, reason = smooth, why
-    bounds = up_add(second, rest[0]), up_add(third, rest[1])
+    rest = prepared.rest.over(setting, radius)
+    if rest.order < order:
+        order, reason = rest.order, rest.reason
+    bounds = up_add(second, norm_of(rest.over.second)), up_add(third, rest.over.third)
     fourth = float(np.inf)
     if order > 2 and matters and matters(*bounds):
-        fourth = up_add(max(one.orders(4, 4)[0] for one in jets), rest[2])
+        fourth = up_add(max(one.orders(4, 4)[0] for one in jets), norm_of(rest.over.fourth))
     return Natural((*bounds, fourth), order, reason)
 
 

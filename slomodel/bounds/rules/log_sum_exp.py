@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -20,14 +20,14 @@ from slomodel.bounds.arithmetic.rounding import (
     up_sum,
 )
 from slomodel.bounds.centre import centre_norms
-from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, both_ends
+from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, add, both_ends
 from slomodel.bounds.norms.loewner import Rows, largest_eigenvalue, quadratic_sum
 from slomodel.bounds.norms.spectral import stack_norm
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.ranges.hessian import jacobians
 from slomodel.bounds.ranges.log_sum_exp import cumulant_bounds
 from slomodel.bounds.ranges.values import value_range
-from slomodel.bounds.rules.large_sums import Rest, rest_of
+from slomodel.bounds.rules.separable_sums import Sums, sums_of
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.log_sum_exp import LogSum, log_sums
 from slomodel.bounds.structure.networks import layer_at
@@ -68,29 +68,27 @@ def log_sum_exp(setting: Setting, radius: float) -> Enclosure | None:
     if found is None:
         return None
     sums, rest = found
-    (first, second, third), order, reason = rest.over(setting, radius)
-    if order < 1:
-        return Enclosure(order=order, reason=reason)
-    for one in sums:
-        share = _shares(one, radius)
-        sides = [_side(one, np.maximum(w, 0.0), share) for w in (one.weight.hi, -one.weight.lo)]
-        _, skew, fourth = cumulant_bounds(share)
-        lengths, weight = one.norms, one.weight.magnitude
-        first = float(up_add(first, max(sides)))
-        second = float(up_add(second, _side(one, weight, up_mul(skew, lengths))))
-        squared = up_mul(up_mul(fourth, lengths), lengths)
-        third = float(up_add(third, _side(one, weight, squared)))
-    if order < 2:
-        return Enclosure(over=DerivativeBounds(both_ends(first)), order=order, reason=reason)
+    total = add([rest.over(setting, radius), *(_over(one, radius) for one in sums)])
+    if total.order < 2:
+        return total
     centre = centre_norms(setting)
-    return Enclosure(
-        DerivativeBounds(both_ends(centre.hessian), centre.third),
-        DerivativeBounds(both_ends(first), second, both_ends(third)),
-        order,
-        reason,
-        Derivation("variances under softmax"),
-        Derivation("third moments"),
+    return replace(
+        total,
+        centre=DerivativeBounds(both_ends(centre.hessian), centre.third),
+        second_by=Derivation("variances under softmax"),
+        third_by=Derivation("third moments"),
     )
+
+
+def _over(one: SoftmaxSum, radius: float) -> Enclosure:
+    """The enclosure of one sum over the ball; each end of H has the weights of one sign."""
+    share = _shares(one, radius)
+    upper, lower = (_side(one, np.maximum(w, 0.0), share) for w in (one.weight.hi, -one.weight.lo))
+    _, skew, fourth = cumulant_bounds(share)
+    lengths, weight = one.norms, one.weight.magnitude
+    third = _side(one, weight, up_mul(skew, lengths))
+    last = _side(one, weight, up_mul(up_mul(fourth, lengths), lengths))
+    return Enclosure(over=DerivativeBounds((upper, lower), third, both_ends(last)))
 
 
 def _side(one: SoftmaxSum, weight: Array, share: Array) -> float:
@@ -113,7 +111,7 @@ def _shares(one: SoftmaxSum, radius: float) -> Array:
 
 
 @once_per_setting
-def _recognised(setting: Setting) -> tuple[tuple[SoftmaxSum, ...], Rest] | None:
+def _recognised(setting: Setting) -> tuple[tuple[SoftmaxSum, ...], Sums] | None:
     """The softmax sums and the rest; None where the objective is of another kind or too large."""
     variables = set(setting.variables)
     split = log_sums(setting.objective, variables, _affine_of(setting.objective, variables))
@@ -127,12 +125,12 @@ def _recognised(setting: Setting) -> tuple[tuple[SoftmaxSum, ...], Rest] | None:
     return (tuple(sums), rest) if len(sums) == len(found) else None
 
 
-def _rest(setting: Setting, others: Expr) -> Rest | None:
+def _rest(setting: Setting, others: Expr) -> Sums | None:
     variables = set(setting.variables)
     if variables.isdisjoint(inputs(others)) or others in _affine_of(others, variables):
-        return Rest()
+        return Sums()
     parts = elements(others, setting.variables)
-    return rest_of(setting, parts) if parts else None
+    return sums_of(setting, parts) if parts else None
 
 
 def _affine_of(root: Expr, variables: Collection[Expr]) -> set[Expr]:

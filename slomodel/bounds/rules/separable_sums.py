@@ -1,243 +1,157 @@
-"""Sums over elements of scalar functions of a few affine numbers, such as ridge functions."""
+"""Sums over elements of functions of a few affine numbers: by dense, spanned or sparse rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.rounding import up_add
-from slomodel.bounds.close import first_by_fourth, moved
-from slomodel.bounds.enclosure import (
-    UNKNOWN,
-    Derivation,
-    DerivativeBounds,
-    Enclosure,
-    Ends,
-    norm_of,
-)
-from slomodel.bounds.norms.element_derivatives import (
-    Weighted,
-    fourth_order_ends,
-    second_order_ends,
-    third_by_size,
-    third_order,
-)
+from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, add, both_ends
+from slomodel.bounds.norms.element_derivatives import fourth_order, second_order, third_order
 from slomodel.bounds.norms.loewner import Rows
-from slomodel.bounds.norms.quartic import MOST_COLUMNS, Quartic, largest_quartic
 from slomodel.bounds.ranges.element_sums import (
+    MOST_NUMBERS,
     MOST_VARIABLES,
     ElementSum,
-    Over,
+    affine_of,
     parts_of,
     parts_over_ball,
+    with_rows,
 )
-from slomodel.bounds.refinements.quartic_sums import (
-    Third,
-    fourth_forms,
-    third_at_centre,
-    third_nearby,
-)
-from slomodel.bounds.refinements.ridge_majorants import end_along, ridge_of
-from slomodel.bounds.result import shown
+from slomodel.bounds.ranges.spanned_rows import few_rows
+from slomodel.bounds.ranges.sparse_rows import SparseRows, sparse_rows
+from slomodel.bounds.rules.sums.dense_rows import over_ball
+from slomodel.bounds.rules.sums.sparse_rows import of_sparse
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.gathers import element_forms
-from slomodel.bounds.structure.separable import elements
+from slomodel.bounds.structure.separable import Elements, elements
+from slomodel.ir.dims import concrete
 
-_AT_BEST = 0.7
-"""Quartic forms hardly reduce bounds on D⁴f below this fraction."""
-_WORTH = 0.98
-"""Factor by which a bound must improve for the work to pay."""
-
-
-def separable_sums(setting: Setting, radius: float) -> Enclosure | None:
-    """L1 and L2 of f = Σ_i w_i φ_i(u_i), u_pi = a_pi·x + b_pi, by the Loewner order.
-
-    H = Σ_i w_i Σ_pq φ_i,pq a_pi a_qiᵀ. Over the ball u_pi is within r‖a_pi‖ of its value at the
-    centre. Where w_i φ_i,pq lies in C_pq ± R_pq there, by |R_pq x y| <= R_pq (δ x² + y²/δ)/2 for
-    every δ > 0,
-
-        Σ_i A_i(C - E) <= H <= Σ_i A_i(C + E),  A_i(M) = Σ_pq M_pq a_pi a_qiᵀ, E diagonal,
-
-    and ‖H‖ is at most the larger of λ_max of the right-hand side and -λ_min of the left-hand side;
-    for one argument these have the weights sup and inf of w_i φ_i''. In the same way D³f = Σ_i w_i
-    Σ φ_i,pqr a_pi ⊗ a_qi ⊗ a_ri is that of the midpoints of the ranges, a fixed form, plus at most
-    their radii against |a·v|³. From the centre each end is bounded separately: vᵀH(c + d)v <=
-    λ_max(H(c)) + r ‖D³f(c)‖ + r²/2 sup D⁴f[v, v, w, w], and likewise for -f. Hypothesis: each φ_i
-    is C¹ (C² for L2), which `smoothness` proves.
-    """
-    parts = element_sums(setting)
-    if parts is None and 0 < setting.n <= MOST_VARIABLES:
-        for own in element_forms(setting)[1:]:
-            parts = element_sums(own)
-            if parts is not None:
-                return over_ball(own, parts, radius)
-    if parts is None:
-        return None
-    return over_ball(setting, parts, radius)
-
-
-def over_ball(setting: Setting, parts: tuple[ElementSum[Rows], ...], radius: float) -> Enclosure:
-    """The enclosure of `separable_sums` for these parts."""
-    over = sums_over(setting, parts, radius)
-    if over.order < 1:
-        return Enclosure(order=over.order, reason=over.reason)
-    if over.order < 2:
-        ends = second_order_ends(over.parts)
-        return Enclosure(over=DerivativeBounds(ends), order=over.order, reason=over.reason)
-    if radius == 0.0:
-        still = sums_at_centre(setting, parts).bounds
-        return Enclosure(still, still, over.order, over.reason)
-    ends = second_order_ends(over.parts)
-    first = {"H by elements": norm_of(ends)}
-    third = third_order(over.parts) if over.parts[0].columns <= MOST_COLUMNS else None
-    nearby, fourth, at_centre = float(np.inf), UNKNOWN, DerivativeBounds()
-    if over.order > 2:
-        known = min(third) if third else third_by_size(over.parts, float(np.inf))
-        centre = sums_at_centre(setting, parts)
-        at_centre = centre.bounds
-        by_ends, nearby, fourth = _from_centre(
-            setting, over, centre, radius, (norm_of(ends), known)
-        )
-        first["H(c) + r D³f(c) + r²/2 D⁴f by ends"] = by_ends
-        if len(parts) == 1 and len(parts[0].rows) == 1:
-            least = min(first.values())
-            along = _along_ball(parts[0], over.parts[0], centre, ends, radius, least)
-            first["H by majorants along the ball"] = along
-    by_size, by_middles = third or third_order(over.parts, nearby)
-    second = {"sum of |φ‴| elementwise": by_size, "D³f by midpoints and radii": by_middles}
-    if over.order > 2:
-        second["‖D³f(c)‖ + r sup ‖D⁴f‖"] = nearby
-    L1, L2 = min(first.values()), min(second.values())
-    tightened = DerivativeBounds((min(ends[0], L1), min(ends[1], L1)), L2, fourth)
-    lines = (
-        tuple(f"{name} ≤ {shown(value)}" for name, value in one.items()) for one in (first, second)
-    )
-    by = (Derivation(lines=own) for own in lines)
-    return Enclosure(at_centre, tightened, over.order, over.reason, *by)
+_FEW_ROWS = 512
+"""Largest number of rows whose span is computed, which takes their Gram matrix and its root."""
+_MOST_NUMBERS_OF_FEW = 2**24
+"""Largest number of entries of those rows: 128 MB."""
 
 
 @dataclass(frozen=True, slots=True)
-class SumAtCentre:
-    """The parts at the centre, upper bounds on λ_max(± H(c)), and D³f(c)."""
-
-    parts: Sequence[Weighted]
-    ends: Ends
-    third: Third
-
-    @property
-    def bounds(self) -> DerivativeBounds:
-        return DerivativeBounds(self.ends, self.third.norm)
-
-
-def sums_over(setting: Setting, parts: tuple[ElementSum[Rows], ...], radius: float) -> Over:
-    """The parts over a ball; cached for the centre alone."""
-    if radius > 0.0:
-        return parts_over_ball(setting, parts, radius)
-    return _over_centre(setting, parts)
-
-
-@once_per_setting
-def _over_centre(setting: Setting, parts: tuple[ElementSum[Rows], ...]) -> Over:
-    return parts_over_ball(setting, parts, 0.0)
-
-
-@once_per_setting
-def sums_at_centre(setting: Setting, parts: tuple[ElementSum[Rows], ...]) -> SumAtCentre:
-    """The parts at the centre, where they are twice differentiable."""
-    own = _over_centre(setting, parts).parts
-    return SumAtCentre(own, second_order_ends(own), third_at_centre(own))
-
-
-def _by_ends(centre: SumAtCentre, fourth: Ends, radius: float) -> float:
-    return first_by_fourth(centre.ends, radius, centre.third.norm, fourth)
-
-
-def _from_centre(
-    setting: Setting, over: Over, centre: SumAtCentre, radius: float, others: Ends
-) -> tuple[float, float, Ends]:
-    """L1 by ends and L2, both from the centre, and bounds on D⁴f.
-
-    The latter use quartic forms where these exist and may improve on the others.
+class Sums:
+    """Sums over elements in numbers: those whose rows are arrays, in all variables or in
+    coordinates of their span, and those whose rows have few entries.
     """
-    fourth = fourth_order_ends(over.parts, _useless(centre, radius, others))
-    L1 = _by_ends(centre, fourth, radius)
-    L2 = float(moved(centre.third.norm, radius, max(fourth)))
-    at_best = (_AT_BEST * fourth[0], _AT_BEST * fourth[1])
-    first = _by_ends(centre, at_best, radius) < min(others[0], _WORTH * L1)
-    second = centre.third.norm + radius * max(at_best) < min(others[1], _WORTH * L2)
-    forms = fourth_forms(over.parts) if first or second else None
-    if forms is None:
-        return L1, L2, fourth
-    if first:
-        upper, lower = (_largest(setting, form) for form in forms[:2])
-        fourth = min(fourth[0], upper), min(fourth[1], lower)
-        L1 = _by_ends(centre, fourth, radius)
-    if second:
-        largest = min(_largest(setting, forms[2]), float(up_add(*fourth)))
-        L2 = min(L2, third_nearby(centre.third, forms[2], largest, radius))
-    return L1, L2, fourth
+
+    dense: tuple[ElementSum[Rows], ...] = ()
+    sparse: tuple[ElementSum[SparseRows], ...] = ()
+
+    def enclosure(self, setting: Setting, radius: float) -> Enclosure:
+        """The enclosure over a ball, from the centre too."""
+        every = [over_ball(setting, self.dense, radius)] if self.dense else []
+        return add(every + self._of_sparse(setting, radius))
+
+    def over(self, setting: Setting, radius: float) -> Enclosure:
+        """The enclosure from the ranges over the ball alone, for sums beside other terms."""
+        every = self._of_sparse(setting, radius)
+        if self.dense:
+            own = parts_over_ball(setting, self.dense, radius)
+            if own.order < 1:
+                return Enclosure(order=own.order, reason=own.reason)
+            fourth = fourth_order(own.parts) if own.order > 2 and radius else np.inf
+            third = min(third_order(own.parts)) if own.order > 1 else np.inf
+            ends = both_ends(second_order(own.parts)), both_ends(fourth)
+            bounds = DerivativeBounds(ends[0], third, ends[1])
+            every.append(Enclosure(over=bounds, order=own.order, reason=own.reason))
+        return add(every)
+
+    def _of_sparse(self, setting: Setting, radius: float) -> list[Enclosure]:
+        return [of_sparse(setting, self.sparse, radius)] if self.sparse else []
 
 
-def _useless(centre: SumAtCentre, radius: float, others: Ends) -> Ends:
-    """Estimates of the values below which D⁴f must be at each end to improve on the others.
+def separable_sums(setting: Setting, radius: float) -> Enclosure | None:
+    """Enclosure of f = Σ_i w_i φ_i(u_i), u_pi = a_pi·x + b_pi.
 
-    They allow for the reduction that quartic forms may achieve.
+    Norms depend on the inner products of the rows a_i alone, so that a few rows in many variables
+    are rows in coordinates of their span. Other rows of many variables must have few entries.
     """
-    slope = (others[1] - centre.third.norm) / radius
-    upper, lower = (
-        max(slope, 2.0 * ((others[0] - end) / radius - centre.third.norm) / radius) / _AT_BEST
-        for end in centre.ends
-    )
-    return upper, lower
+    for own in element_forms(setting):
+        parts = element_sums(own)
+        if parts is not None:
+            return over_ball(own, parts, radius)
+    for own in _large_forms(setting):
+        sums = _large_sums(own)
+        if sums is not None:
+            return sums.enclosure(own, radius)
+    return None
 
 
-def _along_ball(
-    part: ElementSum[Rows],
-    over: Weighted,
-    centre: SumAtCentre,
-    ends: Ends,
-    radius: float,
-    least: float,
-) -> float:
-    """L1 by majorants along the ball of one ridge function, per end; inf without improvement."""
-    found = max(centre.ends)
-    if not found < _WORTH * least < np.inf:
-        return float(np.inf)
-    slopes = centre.parts[0].ranges[0, 0, 0].mid
-    ridge = ridge_of(part, slopes, over.ranges[0, 0, 0, 0], radius)
-    for end, sign in zip(ends, (1.0, -1.0), strict=True):
-        if end > found:
-            along = end_along(ridge, centre.third.norm, radius, sign, least)
-            found = max(found, min(end, along))
-    return found
+def is_large(setting: Setting) -> bool:
+    """Whether the objective is such a sum whose rows are not arrays in all variables."""
+    if any(element_sums(own) is not None for own in element_forms(setting)):
+        return False
+    return any(_large_sums(own) is not None for own in _large_forms(setting))
 
 
-def _largest(setting: Setting, form: Quartic) -> float:
-    """Upper bound on the form's largest value; cached for balls over which D⁴f is the same."""
-    known = _largest_values(setting)
-    key = (form.value.tobytes(), form.near.error)
-    if key not in known:
-        known[key] = largest_quartic(form)
-    return known[key]
-
-
-@once_per_setting
-def _largest_values(setting: Setting) -> dict[tuple[bytes, float], float]:
-    """A cache of bounds on quartic forms, keyed by their Gram matrices and errors."""
-    return {}
-
-
-def has_parts(setting: Setting) -> bool:
-    """Whether the objective is a separable sum that is not too large for `separable_sums`."""
-    return element_sums(setting) is not None
+def _large_forms(setting: Setting) -> Sequence[Setting]:
+    """The forms whose rows may be spanned or sparse; with few variables only those of gathers."""
+    forms = element_forms(setting)
+    return forms if setting.n > MOST_VARIABLES else forms[1:]
 
 
 @once_per_setting
 def element_sums(setting: Setting) -> tuple[ElementSum[Rows], ...] | None:
-    """The parts; None where the objective is of another kind or too large."""
+    """The parts with dense rows; None where the objective is of another kind or too large."""
     if not 0 < setting.n <= MOST_VARIABLES:
         return None
     found = elements(setting.objective, setting.variables)
     return parts_of(setting, found) if found else None
+
+
+@once_per_setting
+def _large_sums(setting: Setting) -> Sums | None:
+    """The parts with spanned and sparse rows; None where the objective is of another kind."""
+    found = elements(setting.objective, setting.variables)
+    return _spanned_or_sparse(setting, found, _FEW_ROWS) if found else None
+
+
+def sums_of(setting: Setting, found: Sequence[Elements]) -> Sums | None:
+    """Sums beside other terms in numbers; None where they are too large.
+
+    In many variables they are mostly penalties, whose rows are unit vectors: coordinates of a span
+    would only add errors.
+    """
+    if not found:
+        return Sums()
+    if setting.n > MOST_VARIABLES:
+        return _spanned_or_sparse(setting, found, 0)
+    dense = parts_of(setting, found)
+    return None if dense is None else Sums(dense)
+
+
+def _spanned_or_sparse(setting: Setting, found: Sequence[Elements], most_rows: int) -> Sums | None:
+    """The sums with few rows in coordinates of their span, the others with sparse rows."""
+    if not all(prod(concrete(one.shape, setting.sizes)) for one in found):
+        return None
+    few: list[Elements] = []
+    for one in sorted(found, key=lambda one: _numbers([one], setting)):
+        if _numbers([*few, one], setting) <= min(most_rows, setting.n):
+            few.append(one)
+    others = [one for one in found if one not in few]
+    spanned = _spanned(setting, few) if few else ()
+    sparse = sparse_rows(setting, affine_of(others)) if others else {}
+    if spanned is None or sparse is None:
+        return None
+    return Sums(spanned, with_rows(setting, others, sparse, orders=3))
+
+
+def _numbers(found: Sequence[Elements], setting: Setting) -> int:
+    """The number of affine numbers."""
+    return sum(prod(concrete(node.shape, setting.sizes)) for node in affine_of(found))
+
+
+def _spanned(setting: Setting, found: Sequence[Elements]) -> tuple[ElementSum[Rows], ...] | None:
+    affine, count = affine_of(found), _numbers(found, setting)
+    sizes = sum(prod(concrete(one.shape, setting.sizes)) for one in found)
+    if count * setting.n > _MOST_NUMBERS_OF_FEW or count * sizes > MOST_NUMBERS:
+        return None
+    rows = few_rows(setting, affine)
+    return None if rows is None else with_rows(setting, found, rows)

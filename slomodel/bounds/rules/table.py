@@ -10,12 +10,11 @@ from slomodel.bounds.rules.curved_terms import curved_terms
 from slomodel.bounds.rules.entries_over_ball import entries_over_the_ball
 from slomodel.bounds.rules.gradient_jets import gradient_jets, is_long
 from slomodel.bounds.rules.interval_entries import interval_entries
-from slomodel.bounds.rules.large_sums import sums_over_many_variables
 from slomodel.bounds.rules.layered_networks import is_deep, layered_networks
 from slomodel.bounds.rules.log_sum_exp import log_sum_exp
 from slomodel.bounds.rules.majorant_series import majorant_series
 from slomodel.bounds.rules.norm_powers import norm_powers
-from slomodel.bounds.rules.separable_sums import separable_sums
+from slomodel.bounds.rules.separable_sums import is_large, separable_sums
 from slomodel.bounds.rules.symmetric_powers import symmetric_powers
 from slomodel.bounds.setting import Setting
 
@@ -61,8 +60,7 @@ class BoundRule:
 
 
 RULES = (
-    BoundRule(separable_sums, reads_written=True),
-    BoundRule(sums_over_many_variables, reads_written=True, suffices=always),
+    BoundRule(separable_sums, reads_written=True, suffices=is_large),
     BoundRule(layered_networks, reads_written=True, suffices=is_deep),
     BoundRule(log_sum_exp, reads_written=True),
     BoundRule(norm_powers, reads_written=True, is_quick=True),

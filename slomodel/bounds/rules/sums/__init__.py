@@ -1,0 +1,1 @@
+"""Sums over elements: enclosures from dense rows and from sparse rows."""
