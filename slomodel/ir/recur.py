@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from slomodel.errors import ShapeError
 from slomodel.ir.dims import Dim, Shape, show_shape
@@ -43,18 +43,20 @@ def recur(
     readings: Mapping[Expr, Reading],
     *,
     backwards: bool = False,
+    stores: Callable[[Expr], bool] = lambda node: False,
 ) -> tuple[Expr, ...]:
     """The states of a loop, each (length, *shape); see `Loop`.
 
     `states` holds the shape of each at one position and, if any, the array of its initial values;
-    `readings` says what the placeholders in the values of the updates stand for.
+    `readings` says what the placeholders in the values of the updates stand for. Values for which
+    `stores` holds are computed at all steps at once if they do not depend on the states.
     """
     for shape, first in states:
         if first is not None and first.shape[1:] != shape:
             found = f"{show_shape(first.shape[1:])}, not {show_shape(shape)}"
             raise ShapeError(f"the first values of a recurrence have shape {found}")
     known = dict(readings)
-    values = [_hoisted(update, known, length) for update in updates]
+    values = [_hoisted(update, known, length, stores) for update in updates]
     operands = dict.fromkeys(first for _, first in states if first is not None)
     sources: dict[Source, Expr] = {}
     names: dict[Expr, Expr] = {}
@@ -88,12 +90,37 @@ def recur(
     return tuple(Recur(tuple(place), loop, k) for k in range(len(states)))
 
 
-def _hoisted(update: Update, readings: dict[Expr, Reading], length: Dim) -> Expr:
+def with_values(
+    node: Recur, values: Sequence[Expr], stores: Callable[[Expr], bool]
+) -> tuple[Expr, ...]:
+    """The states of a loop with other values of its updates, hoisted anew as by `recur`."""
+    loop = node.loop
+    readings: dict[Expr, Reading] = {}
+    for one, source in loop.sources:
+        if isinstance(source, StateAt):
+            readings[one] = source
+        elif isinstance(source, SliceAt):
+            readings[one] = SlicesOf(node.operands[source.operand], source.shift)
+        else:
+            readings[one] = node.operands[source.operand]
+    first = (None if one is None else node.operands[one] for one in loop.initial)
+    states = list(zip(loop.shapes, first, strict=True))
+    updates = [replace(one, value=v) for one, v in zip(loop.updates, values, strict=True)]
+    return recur(loop.length, states, updates, readings, backwards=loop.backwards, stores=stores)
+
+
+def _hoisted(
+    update: Update,
+    readings: dict[Expr, Reading],
+    length: Dim,
+    stores: Callable[[Expr], bool],
+) -> Expr:
     """The value of an update, with parts that are independent of the states read from arrays.
 
     Such values are computed at all steps at once. They are stored only if they have no more axes
-    than the slices that they are computed from, if indices read them, or if they tell which
-    elements are extreme; otherwise their operands are. New placeholders are added to `readings`.
+    than the slices that they are computed from, if indices read them, if they tell which elements
+    are extreme, or if `stores` holds; otherwise their operands are. New placeholders are added to
+    `readings`.
     """
     value = update.value
     order = postorder(value)
@@ -114,7 +141,7 @@ def _hoisted(update: Update, readings: dict[Expr, Reading], length: Dim) -> Expr
             array = substitute((node,), outside)[0]
             if not isinstance(array, Const):
                 replaced[node] = _placeholder(node, array, readings)
-        elif node.rank <= (ranks[node] or 0) or node in tables or _is_tie(node):
+        elif node.rank <= (ranks[node] or 0) or node in tables or _is_tie(node) or stores(node):
             array = _at_all_steps(node, readings, update.start, length)
             replaced[node] = _placeholder(node, SlicesOf(array, Dim() - update.start), readings)
         else:

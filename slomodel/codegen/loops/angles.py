@@ -10,13 +10,17 @@ overflow where the sum does not, so they are left as they are.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import prod
 
 from slomodel.codegen.loops.access import Numbers, number_of
+from slomodel.codegen.loops.separated import Term, Terms, separated, terms_of
 from slomodel.functions import add, cos, mul, neg, sin, sub
 from slomodel.ir import build
-from slomodel.ir.expr import Axes, Expr, Gather, Index, Map, is_listed
+from slomodel.ir.dims import Shape
+from slomodel.ir.expr import Axes, Einsum, Expr, Gather, Index, Map, Recur, is_listed
 from slomodel.ir.function import ScalarFunction
+from slomodel.ir.loop import Loop
 from slomodel.ir.walk import rewrite
 
 _NARROW, _NARROW_LOOKUPS = 4, 16
@@ -30,10 +34,24 @@ Place = tuple[Axes, tuple[Index, ...]]
 
 
 def with_products_of_angles(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[Expr, ...]:
-    """Lowered roots with the sines and cosines of pairs of angles as products."""
+    """Lowered roots with the sines and cosines of pairs of angles as products.
+
+    Those of one step of a recurrence, too.
+    """
+    loops: dict[Loop, Loop] = {}
+    known: dict[Expr, Terms] = {}
 
     def rule(node: Expr) -> Expr:
+        if isinstance(node, Recur):
+            if node.loop not in loops:
+                loops[node.loop] = _of_steps(node.loop, numbers)
+            return Recur(node.operands, loops[node.loop], node.state)
+        if isinstance(node, Einsum):
+            return separated(node, known, numbers) or node
         if not isinstance(node, Map) or node.function not in (cos, sin):
+            terms_here = terms_of(node, known)
+            if terms_here is not None:
+                known[node] = terms_here
             return node
         terms = list(_terms(node.operands[0]))
         sides: dict[Place, list[tuple[bool, Expr]]] = {}
@@ -43,14 +61,23 @@ def with_products_of_angles(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[
         if len(sides) != 2 or len(terms) > _MOST_TERMS:
             return node
         first, second = sides
-        if not set(first[0]).isdisjoint(second[0]) and not (first[1] and second[1]):
-            return node
         if not all(_is_narrow(own[0][1], place, node, numbers) for place, own in sides.items()):
             return node
         sides[first] += [(is_added, term) for is_added, term, _ in terms if not term.rank]
-        return _product(node, (first, _sum(sides[first])), (second, _sum(sides[second])))
+        factors = [_Side(place, sides[place]) for place in (first, second)]
+        products = _products(node.function, *factors)
+        result = _value(products, factors, node.shape)
+        if not first[1] and not second[1]:
+            known[result] = products
+        return result
 
     return rewrite(roots, rule)
+
+
+def _of_steps(loop: Loop, numbers: Numbers) -> Loop:
+    values = with_products_of_angles(tuple(one.value for one in loop.updates), numbers)
+    updates = (replace(one, value=v) for one, v in zip(loop.updates, values, strict=True))
+    return replace(loop, updates=tuple(updates))
 
 
 def _terms(angle: Expr) -> Iterator[tuple[bool, Expr, Place]]:
@@ -84,20 +111,42 @@ def _sum(terms: list[tuple[bool, Expr]]) -> Expr:
     return value
 
 
-def _product(node: Map, left: tuple[Place, Expr], right: tuple[Place, Expr]) -> Expr:
-    """cos(a + b) or sin(a + b) for angles a and b at their places."""
+class _Side:
+    """The angles of one side at their place, as +angles or, if `is_negative`, as -angles.
 
-    def times(one: ScalarFunction, other: ScalarFunction) -> Expr:
-        operands, axes = [], []
-        for function, (place, angles) in ((one, left), (other, right)):
-            value = build.apply(function, angles)
-            if place[1]:
-                shape = tuple(node.shape[axis] for axis in place[0])
-                value = build.gather(value, place[1], shape)
-            operands.append(value)
-            axes.append(place[0])
-        return build.apply_along(mul, operands, axes, node.shape)
+    The sine and the cosine of -angles are those of the angles, which other pairs may need too.
+    """
 
-    if node.function is cos:
-        return build.apply(sub, times(cos, cos), times(sin, sin))
-    return build.apply(add, times(sin, cos), times(cos, sin))
+    def __init__(self, place: Place, terms: list[tuple[bool, Expr]]) -> None:
+        self.place = place
+        self.is_negative = not any(is_added for is_added, _ in terms)
+        self.angles = _sum([(is_added != self.is_negative, term) for is_added, term in terms])
+
+
+def _products(function: ScalarFunction, left: _Side, right: _Side) -> Terms:
+    """cos(a + b) or sin(a + b) for angles a and b at their places, as the sum of two products."""
+    pairs = ((cos, cos), (sin, sin)) if function is cos else ((sin, cos), (cos, sin))
+    terms = []
+    for pair in pairs:
+        is_added = pair != (sin, sin)
+        factors = []
+        for one, side in zip(pair, (left, right), strict=True):
+            is_added = is_added != (one is sin and side.is_negative)
+            factors.append((build.apply(one, side.angles), side.place[0]))
+        terms.append(Term(is_added, tuple(factors)))
+    return tuple(terms)
+
+
+def _value(terms: Terms, sides: list[_Side], shape: Shape) -> Expr:
+    """The sum of products, at the places of both sides."""
+    products = []
+    for term in terms:
+        operands = []
+        for (value, axes), side in zip(term.factors, sides, strict=True):
+            own = tuple(shape[axis] for axis in axes)
+            index = side.place[1]
+            operands.append(build.gather(value, index, own) if index else value)
+        axes_of = [axes for _, axes in term.factors]
+        products.append((term.is_added, build.apply_along(mul, operands, axes_of, shape)))
+    products.sort(key=lambda pair: not pair[0])
+    return _sum(products)

@@ -105,6 +105,8 @@ static inline void slo_fill(real *a, long m, real value) {
 /* Neighbouring elements of an array, from any element on. */
 typedef real slo_vec
     __attribute__((vector_size(8 * sizeof(real)), aligned(sizeof(real)), may_alias));
+typedef real slo_half
+    __attribute__((vector_size(4 * sizeof(real)), aligned(sizeof(real)), may_alias));
 typedef double slo_sums __attribute__((vector_size(8 * sizeof(double))));
 static inline slo_sums slo_at(const real *a) {
     return __builtin_convertvector(*(const slo_vec *)a, slo_sums);

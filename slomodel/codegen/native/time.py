@@ -30,6 +30,7 @@ from slomodel.codegen.loops.text import indented
 from slomodel.codegen.native.log_sums import log_sum_lines
 from slomodel.codegen.native.names import EntryNames
 from slomodel.codegen.native.plain import copy_lines, fill_line
+from slomodel.codegen.native.vector_calls import vector_call_lines
 from slomodel.ir.expr import Expr, Input
 
 Lines = list[str]
@@ -194,7 +195,10 @@ class _Segment:
         body: Lines = []
         for p in self.active:
             one = self.loop.passages[p]
-            body += [line for block in one.blocks for line in printer(block, own[p])]
+            lines = vector_call_lines(one.blocks, own[p])
+            if lines is None:
+                lines = [line for block in one.blocks for line in printer(block, own[p])]
+            body += lines
             for k in range(len(one.values)):
                 body += self._target_lines(one, k, own[p], self.made.get((p, k)), printer)
         begin = self.high - 1 if self.loop.backwards else self.low

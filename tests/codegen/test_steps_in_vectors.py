@@ -1,0 +1,75 @@
+"""Steps of recurrences: costly functions in vectors or at all steps at once, sums over pairs."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import slomodel
+
+PHASES = """dim T = 9, n
+data y[T, n], start[n]
+var w[n], K
+let p[t in T, i in n] = p[t-1, i]
+    + 0.1 * (w[i] + K * sum(sin(p[t-1, j] - p[t-1, i]) for j in n))  first start[i]
+minimize sum(1 - cos(p - y))"""
+
+STATES = """dim T, K = 3
+data y[T]
+var A[K, K], mu[K]
+let P[j in K, k in K] = A[j, k] - logsumexp(A[j, :])
+let f[t in T, k in K] =
+    -(y[t] - mu[k])^2 + logsumexp(f[t-1, j] + P[j, k] for j in K)  first -(y[0] - mu[k])^2
+minimize -logsumexp(f[T-1, :])"""
+
+POWERS = """dim T, n = 5
+data y[T, n]
+var a[n], b[n]
+let z[t in T, i in n] = exp(-a[i] * z[t-1, i]) + abs(z[t-1, i] + b[i])^1.3 + y[t, i] / 3  first 0.5
+minimize sumsq(z)"""
+
+
+def _both(text: str, arrays: dict[str, np.ndarray]) -> tuple[slomodel.Model, slomodel.Model]:
+    one, other = (slomodel.compile(text, data=arrays, backend=name) for name in ("c", "numpy"))
+    return one, other
+
+
+@pytest.mark.parametrize("spread", [0.3, 30.0])
+@pytest.mark.parametrize("text", [STATES, POWERS, PHASES])
+def test_values_and_derivatives_are_those_of_numpy(text: str, spread: float) -> None:
+    rng = np.random.default_rng(3)
+    n = 17 if text is PHASES else 5
+    shape = (9, n) if "[T, n]" in text else (9,)
+    arrays = {"y": rng.normal(size=shape)} | ({"start": rng.normal(size=n)} if n == 17 else {})
+    model, right = _both(text, arrays)
+    scale = spread if text is STATES else 0.3
+    x, v = scale * rng.normal(size=model.n), rng.normal(size=model.n)
+    for own, other in zip(model.value_and_gradient(x), right.value_and_gradient(x), strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-11, atol=1e-12 * np.abs(other).max())
+    own, other = model.hvp(x, v), right.hvp(x, v)
+    np.testing.assert_allclose(own, other, rtol=1e-10, atol=1e-11 * np.abs(other).max())
+
+
+def test_states_that_cannot_be_reached_have_probability_zero() -> None:
+    model, right = _both(STATES, {"y": np.linspace(-1, 1, 6)})
+    x = np.zeros(model.n)
+    x[[1, 2, 5]] = -2000.0
+    for own, other in zip(model.value_and_gradient(x), right.value_and_gradient(x), strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-12, atol=1e-13)
+
+
+def test_a_step_calls_vectors_and_its_adjoint_reads_what_is_known() -> None:
+    few = STATES.replace("K = 3", "K = 2")
+    text = slomodel.compile(few, data={"y": np.zeros(9)}, backend="c").source("c")
+    assert "v0[i] = exp(v0[i])" in text
+    assert not re.search(r"s\d+ = exp\(", text)
+
+
+def test_sums_of_angles_run_over_each_side() -> None:
+    arrays = {"y": np.zeros((9, 17)), "start": np.zeros(17)}
+    text = slomodel.compile(PHASES, data=arrays, backend="c").source("c")
+    # 17² sines would be two loops, or 289 numbers.
+    assert not re.search(r"sin\(\(p0\[\w+\] - p1\[\w+\]\)\)", text)
+    assert text.count("sin(") < 30
