@@ -18,6 +18,7 @@ from slomodel.errors import Diagnostic, DomainError
 from slomodel.ir.expr import Expr, Input
 from slomodel.rewrite.compression import compression
 from slomodel.rewrite.contraction_order import contraction_order
+from slomodel.rewrite.differences import differences
 from slomodel.rewrite.facts import Facts
 from slomodel.rewrite.rolling import Rolled
 from slomodel.rewrite.stable import carried, rewritten
@@ -74,6 +75,13 @@ PASSES: tuple[Pass, ...] = (
         "the first that needs sizes and data: the order of a product depends on the sizes it "
         "leaves",
         compression,
+    ),
+    Pass(
+        "differences of indices",
+        "data",
+        "the same values: the difference of two indices is exact",
+        "before the order of products, which depends on what is a view",
+        differences,
     ),
     Pass(
         "contraction order",

@@ -2,7 +2,8 @@
 
 The adjoint of y_i = Σ_p w_p x_(i+p) adds w_p y_i to place i + p. That is, for each place u, the sum
 over p of w_p y_(u-p), where y is 0 outside its range: a product with windows of y between zeros,
-which loops compute in registers. The terms are the same, and zeros are added to them.
+which loops compute in registers. The terms are the same, and zeros are added to them. Where the
+kernel runs backwards, as that of a Toeplitz matrix, place i - p sums the w_p y_(u+p).
 """
 
 from __future__ import annotations
@@ -31,11 +32,15 @@ def with_correlations(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[Expr, 
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """How an axis of the result is reached: from `offset` on, by a label, and one of a window."""
+    """How an axis of the result is reached: from `offset` on, by a label, and one of a window.
+
+    `sign` is that of the window's steps.
+    """
 
     offset: Dim
     label: int
     window: int | None
+    sign: int
 
 
 def _correlation(node: Scatter, product: Einsum) -> Expr | None:
@@ -60,11 +65,14 @@ def _axes(node: Scatter, product: Einsum) -> list[_Axis] | None:
         if not isinstance(one, Affine):
             return None
         own = [axis for axis, c in enumerate(one.coefficients) if c]
-        if not 1 <= len(own) <= 2 or any(one.coefficients[axis] != 1 for axis in own):
+        if not 1 <= len(own) <= 2 or one.coefficients[own[0]] != 1:
+            return None
+        if abs(one.coefficients[own[-1]]) != 1:
             return None
         # The later axis is that of the window: a convolution runs over places, then over shifts.
         labels = [product.output[axis] for axis in own]
-        found.append(_Axis(one.offset, labels[0], labels[1] if len(own) > 1 else None))
+        window = labels[1] if len(own) > 1 else None
+        found.append(_Axis(one.offset, labels[0], window, one.coefficients[own[-1]]))
     used = [label for one in found for label in (one.label, one.window) if label is not None]
     in_place = all(
         one.window is not None or (not one.offset.terms and not one.offset.const) for one in found
@@ -86,14 +94,14 @@ def _product(node: Scatter, product: Einsum, axes: list[_Axis], kernel: int, val
         assert one.window is not None
         before = product.dims[one.window] - 1
         shape.append(node.shape[places[label]] + before)
-        offsets.append(one.offset + before)
+        offsets.append(one.offset + before if one.sign > 0 else one.offset)
     rank = array.rank
     padded = build.scatter(
         array,
         [Affine(offsets[k], tuple(int(j == k) for j in range(rank))) for k in range(rank)],
         tuple(shape),
     )
-    # Windows of it: the axis of each place, and the one of each shift, which runs backwards.
+    # Windows of it: the axis of each place, and the one of each shift, of the opposite sign.
     dims, new = list(product.dims), dict[int, int]()
     for label, k in places.items():
         new[label] = len(dims)
@@ -106,9 +114,9 @@ def _product(node: Scatter, product: Einsum, axes: list[_Axis], kernel: int, val
         here = [int(other == new.get(label, label)) for other in inside]
         before = Dim()
         if label in places:
-            window = _window(axes, places[label])
-            here = [c - int(other == window) for c, other in zip(here, inside, strict=True)]
-            before = product.dims[window] - 1
+            window, sign = _window(axes, places[label]), axes[places[label]].sign
+            here = [c - sign * int(other == window) for c, other in zip(here, inside, strict=True)]
+            before = product.dims[window] - 1 if sign > 0 else Dim()
         index.append(Affine(before, tuple(here)))
     windows = build.gather(padded, index, tuple(dims[label] for label in inside))
     output = tuple(new.get(one.label, one.label) for one in axes)
