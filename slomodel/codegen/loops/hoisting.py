@@ -1,23 +1,43 @@
-"""Values of steps that do not depend on the states of a recurrence, computed at all steps at once.
+"""Work that is moved out of loops: values of steps to all steps at once, conditions to tables.
 
 The constructor of recurrences hoists the values that have no more axes than what they are computed
 from. Once sizes are known, costly functions are hoisted as long as their values are few: loops over
 all steps compute them in vectors, and adjoints often share them.
+
+where(c, A[.., i[n]], 0) is a lookup in where(c, A, 0) if c depends on axes of A alone: one decision
+for each element of A, and not one for each lookup. The same for sums at looked up places.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from slomodel.codegen.loops.access import Numbers, number_of
 from slomodel.codegen.lower import lowered
-from slomodel.ir.expr import Expr, Map, Recur
+from slomodel.functions import where
+from slomodel.ir import build
+from slomodel.ir.dims import Dim
+from slomodel.ir.expr import (
+    Affine,
+    Axes,
+    Const,
+    Expr,
+    Gather,
+    Index,
+    Map,
+    Recur,
+    Scatter,
+    is_listed,
+)
 from slomodel.ir.loop import Loop
 from slomodel.ir.recur import with_values
 from slomodel.ir.walk import rewrite
 
 _MOST = 1 << 17
 """Elements at all steps that are stored: about a megabyte, the L2 cache."""
+_FEWER = 2
+"""By this factor more lookups than elements pay for a copy of all elements."""
 
 
 def with_hoisted(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[Expr, ...]:
@@ -43,3 +63,65 @@ def with_hoisted(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[Expr, ...]:
         return states[key][node.state]
 
     return rewrite(roots, rule)
+
+
+def with_masked_tables(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[Expr, ...]:
+    """Lowered roots with conditions on the elements of tables and not on what is looked up."""
+
+    def size(node: Expr) -> int:
+        return prod(number_of(dim, numbers) for dim in node.shape)
+
+    def rule(node: Expr) -> Expr:
+        if isinstance(node, Map):
+            value = _condition(node)
+            if value is None or not isinstance(value, Gather) or not is_listed(value):
+                return node
+            source = value.operands[0]
+            axes = _places(node.axes[0], value.index, source)
+            if axes is None or _FEWER * size(source) > size(node):
+                return node
+            own = (axes, tuple(range(source.rank)), ())
+            operands = (node.operands[0], source, node.operands[2])
+            table = build.apply_along(where, operands, own, source.shape)
+            return build.gather(table, value.index, node.shape)
+        if isinstance(node, Scatter) and is_listed(node) and isinstance(node.operands[0], Map):
+            added = node.operands[0]
+            value = _condition(added)
+            axes = None if value is None else _places(added.axes[0], node.index, node)
+            zero = added.operands[-1]
+            if axes is None or value is None or not isinstance(zero, Const) or zero.value:
+                return node
+            if _FEWER * size(node) > size(added):
+                return node
+            whole = build.broadcast(value, added.axes[1], added.shape)
+            found = build.scatter(whole, node.index, node.shape)
+            own = (axes, tuple(range(node.rank)), ())
+            return build.apply_along(where, (added.operands[0], found, zero), own, node.shape)
+        return node
+
+    return rewrite(roots, rule)
+
+
+def _condition(node: Map) -> Expr | None:
+    """The value of where(c, value, number), for a condition with fewer axes; else None."""
+    if node.function is not where or not isinstance(node.operands[2], Const):
+        return None
+    return node.operands[1] if 0 < node.operands[0].rank < node.rank else None
+
+
+def _places(axes: Axes, index: Sequence[Index], table: Expr) -> Axes | None:
+    """The axes of a table that the given iterated axes run along; None unless in this order."""
+    places = []
+    for axis in axes:
+        own = [
+            q
+            for q, one in enumerate(index)
+            if isinstance(one, Affine)
+            and one.offset == Dim()
+            and [k for k, c in enumerate(one.coefficients) if c] == [axis]
+            and one.coefficients[axis] == 1
+        ]
+        if len(own) != 1:
+            return None
+        places += own
+    return tuple(places) if places == sorted(set(places)) else None

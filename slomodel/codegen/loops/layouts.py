@@ -6,7 +6,7 @@ often. An array (n, 3) that only loops and products read is stored as (3, n).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod
 
 from slomodel.codegen.loops.access import Numbers, c_order, number_of
@@ -18,6 +18,7 @@ from slomodel.ir.expr import (
     Einsum,
     Expr,
     Gather,
+    Index,
     Input,
     Lookup,
     Map,
@@ -51,7 +52,7 @@ def layouts(
     """The strides of the arrays that are not stored in C order.
 
     `is_matrix_product` says which nodes are products, which read and write matrices only, and
-    `is_looked_up` which are gathers in loops.
+    `is_looked_up` which are gathers and scatters in loops.
     """
 
     def is_product(node: Expr) -> bool:
@@ -66,16 +67,22 @@ def layouts(
     for node in reversed(order):
         form = program.forms[node]
         form = Form.ELEMENTWISE if is_copy(node) else form
-        readable = all(_reads(user, node, program, plain, is_product) for user in using[node])
-        plain[node] = readable and node not in held and (form in _VIEWS or form in _WRITES)
+        readable = all(
+            _reads(user, node, program, plain, is_product)
+            or (is_looked_up(user) and user.operands[0] is node and form not in _VIEWS)
+            for user in using[node]
+        )
+        written = form in _WRITES or (form is Form.PUT and is_looked_up(node))
+        plain[node] = readable and node not in held and (form in _VIEWS or written)
         if not plain[node] or form in _VIEWS or (is_product(node) and node.rank != 2):
             continue
         if is_listed(node) and not is_looked_up(node):
             continue
         # Whole rows are looked up more quickly than elements.
         if _is_near_lookup(node, using[node]):
-            continue
-        strides = _long_last(_sizes(node, numbers))
+            strides = _rows_last(node, using[node], numbers)
+        else:
+            strides = _long_last(_sizes(node, numbers))
         if strides is not None:
             found[node] = strides
     return found
@@ -84,6 +91,38 @@ def layouts(
 def _is_near_lookup(node: Expr, using: list[Expr]) -> bool:
     """Whether a node is looked up by index data, or is computed with or for such nodes."""
     return any(map(is_listed, (node, *node.operands, *using)))
+
+
+def _rows_last(node: Expr, using: list[Expr], numbers: Numbers) -> Strides | None:
+    """The strides of a table with the axes last that no index array depends on; None: C order.
+
+    A table A[l, m, x[n, m]] is looked up row by row: for each n and m, the elements of all l.
+    """
+    every = [user for user in using if is_listed(user)]
+    indices = [user.index for user in every if isinstance(user, Gather)]
+    indices += [node.index] if isinstance(node, Scatter) and is_listed(node) else []
+    sizes = _sizes(node, numbers)
+    found = {_outer(index) for index in indices}
+    if len(found) != 1 or 0 in sizes:
+        return None
+    (outer,) = found
+    rows = [axis for axis in range(node.rank) if axis not in outer]
+    if node.rank - 1 not in outer or prod(sizes[axis] for axis in rows) < ROW:
+        return None
+    axes = [*sorted(outer), *rows]
+    stored = c_order([sizes[axis] for axis in axes])
+    return tuple(stored[axes.index(axis)] for axis in range(node.rank))
+
+
+def _outer(index: Sequence[Index]) -> frozenset[int]:
+    """The axes of a table that are looked up, or run along an axis of an index array."""
+    own = {axis for one in index if isinstance(one, Lookup) for axis in one.axes}
+    return frozenset(
+        q
+        for q, one in enumerate(index)
+        if not isinstance(one, Affine)
+        or any(c and axis in own for axis, c in enumerate(one.coefficients))
+    )
 
 
 def reads_rows(node: Expr) -> bool:
@@ -121,34 +160,46 @@ def is_batch_of_vectors(node: Einsum) -> bool:
 
 
 def with_copies(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[Expr, ...]:
-    """The roots, where loops read a copy of an input whose last axis is short.
+    """The roots, where loops read a copy of an input whose layout is slow for them.
 
-    The copies of data are made once. Others pay if a longer loop reads them.
+    Its last axis is short, or is looked up. The copies of data are made once. Others pay if a
+    longer loop reads them. Sums at looked up places are copied into results.
     """
     order = postorder(*roots)
     using = users(order)
     held = set(roots)
-    copies: dict[Expr, Expr] = {}
+    copies: dict[Expr, tuple[Expr, set[Expr]]] = {}
     for node in order:
         if not isinstance(node, Input) or node.dtype != "real" or node.rank < 2:
             continue
         shape = _sizes(node, numbers)
+        loops = [user for user in using[node] if _is_loop(user, numbers)]
         if _long_last(shape) is None:
-            continue
-        loops = [user for user in using[node] if _is_loop(user, numbers) and user not in held]
-        longer = any(prod(_sizes(user, numbers)) > prod(shape) for user in loops)
-        if loops and (node.role == "data" or longer):
-            copies[node] = Reshape(node, node.shape)
-    if not copies:
+            lookups = [user for user in using[node] if is_listed(user)]
+            loops = lookups if _rows_last(node, lookups, numbers) is not None else []
+        loops = [user for user in loops if user not in held]
+        longest = max((prod(_sizes(user, numbers)) for user in loops), default=0)
+        if loops and (node.role == "data" or longest > prod(shape)):
+            copies[node] = (Reshape(node, node.shape), set(loops))
+    added = {one for one in roots if _is_slow_result(one, numbers)}
+    if not copies and not added:
         return roots
     done: dict[Expr, Expr] = {}
     for node in order:
-        reads_copies = _is_loop(node, numbers) and node not in held
         operands = tuple(
-            copies[one] if reads_copies and one in copies else done[one] for one in node.operands
+            copies[one][0] if one in copies and node in copies[one][1] else done[one]
+            for one in node.operands
         )
         done[node] = remake(node, operands) if operands else node
-    return tuple(done[root] for root in roots)
+    return tuple(Reshape(done[root], root.shape) if root in added else done[root] for root in roots)
+
+
+def _is_slow_result(root: Expr, numbers: Numbers) -> bool:
+    """Whether a result sums at looked up places, one element apart from the next."""
+    if not isinstance(root, Scatter) or not is_listed(root):
+        return False
+    longer = prod(_sizes(root.operands[0], numbers)) > _RATIO * prod(_sizes(root, numbers))
+    return longer and _rows_last(root, [], numbers) is not None
 
 
 def _is_loop(node: Expr, numbers: Numbers) -> bool:
@@ -184,7 +235,7 @@ def _reads(
     form = program.forms[user]
     if isinstance(user, Scatter) and user.operands[0] is node:
         return True
-    if _is_windows(user):
+    if _is_windows(user) or is_copy(user):
         return True
     if form in _VIEWS:
         return plain[user]

@@ -9,7 +9,7 @@ from slomodel.codegen.entry import Entry, program_of
 from slomodel.codegen.layout import Layout
 from slomodel.codegen.loops.angles import with_products_of_angles
 from slomodel.codegen.loops.correlations import with_correlations
-from slomodel.codegen.loops.hoisting import with_hoisted
+from slomodel.codegen.loops.hoisting import with_hoisted, with_masked_tables
 from slomodel.codegen.loops.layouts import with_copies
 from slomodel.codegen.loops.short_axes import with_short_axes
 from slomodel.codegen.program import Program
@@ -35,6 +35,7 @@ def planned(
 
 
 def _arranged(roots: tuple[Expr, ...], numbers: Mapping[str, int]) -> tuple[Expr, ...]:
+    roots = with_masked_tables(roots, numbers)
     roots = with_hoisted(with_products_of_angles(roots, numbers), numbers)
     roots = with_correlations(roots, numbers)
     return with_copies(with_short_axes(roots, numbers), numbers)

@@ -8,11 +8,9 @@ one scalar call, and a sum would prevent the loop from being vectorised.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from slomodel.codegen.loops.access import merged_axes
 from slomodel.codegen.loops.names import Names
 from slomodel.codegen.loops.nest import (
     Apply,
@@ -28,7 +26,7 @@ from slomodel.codegen.loops.nest import (
 from slomodel.codegen.loops.plain import start_of
 from slomodel.codegen.loops.pointers import Pointer, Pointers
 from slomodel.codegen.loops.text import indented
-from slomodel.codegen.native.direct import LANES
+from slomodel.codegen.native.axis_order import LoopAxes, arranged
 from slomodel.codegen.native.lookups import run_length, scatter_lines, tables_in_runs
 from slomodel.codegen.native.passes import BLOCK, LoopPass, append, share_temporaries, write_over
 from slomodel.codegen.native.plain import fill_line, fill_lines
@@ -37,18 +35,10 @@ _OTHERS = 64
 """Up to this many indices of the other axes, one block of the last axis takes all of them."""
 _LEAST = 128
 """The least elements of a block that is divided among the indices of other axes."""
-_STRIDED, _LOOKED_UP, _COSTLY = 12.0, 12.0, 8.0
-"""Vector operations that an access with a stride or by an index, or a costly function, is worth."""
-_UNROLLED = 4.0
-"""Vector operations that an unrolled scalar operation is worth."""
-_START, _TOTAL = 16, 24
-"""Elements that could be computed while a pass starts and ends, or while a total is formed."""
 _LONGEST = 300
 """Upper limit on the characters of an expression that is printed inside another one."""
 
 
-Axes = Sequence[tuple[int, tuple[int, ...]]]
-"""Axes of a loop, each a size and the steps of the pointers along it."""
 Rolling = dict[str, list[tuple[int, Reduce]]]
 
 
@@ -130,7 +120,7 @@ class BlockedLoop:
             for one in nest.statements
             if isinstance(one, Reduce) and isinstance(one.target, Element)
         ]
-        self.axes: list[tuple[int, tuple[int, ...]]] = []
+        self.axes: LoopAxes = []
         # Whether the last axis is the outer of two loops, within blocks of the first.
         self.turned = False
         self.body: list[str] = []
@@ -153,7 +143,7 @@ class BlockedLoop:
         self._scattered: dict[str, list[tuple[str, str]]] = {}
         self.is_loop = bool(nest.axes) and 0 not in nest.shape
         if self.is_loop:
-            self.axes = self._arranged()
+            self.axes = arranged(nest, self.pointers)
             for k, pointer in enumerate(self.pointers):
                 pointer.steps = tuple(own[k] for _, own in self.axes)
             self._find_runs()
@@ -183,45 +173,6 @@ class BlockedLoop:
     def divided(self) -> int:
         """The axis that is cut into parts for several threads: that of the outermost loop."""
         return -1 if self.turned else 0
-
-    def _arranged(self) -> list[tuple[int, tuple[int, ...]]]:
-        """The axes of the loop, merged where possible, with the one that passes run along last."""
-        shape, rank = self.nest.shape, len(self.nest.axes)
-        strides = [one.position.strides for one in self.pointers]
-        every: list[tuple[float, int, list[tuple[int, tuple[int, ...]]]]] = []
-        for last in reversed(range(rank)):
-            order = [axis for axis in range(rank) if axis != last] + [last]
-            moved = [tuple(own[axis] for axis in order) for own in strides]
-            axes = merged_axes([shape[axis] for axis in order], moved)
-            every.append((self._cost(axes), len(every), axes))
-        return min(every)[2]
-
-    def _cost(self, axes: list[tuple[int, tuple[int, ...]]]) -> float:
-        """Estimated time per element of passes along the last of the axes, in vector operations."""
-        if not axes:
-            return 0.0
-        size, steps = axes[-1]
-        step_of = {pointer.name: step for pointer, step in zip(self.pointers, steps, strict=True)}
-        cost = sum(1.0 if step in (0, 1) else _STRIDED for step in steps)
-        moving = {table.name for table in self.pointers if table.integers and step_of[table.name]}
-        for pointer in self.pointers:
-            if any(table.name in moving for table, _ in pointer.lookups):
-                cost += _LOOKED_UP
-        once = 0.0
-        for one in self.nest.statements:
-            if isinstance(one, Apply):
-                cost += _COSTLY if one.function is not None and one.function.costly else 0.5
-            elif isinstance(one, Reduce):
-                target = one.target
-                step = step_of[self.pointers.of(target).name] if isinstance(target, Element) else 0
-                cost, once = cost + 1, once + (0 if step else _TOTAL)
-        costly = any(
-            isinstance(one, Apply) and one.function is not None and one.function.costly
-            for one in self.nest.statements
-        )
-        if size < LANES and not costly:
-            return cost * _UNROLLED  # such rows are unrolled, and their totals are plain sums
-        return cost * (1 + _START / size) + once / size
 
     def lines(self) -> list[str]:
         """The whole loop, with the statements before and after it."""
