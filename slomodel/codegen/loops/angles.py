@@ -14,7 +14,7 @@ from dataclasses import replace
 from math import prod
 
 from slomodel.codegen.loops.access import Numbers, number_of
-from slomodel.codegen.loops.separated import Term, Terms, separated, terms_of
+from slomodel.codegen.loops.separated import Product, Products, separated, terms_of
 from slomodel.functions import add, cos, mul, neg, sin, sub
 from slomodel.ir import build
 from slomodel.ir.dims import Shape
@@ -39,7 +39,7 @@ def with_products_of_angles(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[
     Those of one step of a recurrence, too.
     """
     loops: dict[Loop, Loop] = {}
-    known: dict[Expr, Terms] = {}
+    known: dict[Expr, Products] = {}
 
     def rule(node: Expr) -> Expr:
         if isinstance(node, Recur):
@@ -64,7 +64,7 @@ def with_products_of_angles(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[
         if not all(_is_narrow(own[0][1], place, node, numbers) for place, own in sides.items()):
             return node
         sides[first] += [(is_added, term) for is_added, term, _ in terms if not term.rank]
-        factors = [_Side(place, sides[place]) for place in (first, second)]
+        factors = [_Angles(place, sides[place]) for place in (first, second)]
         products = _products(node.function, *factors)
         result = _value(products, factors, node.shape)
         if not first[1] and not second[1]:
@@ -111,7 +111,7 @@ def _sum(terms: list[tuple[bool, Expr]]) -> Expr:
     return value
 
 
-class _Side:
+class _Angles:
     """The angles of one side at their place, as +angles or, if `is_negative`, as -angles.
 
     The sine and the cosine of -angles are those of the angles, which other pairs may need too.
@@ -123,7 +123,7 @@ class _Side:
         self.angles = _sum([(is_added != self.is_negative, term) for is_added, term in terms])
 
 
-def _products(function: ScalarFunction, left: _Side, right: _Side) -> Terms:
+def _products(function: ScalarFunction, left: _Angles, right: _Angles) -> Products:
     """cos(a + b) or sin(a + b) for angles a and b at their places, as the sum of two products."""
     pairs = ((cos, cos), (sin, sin)) if function is cos else ((sin, cos), (cos, sin))
     terms = []
@@ -133,11 +133,11 @@ def _products(function: ScalarFunction, left: _Side, right: _Side) -> Terms:
         for one, side in zip(pair, (left, right), strict=True):
             is_added = is_added != (one is sin and side.is_negative)
             factors.append((build.apply(one, side.angles), side.place[0]))
-        terms.append(Term(is_added, tuple(factors)))
+        terms.append(Product(is_added, tuple(factors)))
     return tuple(terms)
 
 
-def _value(terms: Terms, sides: list[_Side], shape: Shape) -> Expr:
+def _value(terms: Products, sides: list[_Angles], shape: Shape) -> Expr:
     """The sum of products, at the places of both sides."""
     products = []
     for term in terms:
