@@ -14,7 +14,7 @@ from dataclasses import replace
 from math import prod
 
 from slomodel.codegen.loops.access import Numbers, number_of
-from slomodel.codegen.loops.separated import Product, Products, separated, terms_of
+from slomodel.codegen.loops.separated import SeparateProduct, SeparateProducts, separated, terms_of
 from slomodel.functions import add, cos, mul, neg, sin, sub
 from slomodel.ir import build
 from slomodel.ir.dims import Shape
@@ -39,7 +39,7 @@ def with_products_of_angles(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[
     Those of one step of a recurrence, too.
     """
     loops: dict[Loop, Loop] = {}
-    known: dict[Expr, Products] = {}
+    known: dict[Expr, SeparateProducts] = {}
 
     def rule(node: Expr) -> Expr:
         if isinstance(node, Recur):
@@ -123,7 +123,7 @@ class _Angles:
         self.angles = _sum([(is_added != self.is_negative, term) for is_added, term in terms])
 
 
-def _products(function: ScalarFunction, left: _Angles, right: _Angles) -> Products:
+def _products(function: ScalarFunction, left: _Angles, right: _Angles) -> SeparateProducts:
     """cos(a + b) or sin(a + b) for angles a and b at their places, as the sum of two products."""
     pairs = ((cos, cos), (sin, sin)) if function is cos else ((sin, cos), (cos, sin))
     terms = []
@@ -133,11 +133,11 @@ def _products(function: ScalarFunction, left: _Angles, right: _Angles) -> Produc
         for one, side in zip(pair, (left, right), strict=True):
             is_added = is_added != (one is sin and side.is_negative)
             factors.append((build.apply(one, side.angles), side.place[0]))
-        terms.append(Product(is_added, tuple(factors)))
+        terms.append(SeparateProduct(is_added, tuple(factors)))
     return tuple(terms)
 
 
-def _value(terms: Products, sides: list[_Angles], shape: Shape) -> Expr:
+def _value(terms: SeparateProducts, sides: list[_Angles], shape: Shape) -> Expr:
     """The sum of products, at the places of both sides."""
     products = []
     for term in terms:

@@ -1,6 +1,6 @@
 """Sums over pairs whose terms are products of narrower factors, as sums over each side.
 
-Σ_j (s_j c_i - c_j s_i) = c_i Σ_j s_j - s_i Σ_j c_j: n operations and not n². Products and factors are
+Σ_j (s_j c_i - c_j s_i) = c_i Σ_j s_j - s_i Σ_j c_j: n operations and not n². The terms are
 the same, and are added in another order.
 """
 
@@ -19,17 +19,17 @@ _MOST_TERMS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class SeparateProduct:
     """A product of arrays, each along some axes of the whole; subtracted unless `is_added`."""
 
     is_added: bool
     factors: tuple[tuple[Expr, Axes], ...]
 
 
-Products = tuple[Product, ...]
+SeparateProducts = tuple[SeparateProduct, ...]
 
 
-def terms_of(node: Expr, known: Mapping[Expr, Products]) -> Products | None:
+def terms_of(node: Expr, known: Mapping[Expr, SeparateProducts]) -> SeparateProducts | None:
     """The terms of a function of arrays whose terms are `known`; None if it is not their sum.
 
     A factor of all terms is narrower than they are: it has fewer axes.
@@ -43,19 +43,23 @@ def terms_of(node: Expr, known: Mapping[Expr, Products]) -> Products | None:
         ]
         if len(wide) != 1 or len(others) != 1 or others[0][0].rank >= node.rank:
             return None
-        return tuple(Product(one.is_added, (*one.factors, others[0])) for one in known[wide[0]])
+        return tuple(
+            SeparateProduct(one.is_added, (*one.factors, others[0])) for one in known[wide[0]]
+        )
     if len(wide) != len(node.operands):
         return None
     signs = {add: (True, True), sub: (True, False), neg: (False,)}[node.function]
     found = [
-        Product(one.is_added == sign, one.factors)
+        SeparateProduct(one.is_added == sign, one.factors)
         for sign, operand in zip(signs, node.operands, strict=True)
         for one in known[operand]
     ]
     return tuple(found) if len(found) <= _MOST_TERMS else None
 
 
-def separated(node: Einsum, known: Mapping[Expr, Products], numbers: Numbers) -> Expr | None:
+def separated(
+    node: Einsum, known: Mapping[Expr, SeparateProducts], numbers: Numbers
+) -> Expr | None:
     """A sum as the sums of the terms of one operand; None unless these are of narrower arrays."""
     wide = [k for k, own in enumerate(node.operands) if own in known]
     if len(wide) != 1:
@@ -78,7 +82,7 @@ def separated(node: Einsum, known: Mapping[Expr, Products], numbers: Numbers) ->
     return result
 
 
-def _sum_of(node: Einsum, k: int, term: Product, labels: Axes, numbers: Numbers) -> Expr:
+def _sum_of(node: Einsum, k: int, term: SeparateProduct, labels: Axes, numbers: Numbers) -> Expr:
     operands = [one for j, one in enumerate(node.operands) if j != k]
     inputs: list[Sequence[int]] = [one for j, one in enumerate(node.inputs) if j != k]
     for factor, axes in term.factors:
