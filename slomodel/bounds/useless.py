@@ -15,6 +15,7 @@ from slomodel.bounds.ranges.derivatives import derivative_range
 from slomodel.bounds.ranges.smoothness import place
 from slomodel.bounds.ranges.taylor_ranges import taylor_ranges
 from slomodel.bounds.setting import Setting, once_per_setting
+from slomodel.bounds.stopping import pause
 from slomodel.calculus import jvp
 from slomodel.errors import MissingRule
 from slomodel.ir.expr import Expr, Input, Map
@@ -87,7 +88,7 @@ def _curvature(setting: Setting, x: Vector) -> float:
             break
         at = {**_parted(setting, setting.variables, x), **_parted(setting, along, v)}
         with np.errstate(all="ignore"):
-            found = evaluate(graphs, {**setting.values, **at}, setting.sizes)
+            found = evaluate(graphs, {**setting.values, **at}, setting.sizes, pause)
         product = np.concatenate([np.ravel(a) for a in found])
         size = norm(product)
         seen = max(seen, size) if math.isfinite(size) else seen

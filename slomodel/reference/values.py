@@ -6,7 +6,7 @@ whose NumPy definition accepts complex numbers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import singledispatch
 from itertools import combinations_with_replacement
 from string import ascii_letters
@@ -48,24 +48,33 @@ Sizes = Mapping[str, int]
 
 
 def evaluate(
-    roots: Sequence[Expr], values: Mapping[Input, Array], sizes: Sizes | None = None
+    roots: Sequence[Expr],
+    values: Mapping[Input, Array],
+    sizes: Sizes | None = None,
+    between: Callable[[], None] | None = None,
 ) -> list[Array]:
     """The values of the roots, each of the shape of its node.
 
-    Raises ShapeError if a size or an input is missing or does not fit.
+    `between` is called before each node, and may raise an exception. Raises ShapeError if a size or
+    an input is missing or does not fit.
     """
-    every = evaluate_all(roots, values, sizes)
+    every = evaluate_all(roots, values, sizes, between)
     return [every[root] for root in roots]
 
 
 def evaluate_all(
-    roots: Sequence[Expr], values: Mapping[Input, Array], sizes: Sizes | None = None
+    roots: Sequence[Expr],
+    values: Mapping[Input, Array],
+    sizes: Sizes | None = None,
+    between: Callable[[], None] | None = None,
 ) -> dict[Expr, Array]:
     """The arrays of all nodes under the roots, in evaluation order."""
     known = sizes_of(values, sizes or {})
     results: dict[Expr, Array] = {}
     with np.errstate(all="ignore"):
         for node in postorder(*roots):
+            if between is not None:
+                between()
             if isinstance(node, Input):
                 results[node] = _input(node, values, known)
             else:

@@ -44,6 +44,26 @@ def test_a_proof_stops_wherever_it_is_asked_to(name: str) -> None:
     assert (again.L1, again.L2) == (bound.L1, bound.L2)
 
 
+@pytest.mark.parametrize(
+    "term",
+    [
+        "9*(x[i+1] - x[i]^2)^2 + (1 - x[i])^2",
+        pytest.param("sqrt(1 + (x[i+1] - x[i])^2)", marks=pytest.mark.slow),
+    ],
+)
+def test_a_proof_over_many_elements_checks_within_each_rule(term: str) -> None:
+    """Each rule takes tens of operations on all elements, which take seconds if there are many."""
+    text = f"dim n\nvar x[n] init 0.5\nminimize sum({term} for i in range(n - 1))"
+    calls = []
+    for n in (2_000, 12_000):
+        model = slomodel.compile(text, dims={"n": n}, backend="numpy")
+        check = Countdown(np.inf)
+        with stopped_by(check):
+            model.bounds(model.x0(), 0.1)
+        calls.append(check.calls)
+    assert calls[1] >= calls[0] + 50
+
+
 def test_blocks_may_be_nested() -> None:
     model = slomodel.compile("var x[3]\nminimize sumsq(x)^2 + sum(exp(x))")
     inner, outer = Countdown(np.inf), Countdown(np.inf)

@@ -96,6 +96,14 @@ def test_the_step_has_the_certified_decrease() -> None:
     assert watch.left == 1
 
 
+def test_nothing_is_proved_where_a_trial_step_descends() -> None:
+    def prove(centre: object, radius: float) -> Proof:
+        raise AssertionError("a proof takes longer than the whole run may")
+
+    watch = SaddleWatch(Evaluator(slomodel.compile(TWO_VALLEYS), RunOptions()), prove, 0)
+    assert watch.leave(Iterate(np.zeros(2), 0.0, np.zeros(2), 0.0)) is not None
+
+
 def test_without_a_proof_it_is_not_refuted() -> None:
     found = solve(Rosenbrock(), np.full(6, -1.2), direction="lbfgs", second_order=True)
     assert found.success

@@ -14,6 +14,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from slomodel.bounds.stopping import pause
+
 Array = NDArray[np.float64]
 Real = TypeVar("Real", float, Array)
 Truths = NDArray[np.bool_]
@@ -27,6 +29,8 @@ SMALLEST_NORMAL = 2.0**-1022
 LIBM_ULPS = 4
 """Error bound, in ulps, of NumPy's elementary functions; NumPy's own tests enforce it."""
 _STEP = UNIT * (1.0 + 2.0 * UNIT)
+# Proofs over arrays of more elements can be interrupted at each of their operations.
+_LONG = 10_000
 
 
 def up(x: Real) -> Real:
@@ -35,6 +39,8 @@ def up(x: Real) -> Real:
         return cast("Real", np.float64(inf if isnan(x) else nextafter(x, inf)))
     with np.errstate(all="ignore"):
         y = np.add(x, _step(x))
+        if y.size > _LONG:
+            pause()
         return cast("Real", y if np.isfinite(y).all() else _no_nan(np.nextafter(x, inf), inf))
 
 
@@ -44,6 +50,8 @@ def down(x: Real) -> Real:
         return -up(-x)
     with np.errstate(all="ignore"):
         y = np.subtract(x, _step(x))
+        if y.size > _LONG:
+            pause()
         return cast("Real", y if np.isfinite(y).all() else -up(-x))
 
 
@@ -88,6 +96,8 @@ def up_add(a: Real, b: Real) -> Real:
         s = np.add(a, b)
         if isinstance(s, float):
             return cast("Real", np.float64(_scalar_add(float(a), float(b))))
+        if s.size > _LONG:
+            pause()
         enough = _sum_error(a, b, s) <= 0.0
         y = _step(s)
         y *= ~enough

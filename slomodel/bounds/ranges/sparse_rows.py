@@ -27,6 +27,7 @@ from slomodel.bounds.arithmetic.rounding import (
 )
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.setting import Setting
+from slomodel.bounds.stopping import pause
 from slomodel.calculus.jvp import tangent
 from slomodel.ir import build
 from slomodel.ir.dims import concrete
@@ -81,6 +82,7 @@ def largest_eigenvalue_of_sizes(parts: Sequence[tuple[SparseRows, Array]], n: in
     for _ in range(_STEPS):
         w = np.zeros(n)
         for rows, d in parts:
+            pause()
             along = range(rows.column.shape[1])
             y = d * sum(rows.size[:, k] * v[rows.column[:, k]] for k in along)
             for k in along:

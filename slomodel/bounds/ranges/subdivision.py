@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from slomodel.bounds.arithmetic.interval import Interval, meet, point
 from slomodel.bounds.arithmetic.rounding import Array, Truths
 from slomodel.bounds.ranges.enclose import enclose
+from slomodel.bounds.stopping import pause
 from slomodel.ir.expr import Expr, Input
 from slomodel.ir.walk import postorder
 
@@ -216,6 +217,7 @@ def clustered(points: Array, tolerance: float, most: int) -> Whole:
     cluster = np.zeros(points.shape[1], dtype=np.intp)
     count = 1
     while count < most:
+        pause()
         low, high = cluster_ends(points, points, cluster, count)
         spread = high - low
         longest = np.argmax(spread, axis=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -128,11 +128,17 @@ class SaddleWatch:
     def _lower(self, at: Iterate, ritz: Ritz) -> Iterate | None:
         """The lowest of the points along ±v with sufficient decrease, with its gradient.
 
-        If L2 has a proof, the certified step is among them.
+        If there is none, it is the certified step, provided that L2 has a proof.
         """
+        farthest = FARTHEST * max(1.0, norm(at.x))
+        lengths = [farthest * 0.5**k for k in range(HALVINGS)]
+        return self._lowest(at, ritz, lengths) or self._lowest(at, ritz, self._certified(at, ritz))
+
+    def _lowest(self, at: Iterate, ritz: Ritz, lengths: Sequence[float]) -> Iterate | None:
+        """The lowest of the points at ±t, for each length t, with sufficient decrease."""
         noise = ROUNDING * self._evaluate.eps * abs(at.f)
         best: tuple[float, float] | None = None
-        for t in self._lengths(at, ritz):
+        for t in lengths:
             if SIGMA * 0.5 * -ritz.value * t * t <= noise:
                 continue
             needed = at.f + SIGMA * 0.5 * ritz.value * t * t
@@ -150,12 +156,10 @@ class SaddleWatch:
         gnorm = self._evaluate.gradient(x, g)
         return Iterate(x, f, g, gnorm) if math.isfinite(gnorm) else None
 
-    def _lengths(self, at: Iterate, ritz: Ritz) -> list[float]:
-        """FARTHEST·max(1, ‖x‖) and its repeated halves, and the certified 2|λ|/L2."""
-        farthest = FARTHEST * max(1.0, norm(at.x))
-        lengths = [farthest * 0.5**k for k in range(HALVINGS)]
+    def _certified(self, at: Iterate, ritz: Ritz) -> tuple[float, ...]:
+        """The certified length 2|λ|/L2, if L2 has a proof."""
         L2 = self._constant(at.x, lambda L2: -2.0 * ritz.value / L2)
-        return lengths if not L2 else [*lengths, min(-2.0 * ritz.value / L2, farthest)]
+        return (-2.0 * ritz.value / L2,) if L2 else ()
 
     def _constant(self, x: Vector, step: Callable[[float], float]) -> float | None:
         """L2 over a ball that contains a step of length step(L2); None without a proof."""
