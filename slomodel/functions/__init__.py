@@ -4,6 +4,7 @@ from slomodel.functions.activations import logcosh, sigmoid, softplus
 from slomodel.functions.arithmetic import add, div, mul, neg, square, sub
 from slomodel.functions.bessel import bessel_ratio, log_bessel_i0
 from slomodel.functions.beta import lbeta
+from slomodel.functions.box_cox import box_cox
 from slomodel.functions.comparison import (
     eq,
     ge,
@@ -105,6 +106,7 @@ __all__ = [
     "atan",
     "atanh",
     "bessel_ratio",
+    "box_cox",
     "cbrt",
     "clip",
     "cos",

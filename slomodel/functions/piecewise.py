@@ -278,12 +278,12 @@ clip = ScalarFunction(
 def _huber_numpy(t: Reals, delta: Reals) -> Reals:
     size = step_abs(t)
     inside = np.real(size) <= np.real(delta)
-    return np.where(inside, 0.5 * np.square(t), delta * (size - 0.5 * delta))
+    return np.where(inside, 0.5 * t * t, delta * (size - 0.5 * delta))
 
 
 def _huber_stable(t: Expr, delta: Expr) -> Expr:
     size = abs(t)
-    inside = mul(0.5, square(t))
+    inside = mul(mul(0.5, t), t)  # t^2 may overflow where its half does not
     return where(le(size, delta), inside, mul(delta, sub(size, mul(0.5, delta))))
 
 

@@ -21,6 +21,7 @@ from slomodel.rewrite.gamma_sums import GammaSums
 from slomodel.rewrite.linear_systems import log_of_determinant, solution_for_inverse
 from slomodel.rewrite.matching import is_map, whole
 from slomodel.rewrite.merged_powers import merged_product, power_of_power, root_of_exponential
+from slomodel.rewrite.removable import cancelled, exponential_power, without_common_pole
 from slomodel.rewrite.roots import Roots
 from slomodel.rewrite.scaled_logs import ScaledLogarithms
 from slomodel.rewrite.stable_forms import elementwise, merged_constants, summed_entropy
@@ -67,12 +68,14 @@ def rewritten(root: Expr) -> Mapping[Expr, Expr]:
         ),
         log1p: (elementwise, logarithms.of_one_more, scaled.of_one_more),
         sqrt: (elementwise, root_of_exponential, power_of_power, roots.square_root),
-        add: (elementwise, gammas.of_sum),
-        sub: (elementwise, gammas.of_sum),
-        pow: (elementwise, power_of_power, roots.power),
-        div: (elementwise, soft_quotient, merged_product, scaled.of_quotient),
+        add: (elementwise, without_common_pole, gammas.of_sum),
+        sub: (elementwise, without_common_pole, gammas.of_sum),
+        pow: (elementwise, power_of_power, exponential_power, roots.power),
+        neg: (elementwise, cancelled),
+        div: (elementwise, cancelled, soft_quotient, merged_product, scaled.of_quotient),
         mul: (
             elementwise,
+            cancelled,
             merged_constants,
             merged_product,
             roots.of_product,

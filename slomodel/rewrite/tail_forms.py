@@ -17,6 +17,8 @@ from slomodel.functions import (
     add,
     asinh,
     atanh,
+    cos,
+    cosh,
     div,
     erf,
     erfc,
@@ -37,7 +39,6 @@ from slomodel.functions import (
     neg,
     normcdf,
     sigmoid,
-    sin,
     sin_quotient,
     sinh,
     softplus,
@@ -49,14 +50,25 @@ from slomodel.functions import (
 )
 from slomodel.functions.logarithms import bose
 from slomodel.functions.normal import normratio
+from slomodel.functions.removable import (
+    exp_quotient,
+    exp_quotient_1,
+    exp_remainder,
+    log_exp_quotient,
+    log_remainder,
+    log_sinh_quotient,
+    sinh_quotient,
+)
+from slomodel.functions.sinc import sin_quotient_1
 from slomodel.ir.expr import Const, Expr, Input, Map
-from slomodel.rewrite.matching import is_map
+from slomodel.rewrite.matching import is_map, scaled
 from slomodel.rewrite.patterns import Match, StableForm, number, operand, rest
 
 _ROOT_2, _ROOT_HALF, _ROOT_2_PI = math.sqrt(2.0), math.sqrt(0.5), math.sqrt(2.0 * math.pi)
 _LARGEST = 16.0
 _MOST_NODES = 30
 _SMALL_EXPONENT = -15.0
+_LARGE_EXPONENT = 700.0
 _WITH_TAILS = (erf, erfc, normcdf, exp, sigmoid, tanh, bose)
 
 x, y = operand("x"), operand("y")
@@ -94,6 +106,26 @@ def _log_between(a: Expr, b: Expr) -> Expr:
     upper, lower = where(is_near, a, 1.0), where(is_near, b, 0.0)
     near = mul(0.5, sub(erf(mul(_ROOT_HALF, upper)), erf(mul(_ROOT_HALF, lower))))
     return where(is_near, log(near), far)
+
+
+def _is_its_argument(m: Match) -> bool:
+    """Whether d y is -c x."""
+    inside = scaled(m.parts[x])
+    return inside.core == m.parts[y] and m[d] == -m[c] * inside.coefficient
+
+
+def _is_negative(m: Match) -> bool:
+    """Whether x is -y."""
+    one, other = scaled(m.parts[x]), scaled(m.parts[y])
+    return one.core is not None and one.core == other.core and one.coefficient == -other.coefficient
+
+
+def _log_of_mixture(weight: Expr, x: Expr) -> Expr:
+    """log(1 - w + w exp(x)) = x + log(1 - (1 - w) (1 - exp(-x))), where exp(x) may overflow."""
+    is_far = gt(x, _LARGE_EXPONENT)
+    near = log1p(mul(weight, expm1(where(is_far, 0.0, x))))
+    far = where(is_far, x, _LARGE_EXPONENT)
+    return where(is_far, add(far, log1p(mul(sub(1.0, weight), expm1(neg(far))))), near)
 
 
 def _log_of_hazard(t: Expr) -> Expr:
@@ -155,8 +187,50 @@ TAIL_FORMS: tuple[StableForm, ...] = (
         add(log(c), sub(log1mexp(sub(y, x)), add(softplus(neg(x)), softplus(y)))),
         lambda m: _is_near(m[c]) and m[d] == -m[c],
     ),
+    StableForm(log1p(mul(y, expm1(x))), _log_of_mixture(y, x)),
     StableForm(log1mexp(mul(c, exp(x))), _log_of_hazard(add(x, log(neg(c)))), _near(c, -1.0)),
-    StableForm(div(mul(rest, sin(x)), mul(c, x)), mul(rest, div(sin_quotient(x), c))),
+    # Logarithms, differences and squares of functions with a removable singularity.
+    StableForm(log(exp_quotient(x)), log_exp_quotient(x)),
+    StableForm(log(sinh_quotient(x)), log_sinh_quotient(x)),
+    StableForm(
+        add(mul(c, log1mexp(x)), mul(d, log(y))),
+        mul(c, log_exp_quotient(x)),
+        lambda m: m[d] == -m[c] and _is_negative(m),
+    ),
+    StableForm(
+        add(mul(c, logexpm1(x)), mul(d, log(x))),
+        mul(c, log_exp_quotient(x)),
+        lambda m: m[d] == -m[c],
+    ),
+    *(
+        StableForm(
+            add(mul(c, quotient(x)), mul(d, derivative(x))),
+            mul(d, mul(x, slope(x))),
+            lambda m: m[d] == -m[c],
+        )
+        for quotient, derivative, slope in (
+            (exp_quotient, exp, exp_quotient_1),
+            (sin_quotient, cos, sin_quotient_1),
+        )
+    ),
+    StableForm(
+        div(mul(rest, exp(x)), square(expm1(x))),
+        mul(rest, neg(mul(bose(x), bose(neg(x))))),
+    ),
+    StableForm(div(cosh(x), mul(c, sinh(x))), div(div(1.0, c), tanh(x))),
+    # Remainders: exp(x) - 1 - x, also as (exp(x) - x) - 1, and x - log(1 + x).
+    StableForm(
+        add(mul(c, exp(x)), add(mul(d, y), e)),
+        add(mul(c, expm1(x)), mul(d, y)),
+        lambda m: m[e] == -m[c],
+    ),
+    StableForm(
+        add(add(mul(c, exp(x)), mul(d, y)), e),
+        add(mul(c, expm1(x)), mul(d, y)),
+        lambda m: m[e] == -m[c],
+    ),
+    StableForm(add(mul(c, expm1(x)), mul(d, y)), mul(c, exp_remainder(x)), _is_its_argument),
+    StableForm(add(mul(c, log1p(x)), mul(d, y)), mul(neg(c), log_remainder(x)), _is_its_argument),
     # Quotients by differences of exponentials, and what is above 1 in them.
     StableForm(div(mul(c, add(1.0, exp(x))), mul(d, expm1(x))), div(div(c, d), tanh(mul(0.5, x)))),
     StableForm(div(mul(rest, exp(x)), mul(c, expm1(x))), mul(rest, div(neg(bose(neg(x))), c))),

@@ -1,0 +1,580 @@
+"""Functions with a removable singularity at 0, such as (exp(x) - 1)/x, and their derivatives.
+
+A member n of a family is the n-th derivative. For |x| up to an edge it is that of the power series,
+and beyond it that of the formula, whose terms cancel by a bounded factor there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+
+import numpy as np
+import sympy as sp
+
+from slomodel.functions.arithmetic import add, div, mul, neg, square, sub
+from slomodel.functions.comparison import le, where
+from slomodel.functions.compound import graph_values
+from slomodel.functions.elementary import (
+    asin,
+    asinh,
+    atan,
+    atanh,
+    erf,
+    exp,
+    expm1,
+    log,
+    log1p,
+    sin,
+    sinh,
+    tan,
+    tanh,
+)
+from slomodel.functions.logarithms import bose, log1mexp
+from slomodel.functions.piecewise import Reals, abs, relu
+from slomodel.functions.translate import partial
+from slomodel.ir.build import const, variable
+from slomodel.ir.expr import Expr, Map
+from slomodel.ir.function import (
+    Array,
+    Family,
+    Monotonicity,
+    Partial,
+    RangeRule,
+    ScalarFunction,
+)
+from slomodel.ir.walk import postorder
+
+_EVERYWHERE = (-math.inf, math.inf)
+_TERMS = 80
+_NEGLIGIBLE = 1e-19
+"""Terms of a series below this, relative to the first, are left out."""
+_X = variable("x", ())
+_S = sp.Symbol("s", real=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Removable:
+    """The description of a family.
+
+    - `formula`: the function as a graph away from 0.
+    - `derivatives`: its derivative of order n >= 1 there, or None for that of the derivative of
+      lower order, as a graph.
+    - `form`: the same in SymPy.
+    - `series`: the coefficients of its power series, times `factor`.
+    - `edge`: the |x| up to which the series is used.
+    - `ranges`: those of member n.
+    """
+
+    name: str
+    meaning: str
+    formula: Callable[[Expr], Expr]
+    form: Callable[[sp.Expr], sp.Expr]
+    series: Callable[[], Sequence[Fraction]]
+    edge: float
+    domain: tuple[float, float] = _EVERYWHERE
+    factor: float = 1.0
+    derivatives: Callable[[Expr, int], Expr | None] = lambda _x, _n: None
+    ranges: Callable[[int], Monotonicity | RangeRule] = lambda _n: RangeRule.FORM
+    ulps: tuple[int, int] = (4, 32)
+
+
+def _slope(graph: Expr) -> Expr:
+    """The derivative by x of a graph of scalars."""
+    slopes: dict[Expr, Expr] = {_X: const(1.0)}
+    for node in postorder(graph):
+        if not isinstance(node, Map):
+            continue
+        total: Expr | None = None
+        for k, operand in enumerate(node.operands):
+            inner = slopes.get(operand)
+            outer = None if inner is None else partial(node.function, k, node.operands)
+            if inner is not None and outer is not None:
+                term = mul(outer, inner)
+                total = term if total is None else add(total, term)
+        if total is not None:
+            slopes[node] = total
+    return slopes.get(graph, const(0.0))
+
+
+def _series_of(coefficients: Sequence[Fraction], n: int, edge: float, x: Expr) -> Expr:
+    """The n-th derivative of a power series for |x| <= edge."""
+    terms = [float(c * math.perm(k, n)) for k, c in enumerate(coefficients[n:], n)]
+    lowest = next(k for k, c in enumerate(terms) if c)
+    least = _NEGLIGIBLE * math.fabs(terms[lowest]) * edge**lowest
+    highest = max(k for k, c in enumerate(terms) if math.fabs(c) * edge**k > least)
+    step = 1 if any(terms[lowest + 1 : highest + 1 : 2]) else 2
+    u = square(x) if step == 2 else x
+    total: Expr = const(terms[highest])
+    for k in range(highest - step, lowest - 1, -step):
+        total = add(mul(total, u), terms[k])
+    for _ in range(lowest):
+        total = mul(x, total)
+    return total
+
+
+def _family(given: _Removable) -> Family:
+    """The family of a removable singularity."""
+
+    @cache
+    def beyond(n: int) -> Expr:
+        """The n-th derivative of the formula."""
+        if n == 0:
+            return given.formula(_X)
+        own = given.derivatives(_X, n)
+        return _slope(beyond(n - 1)) if own is None else own
+
+    def stable(x: Expr, n: int) -> Expr:
+        is_near = le(abs(x), given.edge)
+        near = _series_of(given.series(), n, given.edge, where(is_near, x, 0.0))
+        if given.factor != 1.0:
+            near = mul(given.factor, near)
+        return where(is_near, near, _at(beyond(n), where(is_near, given.edge, x)))
+
+    @cache
+    def graph(n: int) -> Expr:
+        return stable(_X, n)
+
+    @cache
+    def form(n: int) -> sp.Expr:
+        return sp.diff(given.form(_S), _S, n) if n else given.form(_S)
+
+    def as_partial(n: int) -> Partial:
+        return lambda x: member(n)(x)
+
+    @cache
+    def member(n: int) -> ScalarFunction:
+        def numpy(at: Reals) -> Array:
+            real = np.real(at)
+            values = graph_values(graph(n), {_X: real})
+            if not np.iscomplexobj(at):
+                return values
+            stepped: Array = values + 1j * np.imag(at) * graph_values(graph(n + 1), {_X: real})
+            return stepped
+
+        ulps = given.ulps[min(n, 1)]
+        return ScalarFunction(
+            f"{given.name}_{n}" if n else given.name,
+            1,
+            definition=lambda x: form(n).subs(_S, x),
+            numpy=numpy,
+            partials=(as_partial(n + 1),),
+            stable=lambda x: stable(x, n),
+            domain=(given.domain,),
+            ranges=given.ranges(n),
+            costly=True,
+            meaning=f"derivative of order {n} of {given.meaning}" if n else given.meaning,
+            ulps={"numpy": ulps, "numexpr": ulps, "c": ulps},
+        )
+
+    kind = type(f"{given.name}_derivative", (sp.Function,), {})
+    return Family(f"{given.name}_", kind, member)
+
+
+def _at(graph: Expr, x: Expr) -> Expr:
+    """A graph of scalars in x, with another node in place of x."""
+    done: dict[Expr, Expr] = {_X: x}
+    for node in postorder(graph):
+        if node not in done:
+            own = [done[one] for one in node.operands]
+            done[node] = node.function(*own) if isinstance(node, Map) else node
+    return done[graph]
+
+
+def _over_x(function: ScalarFunction, x: Expr) -> Expr:
+    return div(function(x), x)
+
+
+@cache
+def _exponential() -> Sequence[Fraction]:
+    return [Fraction(1, math.factorial(k + 1)) for k in range(_TERMS)]
+
+
+@cache
+def _exponential_remainder() -> Sequence[Fraction]:
+    return [Fraction(1, math.factorial(k + 2)) for k in range(_TERMS)]
+
+
+@cache
+def _sine_remainder() -> Sequence[Fraction]:
+    return _even(lambda k: Fraction((-1) ** k, math.factorial(2 * k + 3)))
+
+
+def _even(coefficient: Callable[[int], Fraction]) -> Sequence[Fraction]:
+    """The coefficients of a power series in x²."""
+    return [coefficient(k // 2) if k % 2 == 0 else Fraction(0) for k in range(_TERMS)]
+
+
+@cache
+def _logarithm() -> Sequence[Fraction]:
+    return [Fraction((-1) ** k, k + 1) for k in range(_TERMS)]
+
+
+@cache
+def _hyperbolic_sine() -> Sequence[Fraction]:
+    return _even(lambda k: Fraction(1, math.factorial(2 * k + 1)))
+
+
+@cache
+def _tangent() -> Sequence[Fraction]:
+    """Those of tan(x)/x, from y' = 1 + y²."""
+    odd = [Fraction(1)]
+    for k in range(1, _TERMS // 2):
+        inner = sum((odd[j] * odd[k - 1 - j] for j in range(k)), Fraction(0))
+        odd.append(inner / (2 * k + 1))
+    return _even(lambda k: odd[k])
+
+
+@cache
+def _hyperbolic_tangent() -> Sequence[Fraction]:
+    return [(-1) ** (k // 2) * c for k, c in enumerate(_tangent())]
+
+
+@cache
+def _inverse_tangent() -> Sequence[Fraction]:
+    return _even(lambda k: Fraction((-1) ** k, 2 * k + 1))
+
+
+@cache
+def _inverse_hyperbolic_tangent() -> Sequence[Fraction]:
+    return _even(lambda k: Fraction(1, 2 * k + 1))
+
+
+@cache
+def _inverse_sine() -> Sequence[Fraction]:
+    return _even(lambda k: Fraction(math.comb(2 * k, k), 4**k * (2 * k + 1)))
+
+
+@cache
+def _inverse_hyperbolic_sine() -> Sequence[Fraction]:
+    return [(-1) ** (k // 2) * c for k, c in enumerate(_inverse_sine())]
+
+
+@cache
+def _error_function() -> Sequence[Fraction]:
+    return _even(lambda k: Fraction((-1) ** k, math.factorial(k) * (2 * k + 1)))
+
+
+@cache
+def _bernoulli_numbers() -> Sequence[Fraction]:
+    """B_0, B_1 = -1/2, B_2, …"""
+    numbers = [Fraction(1)]
+    for m in range(1, _TERMS):
+        inner = sum((math.comb(m + 1, j) * numbers[j] for j in range(m)), Fraction(0))
+        numbers.append(-inner / (m + 1))
+    return numbers
+
+
+@cache
+def _bernoulli() -> Sequence[Fraction]:
+    return [b / math.factorial(k) for k, b in enumerate(_bernoulli_numbers())]
+
+
+@cache
+def _log_sinh() -> Sequence[Fraction]:
+    numbers = _bernoulli_numbers()
+    return [
+        Fraction(2**k) * b / (k * math.factorial(k)) if k and k % 2 == 0 else Fraction(0)
+        for k, b in enumerate(numbers)
+    ]
+
+
+def _first(slope: Callable[[Expr], Expr]) -> Callable[[Expr, int], Expr | None]:
+    """The derivatives of a function whose first derivative is given."""
+    return lambda x, n: slope(x) if n == 1 else None
+
+
+def _exponential_derivative(x: Expr, n: int) -> Expr:
+    """That of (exp(x) - 1)/x, with one exponential, so that no two infinities are subtracted."""
+    r = div(1.0, x)
+    factor: Expr = const(float((-1) ** n * math.factorial(n)))
+    for j in range(n - 1, -1, -1):
+        factor = add(mul(factor, r), float((-1) ** j * math.perm(n, j)))
+    power: Expr = r
+    for _ in range(n):
+        power = mul(power, r)
+    rest = mul(float((-1) ** n * math.factorial(n)), power)
+    return sub(mul(mul(exp(x), r), factor), rest)
+
+
+def _log_sinh_beyond(x: Expr) -> Expr:
+    """log(sinh(x)/x), which does not overflow."""
+    size = abs(x)
+    return add(sub(size, log(mul(2.0, size))), log1mexp(mul(-2.0, size)))
+
+
+@cache
+def _log_exponential() -> Sequence[Fraction]:
+    numbers = _bernoulli_numbers()
+    rest = [b / (k * math.factorial(k)) for k, b in enumerate(numbers) if k > 1]
+    return [Fraction(0), Fraction(1, 2), *rest]
+
+
+def _log_exponential_beyond(x: Expr) -> Expr:
+    """log((exp(x) - 1)/x), which does not overflow."""
+    size = abs(x)
+    return add(relu(x), sub(log1mexp(neg(size)), log(size)))
+
+
+def _langevin_beyond(x: Expr) -> Expr:
+    return sub(div(1.0, tanh(x)), div(1.0, x))
+
+
+def _all_monotone(image: tuple[float, float]) -> Callable[[int], Monotonicity | RangeRule]:
+    """The ranges of a function whose first derivatives are all monotone."""
+    return lambda n: Monotonicity(((),) * max(1, 6 - n), image=image if n == 0 else _EVERYWHERE)
+
+
+_POSITIVE = (0.0, math.inf)
+_REMAINDER_EDGE = 0.5
+
+
+def _remainder(x: Expr, coefficients: Sequence[Fraction], beyond: Callable[[Expr], Expr]) -> Expr:
+    """x² times a power series for |x| <= 1/2, and the formula for larger |x|."""
+    is_near = le(abs(x), _REMAINDER_EDGE)
+    inner = where(is_near, x, 0.0)
+    near = mul(mul(inner, inner), _series_of(coefficients, 0, _REMAINDER_EDGE, inner))
+    return where(is_near, near, beyond(where(is_near, _REMAINDER_EDGE, x)))
+
+
+@cache
+def _logarithmic_remainder() -> Sequence[Fraction]:
+    return [Fraction((-1) ** k, k + 2) for k in range(_TERMS)]
+
+
+def _exp_remainder_stable(x: Expr) -> Expr:
+    return _remainder(x, _exponential_remainder(), lambda far: sub(expm1(far), far))
+
+
+def _log_remainder_stable(x: Expr) -> Expr:
+    return _remainder(x, _logarithmic_remainder(), lambda far: sub(far, log1p(far)))
+
+
+def _exp_remainder_numpy(at: Reals) -> Array:
+    real = np.real(at)
+    values = graph_values(_exp_remainder_stable(_X), {_X: real})
+    if not np.iscomplexobj(at):
+        return values
+    stepped: Array = values + 1j * np.imag(at) * np.expm1(real)
+    return stepped
+
+
+def _log_remainder_numpy(at: Reals) -> Array:
+    real = np.real(at)
+    values = graph_values(_log_remainder_stable(_X), {_X: real})
+    if not np.iscomplexobj(at):
+        return values
+    with np.errstate(all="ignore"):
+        stepped: Array = values + 1j * np.imag(at) * (real / (1.0 + real))
+    return stepped
+
+
+exp_remainder = ScalarFunction(
+    "exp_remainder",
+    1,
+    definition=lambda x: sp.exp(x) - 1 - x,
+    numpy=_exp_remainder_numpy,
+    partials=(expm1,),
+    stable=_exp_remainder_stable,
+    domain=(_EVERYWHERE,),
+    ranges=Monotonicity(((0.0,), (), (), (), (), ()), image=_POSITIVE),
+    costly=True,
+    meaning="exp(x) - 1 - x",
+)
+log_remainder = ScalarFunction(
+    "log_remainder",
+    1,
+    definition=lambda x: x - sp.log(1 + x),
+    numpy=_log_remainder_numpy,
+    partials=(lambda x: div(x, add(1.0, x)),),
+    stable=_log_remainder_stable,
+    domain=((-1.0, math.inf),),
+    ranges=Monotonicity(((0.0,), (), (), (), (), ()), image=_POSITIVE),
+    costly=True,
+    meaning="x - log(1 + x)",
+)
+
+EXP_QUOTIENT = _family(
+    _Removable(
+        "exp_quotient",
+        "(exp(x) - 1)/x, 1 at 0",
+        lambda x: _over_x(expm1, x),
+        lambda s: (sp.exp(s) - 1) / s,
+        _exponential,
+        1.0,
+        derivatives=_exponential_derivative,
+        ranges=_all_monotone(_POSITIVE),
+    )
+)
+EXP_REMAINDER_QUOTIENT = _family(
+    _Removable(
+        "exp_remainder_quotient",
+        "(exp(x) - 1 - x)/x^2, 1/2 at 0",
+        lambda x: div(div(sub(expm1(x), x), x), x),
+        lambda s: (sp.exp(s) - 1 - s) / s**2,
+        _exponential_remainder,
+        1.5,
+        ranges=_all_monotone(_POSITIVE),
+        ulps=(8, 64),
+    )
+)
+BERNOULLI = _family(
+    _Removable(
+        "bernoulli",
+        "x/(exp(x) - 1), 1 at 0",
+        lambda x: mul(x, bose(x)),
+        lambda s: s / (sp.exp(s) - 1),
+        _bernoulli,
+        2.0,
+        ulps=(8, 64),
+    )
+)
+LOG_QUOTIENT = _family(
+    _Removable(
+        "log_quotient",
+        "log(1 + x)/x, 1 at 0",
+        lambda x: _over_x(log1p, x),
+        lambda s: sp.log(1 + s) / s,
+        _logarithm,
+        0.5,
+        domain=(-1.0, math.inf),
+    )
+)
+SINH_QUOTIENT = _family(
+    _Removable(
+        "sinh_quotient",
+        "sinh(x)/x, 1 at 0",
+        lambda x: _over_x(sinh, x),
+        lambda s: sp.sinh(s) / s,
+        _hyperbolic_sine,
+        1.5,
+    )
+)
+TANH_QUOTIENT = _family(
+    _Removable(
+        "tanh_quotient",
+        "tanh(x)/x, 1 at 0",
+        lambda x: _over_x(tanh, x),
+        lambda s: sp.tanh(s) / s,
+        _hyperbolic_tangent,
+        0.75,
+    )
+)
+TAN_QUOTIENT = _family(
+    _Removable(
+        "tan_quotient",
+        "tan(x)/x, 1 at 0",
+        lambda x: _over_x(tan, x),
+        lambda s: sp.tan(s) / s,
+        _tangent,
+        0.75,
+        ranges=lambda _n: RangeRule.UNKNOWN,
+    )
+)
+ATAN_QUOTIENT = _family(
+    _Removable(
+        "atan_quotient",
+        "atan(x)/x, 1 at 0",
+        lambda x: _over_x(atan, x),
+        lambda s: sp.atan(s) / s,
+        _inverse_tangent,
+        0.5,
+    )
+)
+ASIN_QUOTIENT = _family(
+    _Removable(
+        "asin_quotient",
+        "asin(x)/x, 1 at 0",
+        lambda x: _over_x(asin, x),
+        lambda s: sp.asin(s) / s,
+        _inverse_sine,
+        0.5,
+        domain=(-1.0, 1.0),
+    )
+)
+ASINH_QUOTIENT = _family(
+    _Removable(
+        "asinh_quotient",
+        "asinh(x)/x, 1 at 0",
+        lambda x: _over_x(asinh, x),
+        lambda s: sp.asinh(s) / s,
+        _inverse_hyperbolic_sine,
+        0.5,
+    )
+)
+ATANH_QUOTIENT = _family(
+    _Removable(
+        "atanh_quotient",
+        "atanh(x)/x, 1 at 0",
+        lambda x: _over_x(atanh, x),
+        lambda s: sp.atanh(s) / s,
+        _inverse_hyperbolic_tangent,
+        0.5,
+        domain=(-1.0, 1.0),
+    )
+)
+ERF_QUOTIENT = _family(
+    _Removable(
+        "erf_quotient",
+        "erf(x)/x, 2/sqrt(pi) at 0",
+        lambda x: _over_x(erf, x),
+        lambda s: sp.erf(s) / s,
+        _error_function,
+        1.0,
+        factor=2.0 / math.sqrt(math.pi),
+    )
+)
+LOG_SINH_QUOTIENT = _family(
+    _Removable(
+        "log_sinh_quotient",
+        "log(sinh(x)/x), 0 at 0",
+        _log_sinh_beyond,
+        lambda s: sp.log(sp.sinh(s) / s),
+        _log_sinh,
+        1.5,
+        derivatives=_first(_langevin_beyond),
+        ulps=(8, 64),
+    )
+)
+LOG_EXP_QUOTIENT = _family(
+    _Removable(
+        "log_exp_quotient",
+        "log((exp(x) - 1)/x), 0 at 0",
+        _log_exponential_beyond,
+        lambda s: sp.log((sp.exp(s) - 1) / s),
+        _log_exponential,
+        2.0,
+        derivatives=_first(lambda x: sub(neg(bose(neg(x))), div(1.0, x))),
+        ulps=(8, 64),
+    )
+)
+SINE_REMAINDER_QUOTIENT = _family(
+    _Removable(
+        "sine_remainder_quotient",
+        "(x - sin(x))/x^3, 1/6 at 0",
+        lambda x: div(div(div(sub(x, sin(x)), x), x), x),
+        lambda s: (s - sp.sin(s)) / s**3,
+        _sine_remainder,
+        2.0,
+        ulps=(8, 64),
+    )
+)
+
+exp_quotient, exp_quotient_1 = map(EXP_QUOTIENT.member, range(2))
+exp_remainder_quotient = EXP_REMAINDER_QUOTIENT.member(0)
+bernoulli = BERNOULLI.member(0)
+log_quotient = LOG_QUOTIENT.member(0)
+sinh_quotient = SINH_QUOTIENT.member(0)
+tanh_quotient = TANH_QUOTIENT.member(0)
+tan_quotient = TAN_QUOTIENT.member(0)
+atan_quotient = ATAN_QUOTIENT.member(0)
+asin_quotient = ASIN_QUOTIENT.member(0)
+asinh_quotient = ASINH_QUOTIENT.member(0)
+atanh_quotient = ATANH_QUOTIENT.member(0)
+erf_quotient = ERF_QUOTIENT.member(0)
+log_exp_quotient = LOG_EXP_QUOTIENT.member(0)
+log_sinh_quotient, langevin = map(LOG_SINH_QUOTIENT.member, range(2))
+sine_remainder_quotient = SINE_REMAINDER_QUOTIENT.member(0)
