@@ -11,8 +11,8 @@ import math
 import numpy as np
 import sympy as sp
 
-from slomodel.functions.arithmetic import div, mul, square, sub
-from slomodel.functions.comparison import lt, where
+from slomodel.functions.arithmetic import add, div, mul, square, sub
+from slomodel.functions.comparison import eq, gt, land, lt, where
 from slomodel.functions.compound import graph_values
 from slomodel.functions.elementary import log
 from slomodel.functions.piecewise import Reals, abs
@@ -30,19 +30,22 @@ def _stable(x: Expr, p: Expr) -> Expr:
     is_near = lt(abs(mul(p, log(x))), 1.0)
     logarithm = log(where(is_near, x, 1.0))
     near = mul(logarithm, EXP_QUOTIENT.member(0)(mul(where(is_near, p, 0.0), logarithm)))
-    far = where(is_near, 1.0, p)
-    return where(is_near, near, div(sub(pow(where(is_near, 1.0, x), far), 1.0), far))
+    base, far = where(is_near, 1.0, x), where(is_near, 1.0, p)
+    power = where(lt(base, 0.0), math.nan, pow(base, far))
+    return where(is_near, near, div(sub(power, 1.0), far))
 
 
 def _by_power(x: Expr, p: Expr) -> Expr:
-    """(x^p log x - (x^p - 1)/p)/p."""
+    """x^p (log x - 1/p)/p + 1/p²."""
     is_near = lt(abs(mul(p, log(x))), 1.0)
     logarithm = log(where(is_near, x, 1.0))
     u = mul(where(is_near, p, 0.0), logarithm)
     near = mul(square(logarithm), EXP_QUOTIENT.member(1)(u))
     base, far = where(is_near, 1.0, x), where(is_near, 1.0, p)
-    power = pow(base, far)
-    return where(is_near, near, div(sub(powlog(base, far), div(sub(power, 1.0), far)), far))
+    is_limit = land(eq(base, 0.0), gt(far, 0.0))
+    difference = sub(log(where(is_limit, 1.0, base)), div(1.0, far))
+    power = div(mul(pow(base, far), difference), far)
+    return where(is_near, near, add(power, div(div(1.0, far), far)))
 
 
 def _second_by_power(x: Expr, p: Expr) -> Expr:
@@ -51,24 +54,23 @@ def _second_by_power(x: Expr, p: Expr) -> Expr:
     return mul(cubed, EXP_QUOTIENT.member(2)(mul(p, logarithm)))
 
 
-def _stepped(values: Array, x: Reals, p: Reals, by_x: Expr, by_p: Expr) -> Array:
+def _stepped(values: Reals, x: Reals, p: Reals, by_x: Expr, by_p: Expr) -> Array:
     """The values, with a complex step along the derivatives."""
     if not np.iscomplexobj(x) and not np.iscomplexobj(p):
         return values
     at = {_X: np.real(x), _P: np.real(p)}
-    stepped: Array = values + 1j * (
-        np.imag(x) * graph_values(by_x, at) + np.imag(p) * graph_values(by_p, at)
-    )
+    step: Reals = np.imag(x) * graph_values(by_x, at) + np.imag(p) * graph_values(by_p, at)
+    stepped: Array = values + 1j * step
     return stepped
 
 
 def _numpy(x: Reals, p: Reals) -> Array:
-    values = graph_values(_stable(_X, _P), {_X: np.real(x), _P: np.real(p)})
+    values: Reals = graph_values(_stable(_X, _P), {_X: np.real(x), _P: np.real(p)})
     return _stepped(values, x, p, pow(_X, sub(_P, 1.0)), _by_power(_X, _P))
 
 
 def _by_power_numpy(x: Reals, p: Reals) -> Array:
-    values = graph_values(_by_power(_X, _P), {_X: np.real(x), _P: np.real(p)})
+    values: Reals = graph_values(_by_power(_X, _P), {_X: np.real(x), _P: np.real(p)})
     return _stepped(values, x, p, powlog(_X, sub(_P, 1.0)), _second_by_power(_X, _P))
 
 
@@ -76,8 +78,8 @@ def _definition(x: sp.Expr, p: sp.Expr) -> sp.Expr:
     return (x**p - 1) / p
 
 
-box_cox_slope = ScalarFunction(
-    "box_cox_slope",
+box_cox_by_power = ScalarFunction(
+    "box_cox_by_power",
     2,
     definition=lambda x, p: sp.diff(_definition(x, p), p),
     numpy=_by_power_numpy,
@@ -94,7 +96,7 @@ box_cox = ScalarFunction(
     2,
     definition=_definition,
     numpy=_numpy,
-    partials=(lambda x, p: pow(x, sub(p, 1.0)), box_cox_slope),
+    partials=(lambda x, p: pow(x, sub(p, 1.0)), box_cox_by_power),
     stable=_stable,
     domain=((0.0, math.inf), _EVERYWHERE),
     ranges=Monotonicity(by_operand=((), ())),

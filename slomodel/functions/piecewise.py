@@ -13,7 +13,7 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from slomodel.functions.arithmetic import argument, div, is_number, mul, neg, square, sub
+from slomodel.functions.arithmetic import argument, div, is_number, mul, neg, sub
 from slomodel.functions.comparison import eq, ge, gt, land, le, lor, lt, where
 from slomodel.ir.expr import Const, Expr
 from slomodel.ir.function import (

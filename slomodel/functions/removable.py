@@ -16,7 +16,7 @@ import numpy as np
 import sympy as sp
 
 from slomodel.functions.arithmetic import add, div, mul, neg, square, sub
-from slomodel.functions.comparison import le, where
+from slomodel.functions.comparison import gt, le, where
 from slomodel.functions.compound import graph_values
 from slomodel.functions.elementary import (
     asin,
@@ -35,6 +35,7 @@ from slomodel.functions.elementary import (
 )
 from slomodel.functions.logarithms import bose, log1mexp
 from slomodel.functions.piecewise import Reals, abs, relu
+from slomodel.functions.sinc import SINC
 from slomodel.functions.translate import partial
 from slomodel.ir.build import const, variable
 from slomodel.ir.expr import Expr, Map
@@ -52,6 +53,7 @@ _EVERYWHERE = (-math.inf, math.inf)
 _TERMS = 80
 _NEGLIGIBLE = 1e-19
 """Terms of a series below this, relative to the first, are left out."""
+_LARGE = 700.0
 _X = variable("x", ())
 _S = sp.Symbol("s", real=True)
 
@@ -143,7 +145,10 @@ def _family(given: _Removable) -> Family:
         return sp.diff(given.form(_S), _S, n) if n else given.form(_S)
 
     def as_partial(n: int) -> Partial:
-        return lambda x: member(n)(x)
+        def partial(x: Expr) -> Expr:
+            return member(n)(x)
+
+        return partial
 
     @cache
     def member(n: int) -> ScalarFunction:
@@ -282,6 +287,14 @@ def _log_sinh() -> Sequence[Fraction]:
     ]
 
 
+def _exponential_remainder_beyond(x: Expr) -> Expr:
+    """(exp(x) - 1 - x)/x², for large x as (exp(x/2)/x)², whose exponential does not overflow."""
+    is_large = gt(x, _LARGE)
+    large, other = where(is_large, x, _LARGE), where(is_large, 1.0, x)
+    root = div(exp(mul(0.5, large)), large)
+    return where(is_large, square(root), div(div(sub(expm1(other), other), other), other))
+
+
 def _first(slope: Callable[[Expr], Expr]) -> Callable[[Expr, int], Expr | None]:
     """The derivatives of a function whose first derivative is given."""
     return lambda x, n: slope(x) if n == 1 else None
@@ -413,7 +426,7 @@ EXP_REMAINDER_QUOTIENT = _family(
     _Removable(
         "exp_remainder_quotient",
         "(exp(x) - 1 - x)/x^2, 1/2 at 0",
-        lambda x: div(div(sub(expm1(x), x), x), x),
+        _exponential_remainder_beyond,
         lambda s: (sp.exp(s) - 1 - s) / s**2,
         _exponential_remainder,
         1.5,
@@ -564,17 +577,21 @@ SINE_REMAINDER_QUOTIENT = _family(
 )
 
 exp_quotient, exp_quotient_1 = map(EXP_QUOTIENT.member, range(2))
-exp_remainder_quotient = EXP_REMAINDER_QUOTIENT.member(0)
-bernoulli = BERNOULLI.member(0)
-log_quotient = LOG_QUOTIENT.member(0)
-sinh_quotient = SINH_QUOTIENT.member(0)
-tanh_quotient = TANH_QUOTIENT.member(0)
-tan_quotient = TAN_QUOTIENT.member(0)
-atan_quotient = ATAN_QUOTIENT.member(0)
-asin_quotient = ASIN_QUOTIENT.member(0)
-asinh_quotient = ASINH_QUOTIENT.member(0)
-atanh_quotient = ATANH_QUOTIENT.member(0)
-erf_quotient = ERF_QUOTIENT.member(0)
-log_exp_quotient = LOG_EXP_QUOTIENT.member(0)
-log_sinh_quotient, langevin = map(LOG_SINH_QUOTIENT.member, range(2))
-sine_remainder_quotient = SINE_REMAINDER_QUOTIENT.member(0)
+sinh_quotient, log_exp_quotient, log_sinh_quotient = (
+    family.member(0) for family in (SINH_QUOTIENT, LOG_EXP_QUOTIENT, LOG_SINH_QUOTIENT)
+)
+
+QUOTIENTS = {
+    sin: SINC,
+    expm1: EXP_QUOTIENT,
+    sinh: SINH_QUOTIENT,
+    tanh: TANH_QUOTIENT,
+    tan: TAN_QUOTIENT,
+    atan: ATAN_QUOTIENT,
+    asin: ASIN_QUOTIENT,
+    asinh: ASINH_QUOTIENT,
+    atanh: ATANH_QUOTIENT,
+    log1p: LOG_QUOTIENT,
+    erf: ERF_QUOTIENT,
+}
+"""The family of h(x)/x of each function h with a simple zero at 0."""

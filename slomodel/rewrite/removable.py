@@ -17,14 +17,9 @@ from fractions import Fraction
 from slomodel.functions import (
     abs,
     add,
-    asin,
-    asinh,
-    atan,
-    atanh,
     cos,
     cosh,
     div,
-    erf,
     exp,
     expm1,
     gt,
@@ -36,54 +31,32 @@ from slomodel.functions import (
     pow,
     sin,
     sin_quotient,
-    sinh,
     square,
     sub,
-    tan,
     tanh,
     where,
 )
 from slomodel.functions.box_cox import box_cox
 from slomodel.functions.logarithms import bose
 from slomodel.functions.removable import (
-    asin_quotient,
-    asinh_quotient,
-    atan_quotient,
-    atanh_quotient,
-    bernoulli,
-    erf_quotient,
+    BERNOULLI,
+    EXP_REMAINDER_QUOTIENT,
+    LOG_QUOTIENT,
+    LOG_SINH_QUOTIENT,
+    QUOTIENTS,
+    SINE_REMAINDER_QUOTIENT,
     exp_quotient,
     exp_remainder,
-    exp_remainder_quotient,
-    langevin,
-    log_quotient,
-    sine_remainder_quotient,
     sinh_quotient,
-    tan_quotient,
-    tanh_quotient,
 )
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Const, Expr, Map
 from slomodel.ir.function import ScalarFunction
-from slomodel.rewrite.matching import Part, Term, is_map, scaled, two_terms, whole
+from slomodel.rewrite.matching import Part, Term, is_map, scaled, two_terms, varies, whole
 
 _MOST_FACTORS = 8
 _LARGEST = 10**300
-_QUOTIENTS = {
-    sin: sin_quotient,
-    expm1: exp_quotient,
-    sinh: sinh_quotient,
-    tanh: tanh_quotient,
-    tan: tan_quotient,
-    atan: atan_quotient,
-    asin: asin_quotient,
-    asinh: asinh_quotient,
-    atanh: atanh_quotient,
-    log1p: log_quotient,
-    erf: erf_quotient,
-}
-"""q of each function h with h(u) = u·q(u)."""
-_WITH_ZEROS = frozenset((*_QUOTIENTS, bose, log, add, sub, exp_remainder))
+_WITH_ZEROS = frozenset((*QUOTIENTS, bose, log, add, sub, exp_remainder))
 
 Powers = dict[Part, int]
 
@@ -264,25 +237,30 @@ def _zero(part: Part, product: _Product, shape: Shape) -> _Zero | None:
         return None
     u = inner.along(shape)
     if node.function is bose:
-        return _Zero(own.to_the(-1), lambda p: _power_of(bernoulli(u), p))
+        return _Zero(own.to_the(-1), lambda p: _power_of(BERNOULLI.member(0)(u), p))
     if node.function is exp_remainder:
-        return _Zero(own.to_the(2), lambda p: _power_of(exp_remainder_quotient(u), p))
+        return _Zero(own.to_the(2), lambda p: _power_of(EXP_REMAINDER_QUOTIENT.member(0)(u), p))
     if node.function is expm1:
-        return _Zero(own, lambda p: _or_reciprocal(exp_quotient(u), bernoulli(u), p))
+        return _Zero(own, lambda p: _or_reciprocal(exp_quotient(u), BERNOULLI.member(0)(u), p))
     if node.function is tanh:
-        coth = add(1.0, mul(u, langevin(u)))
-        return _Zero(own, lambda p: _or_reciprocal(tanh_quotient(u), coth, p))
+        coth = add(1.0, mul(u, _langevin(u)))
+        return _Zero(own, lambda p: _or_reciprocal(QUOTIENTS[tanh].member(0)(u), coth, p))
     function = node.function
     return _Zero(
-        own, lambda p: _or_reciprocal(_QUOTIENTS[function](u), _reciprocal(function, u), p)
+        own, lambda p: _or_reciprocal(QUOTIENTS[function].member(0)(u), _reciprocal(function, u), p)
     )
+
+
+def _langevin(u: Expr) -> Expr:
+    """1/tanh(u) - 1/u."""
+    return LOG_SINH_QUOTIENT.member(1)(u)
 
 
 def _reciprocal(function: ScalarFunction, u: Expr) -> Expr:
     """u/h(u), far from 0 as it stands: there the quotient h(u)/u may be beyond doubles."""
     is_near = le(abs(u), 1.0)
     far = where(is_near, 1.0, u)
-    near = div(1.0, _QUOTIENTS[function](where(is_near, u, 0.0)))
+    near = div(1.0, QUOTIENTS[function].member(0)(where(is_near, u, 0.0)))
     return where(is_near, near, div(far, function(far)))
 
 
@@ -308,15 +286,17 @@ def _zeros_of_sum(part: Part, product: _Product, shape: Shape) -> Iterator[_Zero
             before = Part(one.core.node, tuple(part.axes[k] for k in one.core.axes))
             sine = core.inner(sin)
             if sine is not None and _is_negative_of(one, scaled(sine), part, other.coefficient):
-                own = _monomial(sine)
-                if own is not None:
-                    u, cubed = sine.along(shape), own.to_the(3)
-                    yield _Zero(
-                        _Monomial(-c * cubed.number, cubed.powers),
-                        lambda p: _power_of(sine_remainder_quotient(u), p),
-                    )
+                yield from _remainder_of_sine(sine, c, shape)
             if one.coefficient == -other.coefficient:
                 yield from _difference_of_values(core, before, c, product, shape)
+
+
+def _remainder_of_sine(inner: Part, c: Fraction, shape: Shape) -> Iterator[_Zero]:
+    """c (sin(u) - u)."""
+    own = _monomial(inner)
+    if own is not None:
+        cubed, value = own.to_the(3), SINE_REMAINDER_QUOTIENT.member(0)(inner.along(shape))
+        yield _Zero(_Monomial(-c * cubed.number, cubed.powers), lambda p: _power_of(value, p))
 
 
 def _both_orders(terms: list[Term]) -> Iterator[tuple[Term, Term]]:
@@ -348,7 +328,7 @@ def _less_its_value_at_0(core: Part, c: Fraction, shape: Shape) -> Iterator[_Zer
     elif is_map(core.node, pow):
         x, p_part = core.parts()
         own = _monomial(p_part)
-        if own is not None:
+        if own is not None and varies(p_part.node):
             value = box_cox(*_same_shape(x, p_part, shape))
             yield _Zero(_Monomial(own.number * c, own.powers), lambda p: _power_of(value, p))
 
@@ -414,8 +394,8 @@ def _divided_logarithm(a: Expr, b: Expr, p: int) -> Expr:
     """(log(a) - log(b))/(a - b), or the logarithmic mean of a and b, which is its reciprocal."""
     is_above = gt(a, b)
     low, high = where(is_above, b, 1.0), where(is_above, 1.0, a)
-    above = log_quotient(where(is_above, div(sub(a, b), low), 0.0))
-    below = log_quotient(where(is_above, 0.0, div(sub(b, a), high)))
+    above = LOG_QUOTIENT.member(0)(where(is_above, div(sub(a, b), low), 0.0))
+    below = LOG_QUOTIENT.member(0)(where(is_above, 0.0, div(sub(b, a), high)))
     if p > 0:
         return _power(where(is_above, div(above, low), div(below, high)), p)
     return _power(where(is_above, div(low, above), div(high, below)), -p)
@@ -443,14 +423,14 @@ def without_common_pole(node: Map) -> Expr | None:
         if c / own.number != -Fraction(other.coefficient) * rest.number:
             continue
         u = inner.along(node.shape)
-        return mul(float(c), langevin(u) if is_coth else _bose_less_pole(u))
+        return mul(float(c), _langevin(u) if is_coth else _bose_less_pole(u))
     return None
 
 
 def _bose_less_pole(u: Expr) -> Expr:
     """1/(exp(u) - 1) - 1/u."""
     is_near = le(abs(u), 2.0)
-    near = sub(mul(0.5, langevin(mul(0.5, where(is_near, u, 0.0)))), 0.5)
+    near = sub(mul(0.5, _langevin(mul(0.5, where(is_near, u, 0.0)))), 0.5)
     far = where(is_near, 2.0, u)
     return where(is_near, near, sub(bose(far), div(1.0, far)))
 

@@ -48,9 +48,14 @@ CANCELS = {
 
 
 UNREAD = ("floor", "log_bessel_i0_2", "log_bessel_i0_3", "sinc_1", "sinc_2")
-READ = [function for function in TABLE.values() if function.name not in UNREAD]
+REMOVABLE = ("quotient", "remainder", "bernoulli", "box_cox")
+READ = [
+    function
+    for function in TABLE.values()
+    if function.name not in UNREAD and not any(word in function.name for word in REMOVABLE)
+]
 """The functions that are read from SymPy, which excludes those of data in indices, those for which
-SymPy has further Bessel functions, and those whose definition is 0/0 near 0.
+SymPy has further Bessel functions, and those whose definition is 0/0 near 0 or cancels there.
 """
 
 
