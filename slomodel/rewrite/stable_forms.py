@@ -57,7 +57,7 @@ from slomodel.rewrite.patterns import (
     operand,
     rest,
 )
-from slomodel.rewrite.tail_forms import TAIL_FORMS
+from slomodel.rewrite.tail_forms import TAIL_FORMS, is_multiple
 
 _SMALLEST, _LARGEST = 1e-300, 1e300
 
@@ -69,12 +69,6 @@ def _are_opposite(m: Match) -> bool:
     one, other = scaled(m.parts[x]), scaled(m.parts[y])
     opposite = one.core is not None and one.core == other.core
     return opposite and 0.0 <= one.coefficient == -other.coefficient
-
-
-def _is_multiple(m: Match) -> bool:
-    """Whether d y is -c x."""
-    inside = scaled(m.parts[x])
-    return inside.core == m.parts[y] and m[d] == -m[c] * inside.coefficient
 
 
 def _is_one_more(m: Match) -> bool:
@@ -130,7 +124,7 @@ FORMS: tuple[StableForm, ...] = (
         mul(mul(0.5, c), tanh(mul(0.5, x))),
         lambda m: m[d] == -0.5 * m[c],
     ),
-    StableForm(add(mul(c, softplus(x)), mul(d, y)), mul(c, softplus(neg(x))), _is_multiple),
+    StableForm(add(mul(c, softplus(x)), mul(d, y)), mul(c, softplus(neg(x))), is_multiple),
     # Quotients of exponentials.
     StableForm(
         div(mul(rest, exp(x)), square(_EXP_ABOVE_ONE)), mul(rest, mul(0.25, sech2(mul(0.5, x))))

@@ -108,7 +108,7 @@ def _log_between(a: Expr, b: Expr) -> Expr:
     return where(is_near, log(near), far)
 
 
-def _is_its_argument(m: Match) -> bool:
+def is_multiple(m: Match) -> bool:
     """Whether d y is -c x."""
     inside = scaled(m.parts[x])
     return inside.core == m.parts[y] and m[d] == -m[c] * inside.coefficient
@@ -229,8 +229,8 @@ TAIL_FORMS: tuple[StableForm, ...] = (
         add(mul(c, expm1(x)), mul(d, y)),
         lambda m: m[e] == -m[c],
     ),
-    StableForm(add(mul(c, expm1(x)), mul(d, y)), mul(c, exp_remainder(x)), _is_its_argument),
-    StableForm(add(mul(c, log1p(x)), mul(d, y)), mul(neg(c), log_remainder(x)), _is_its_argument),
+    StableForm(add(mul(c, expm1(x)), mul(d, y)), mul(c, exp_remainder(x)), is_multiple),
+    StableForm(add(mul(c, log1p(x)), mul(d, y)), mul(neg(c), log_remainder(x)), is_multiple),
     # Quotients by differences of exponentials, and what is above 1 in them.
     StableForm(div(mul(c, add(1.0, exp(x))), mul(d, expm1(x))), div(div(c, d), tanh(mul(0.5, x)))),
     StableForm(div(mul(rest, exp(x)), mul(c, expm1(x))), mul(rest, div(neg(bose(neg(x))), c))),
