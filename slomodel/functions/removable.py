@@ -15,6 +15,7 @@ from functools import cache
 import numpy as np
 import sympy as sp
 
+from slomodel.functions import power_series as series
 from slomodel.functions.arithmetic import add, div, mul, neg, square, sub
 from slomodel.functions.comparison import gt, le, where
 from slomodel.functions.compound import graph_values
@@ -35,6 +36,7 @@ from slomodel.functions.elementary import (
 )
 from slomodel.functions.logarithms import bose, log1mexp
 from slomodel.functions.piecewise import Reals, abs, relu
+from slomodel.functions.power_series import polynomial
 from slomodel.functions.sinc import SINC
 from slomodel.functions.translate import partial
 from slomodel.ir.build import const, variable
@@ -50,9 +52,6 @@ from slomodel.ir.function import (
 from slomodel.ir.walk import postorder
 
 _EVERYWHERE = (-math.inf, math.inf)
-_TERMS = 80
-_NEGLIGIBLE = 1e-19
-"""Terms of a series below this, relative to the first, are left out."""
 _LARGE = 700.0
 _X = variable("x", ())
 _S = sp.Symbol("s", real=True)
@@ -62,11 +61,10 @@ _S = sp.Symbol("s", real=True)
 class _Removable:
     """The description of a family.
 
-    - `formula`: the function as a graph away from 0.
+    - `formula`: the function as a graph away from 0; `form`: in SymPy.
     - `derivatives`: its derivative of order n >= 1 there, or None for that of the derivative of
       lower order, as a graph.
-    - `form`: the same in SymPy.
-    - `series`: the coefficients of its power series, times `factor`.
+    - `coefficients`: the coefficients of its power series, times `factor`.
     - `edge`: the |x| up to which the series is used.
     - `ranges`: those of member n.
     """
@@ -75,7 +73,7 @@ class _Removable:
     meaning: str
     formula: Callable[[Expr], Expr]
     form: Callable[[sp.Expr], sp.Expr]
-    series: Callable[[], Sequence[Fraction]]
+    coefficients: Callable[[], Sequence[Fraction]]
     edge: float
     domain: tuple[float, float] = _EVERYWHERE
     factor: float = 1.0
@@ -102,22 +100,6 @@ def _slope(graph: Expr) -> Expr:
     return slopes.get(graph, const(0.0))
 
 
-def _series_of(coefficients: Sequence[Fraction], n: int, edge: float, x: Expr) -> Expr:
-    """The n-th derivative of a power series for |x| <= edge."""
-    terms = [float(c * math.perm(k, n)) for k, c in enumerate(coefficients[n:], n)]
-    lowest = next(k for k, c in enumerate(terms) if c)
-    least = _NEGLIGIBLE * math.fabs(terms[lowest]) * edge**lowest
-    highest = max(k for k, c in enumerate(terms) if math.fabs(c) * edge**k > least)
-    step = 1 if any(terms[lowest + 1 : highest + 1 : 2]) else 2
-    u = square(x) if step == 2 else x
-    total: Expr = const(terms[highest])
-    for k in range(highest - step, lowest - 1, -step):
-        total = add(mul(total, u), terms[k])
-    for _ in range(lowest):
-        total = mul(x, total)
-    return total
-
-
 def _family(given: _Removable) -> Family:
     """The family of a removable singularity."""
 
@@ -131,7 +113,7 @@ def _family(given: _Removable) -> Family:
 
     def stable(x: Expr, n: int) -> Expr:
         is_near = le(abs(x), given.edge)
-        near = _series_of(given.series(), n, given.edge, where(is_near, x, 0.0))
+        near = polynomial(given.coefficients(), n, given.edge, where(is_near, x, 0.0))
         if given.factor != 1.0:
             near = mul(given.factor, near)
         return where(is_near, near, _at(beyond(n), where(is_near, given.edge, x)))
@@ -193,100 +175,6 @@ def _over_x(function: ScalarFunction, x: Expr) -> Expr:
     return div(function(x), x)
 
 
-@cache
-def _exponential() -> Sequence[Fraction]:
-    return [Fraction(1, math.factorial(k + 1)) for k in range(_TERMS)]
-
-
-@cache
-def _exponential_remainder() -> Sequence[Fraction]:
-    return [Fraction(1, math.factorial(k + 2)) for k in range(_TERMS)]
-
-
-@cache
-def _sine_remainder() -> Sequence[Fraction]:
-    return _even(lambda k: Fraction((-1) ** k, math.factorial(2 * k + 3)))
-
-
-def _even(coefficient: Callable[[int], Fraction]) -> Sequence[Fraction]:
-    """The coefficients of a power series in x²."""
-    return [coefficient(k // 2) if k % 2 == 0 else Fraction(0) for k in range(_TERMS)]
-
-
-@cache
-def _logarithm() -> Sequence[Fraction]:
-    return [Fraction((-1) ** k, k + 1) for k in range(_TERMS)]
-
-
-@cache
-def _hyperbolic_sine() -> Sequence[Fraction]:
-    return _even(lambda k: Fraction(1, math.factorial(2 * k + 1)))
-
-
-@cache
-def _tangent() -> Sequence[Fraction]:
-    """Those of tan(x)/x, from y' = 1 + y²."""
-    odd = [Fraction(1)]
-    for k in range(1, _TERMS // 2):
-        inner = sum((odd[j] * odd[k - 1 - j] for j in range(k)), Fraction(0))
-        odd.append(inner / (2 * k + 1))
-    return _even(lambda k: odd[k])
-
-
-@cache
-def _hyperbolic_tangent() -> Sequence[Fraction]:
-    return [(-1) ** (k // 2) * c for k, c in enumerate(_tangent())]
-
-
-@cache
-def _inverse_tangent() -> Sequence[Fraction]:
-    return _even(lambda k: Fraction((-1) ** k, 2 * k + 1))
-
-
-@cache
-def _inverse_hyperbolic_tangent() -> Sequence[Fraction]:
-    return _even(lambda k: Fraction(1, 2 * k + 1))
-
-
-@cache
-def _inverse_sine() -> Sequence[Fraction]:
-    return _even(lambda k: Fraction(math.comb(2 * k, k), 4**k * (2 * k + 1)))
-
-
-@cache
-def _inverse_hyperbolic_sine() -> Sequence[Fraction]:
-    return [(-1) ** (k // 2) * c for k, c in enumerate(_inverse_sine())]
-
-
-@cache
-def _error_function() -> Sequence[Fraction]:
-    return _even(lambda k: Fraction((-1) ** k, math.factorial(k) * (2 * k + 1)))
-
-
-@cache
-def _bernoulli_numbers() -> Sequence[Fraction]:
-    """B_0, B_1 = -1/2, B_2, …"""
-    numbers = [Fraction(1)]
-    for m in range(1, _TERMS):
-        inner = sum((math.comb(m + 1, j) * numbers[j] for j in range(m)), Fraction(0))
-        numbers.append(-inner / (m + 1))
-    return numbers
-
-
-@cache
-def _bernoulli() -> Sequence[Fraction]:
-    return [b / math.factorial(k) for k, b in enumerate(_bernoulli_numbers())]
-
-
-@cache
-def _log_sinh() -> Sequence[Fraction]:
-    numbers = _bernoulli_numbers()
-    return [
-        Fraction(2**k) * b / (k * math.factorial(k)) if k and k % 2 == 0 else Fraction(0)
-        for k, b in enumerate(numbers)
-    ]
-
-
 def _exponential_remainder_beyond(x: Expr) -> Expr:
     """(exp(x) - 1 - x)/x², for large x as (exp(x/2)/x)², whose exponential does not overflow."""
     is_large = gt(x, _LARGE)
@@ -319,13 +207,6 @@ def _log_sinh_beyond(x: Expr) -> Expr:
     return add(sub(size, log(mul(2.0, size))), log1mexp(mul(-2.0, size)))
 
 
-@cache
-def _log_exponential() -> Sequence[Fraction]:
-    numbers = _bernoulli_numbers()
-    rest = [b / (k * math.factorial(k)) for k, b in enumerate(numbers) if k > 1]
-    return [Fraction(0), Fraction(1, 2), *rest]
-
-
 def _log_exponential_beyond(x: Expr) -> Expr:
     """log((exp(x) - 1)/x), which does not overflow."""
     size = abs(x)
@@ -342,73 +223,7 @@ def _all_monotone(image: tuple[float, float]) -> Callable[[int], Monotonicity | 
 
 
 _POSITIVE = (0.0, math.inf)
-_REMAINDER_EDGE = 0.5
 
-
-def _remainder(x: Expr, coefficients: Sequence[Fraction], beyond: Callable[[Expr], Expr]) -> Expr:
-    """x² times a power series for |x| <= 1/2, and the formula for larger |x|."""
-    is_near = le(abs(x), _REMAINDER_EDGE)
-    inner = where(is_near, x, 0.0)
-    near = mul(mul(inner, inner), _series_of(coefficients, 0, _REMAINDER_EDGE, inner))
-    return where(is_near, near, beyond(where(is_near, _REMAINDER_EDGE, x)))
-
-
-@cache
-def _logarithmic_remainder() -> Sequence[Fraction]:
-    return [Fraction((-1) ** k, k + 2) for k in range(_TERMS)]
-
-
-def _exp_remainder_stable(x: Expr) -> Expr:
-    return _remainder(x, _exponential_remainder(), lambda far: sub(expm1(far), far))
-
-
-def _log_remainder_stable(x: Expr) -> Expr:
-    return _remainder(x, _logarithmic_remainder(), lambda far: sub(far, log1p(far)))
-
-
-def _exp_remainder_numpy(at: Reals) -> Array:
-    real = np.real(at)
-    values = graph_values(_exp_remainder_stable(_X), {_X: real})
-    if not np.iscomplexobj(at):
-        return values
-    stepped: Array = values + 1j * np.imag(at) * np.expm1(real)
-    return stepped
-
-
-def _log_remainder_numpy(at: Reals) -> Array:
-    real = np.real(at)
-    values = graph_values(_log_remainder_stable(_X), {_X: real})
-    if not np.iscomplexobj(at):
-        return values
-    with np.errstate(all="ignore"):
-        stepped: Array = values + 1j * np.imag(at) * (real / (1.0 + real))
-    return stepped
-
-
-exp_remainder = ScalarFunction(
-    "exp_remainder",
-    1,
-    definition=lambda x: sp.exp(x) - 1 - x,
-    numpy=_exp_remainder_numpy,
-    partials=(expm1,),
-    stable=_exp_remainder_stable,
-    domain=(_EVERYWHERE,),
-    ranges=Monotonicity(((0.0,), (), (), (), (), ()), image=_POSITIVE),
-    costly=True,
-    meaning="exp(x) - 1 - x",
-)
-log_remainder = ScalarFunction(
-    "log_remainder",
-    1,
-    definition=lambda x: x - sp.log(1 + x),
-    numpy=_log_remainder_numpy,
-    partials=(lambda x: div(x, add(1.0, x)),),
-    stable=_log_remainder_stable,
-    domain=((-1.0, math.inf),),
-    ranges=Monotonicity(((0.0,), (), (), (), (), ()), image=_POSITIVE),
-    costly=True,
-    meaning="x - log(1 + x)",
-)
 
 EXP_QUOTIENT = _family(
     _Removable(
@@ -416,7 +231,7 @@ EXP_QUOTIENT = _family(
         "(exp(x) - 1)/x, 1 at 0",
         lambda x: _over_x(expm1, x),
         lambda s: (sp.exp(s) - 1) / s,
-        _exponential,
+        series.exponential,
         1.0,
         derivatives=_exponential_derivative,
         ranges=_all_monotone(_POSITIVE),
@@ -428,7 +243,7 @@ EXP_REMAINDER_QUOTIENT = _family(
         "(exp(x) - 1 - x)/x^2, 1/2 at 0",
         _exponential_remainder_beyond,
         lambda s: (sp.exp(s) - 1 - s) / s**2,
-        _exponential_remainder,
+        series.exponential_remainder,
         1.5,
         ranges=_all_monotone(_POSITIVE),
         ulps=(8, 64),
@@ -440,7 +255,7 @@ BERNOULLI = _family(
         "x/(exp(x) - 1), 1 at 0",
         lambda x: mul(x, bose(x)),
         lambda s: s / (sp.exp(s) - 1),
-        _bernoulli,
+        series.bernoulli,
         2.0,
         ulps=(8, 64),
     )
@@ -451,7 +266,7 @@ LOG_QUOTIENT = _family(
         "log(1 + x)/x, 1 at 0",
         lambda x: _over_x(log1p, x),
         lambda s: sp.log(1 + s) / s,
-        _logarithm,
+        series.logarithm,
         0.5,
         domain=(-1.0, math.inf),
     )
@@ -462,7 +277,7 @@ SINH_QUOTIENT = _family(
         "sinh(x)/x, 1 at 0",
         lambda x: _over_x(sinh, x),
         lambda s: sp.sinh(s) / s,
-        _hyperbolic_sine,
+        series.hyperbolic_sine,
         1.5,
     )
 )
@@ -472,7 +287,7 @@ TANH_QUOTIENT = _family(
         "tanh(x)/x, 1 at 0",
         lambda x: _over_x(tanh, x),
         lambda s: sp.tanh(s) / s,
-        _hyperbolic_tangent,
+        series.hyperbolic_tangent,
         0.75,
     )
 )
@@ -482,7 +297,7 @@ TAN_QUOTIENT = _family(
         "tan(x)/x, 1 at 0",
         lambda x: _over_x(tan, x),
         lambda s: sp.tan(s) / s,
-        _tangent,
+        series.tangent,
         0.75,
         ranges=lambda _n: RangeRule.UNKNOWN,
     )
@@ -493,7 +308,7 @@ ATAN_QUOTIENT = _family(
         "atan(x)/x, 1 at 0",
         lambda x: _over_x(atan, x),
         lambda s: sp.atan(s) / s,
-        _inverse_tangent,
+        series.inverse_tangent,
         0.5,
     )
 )
@@ -503,7 +318,7 @@ ASIN_QUOTIENT = _family(
         "asin(x)/x, 1 at 0",
         lambda x: _over_x(asin, x),
         lambda s: sp.asin(s) / s,
-        _inverse_sine,
+        series.inverse_sine,
         0.5,
         domain=(-1.0, 1.0),
     )
@@ -514,7 +329,7 @@ ASINH_QUOTIENT = _family(
         "asinh(x)/x, 1 at 0",
         lambda x: _over_x(asinh, x),
         lambda s: sp.asinh(s) / s,
-        _inverse_hyperbolic_sine,
+        series.inverse_hyperbolic_sine,
         0.5,
     )
 )
@@ -524,7 +339,7 @@ ATANH_QUOTIENT = _family(
         "atanh(x)/x, 1 at 0",
         lambda x: _over_x(atanh, x),
         lambda s: sp.atanh(s) / s,
-        _inverse_hyperbolic_tangent,
+        series.inverse_hyperbolic_tangent,
         0.5,
         domain=(-1.0, 1.0),
     )
@@ -535,7 +350,7 @@ ERF_QUOTIENT = _family(
         "erf(x)/x, 2/sqrt(pi) at 0",
         lambda x: _over_x(erf, x),
         lambda s: sp.erf(s) / s,
-        _error_function,
+        series.error_function,
         1.0,
         factor=2.0 / math.sqrt(math.pi),
     )
@@ -546,7 +361,7 @@ LOG_SINH_QUOTIENT = _family(
         "log(sinh(x)/x), 0 at 0",
         _log_sinh_beyond,
         lambda s: sp.log(sp.sinh(s) / s),
-        _log_sinh,
+        series.log_sinh,
         1.5,
         derivatives=_first(_langevin_beyond),
         ulps=(8, 64),
@@ -558,7 +373,7 @@ LOG_EXP_QUOTIENT = _family(
         "log((exp(x) - 1)/x), 0 at 0",
         _log_exponential_beyond,
         lambda s: sp.log((sp.exp(s) - 1) / s),
-        _log_exponential,
+        series.log_exponential,
         2.0,
         derivatives=_first(lambda x: sub(neg(bose(neg(x))), div(1.0, x))),
         ulps=(8, 64),
@@ -570,7 +385,7 @@ SINE_REMAINDER_QUOTIENT = _family(
         "(x - sin(x))/x^3, 1/6 at 0",
         lambda x: div(div(div(sub(x, sin(x)), x), x), x),
         lambda s: (s - sp.sin(s)) / s**3,
-        _sine_remainder,
+        series.sine_remainder,
         2.0,
         ulps=(8, 64),
     )

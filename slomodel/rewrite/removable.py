@@ -38,6 +38,7 @@ from slomodel.functions import (
 )
 from slomodel.functions.box_cox import box_cox
 from slomodel.functions.logarithms import bose
+from slomodel.functions.remainders import exp_remainder
 from slomodel.functions.removable import (
     BERNOULLI,
     EXP_REMAINDER_QUOTIENT,
@@ -46,7 +47,6 @@ from slomodel.functions.removable import (
     QUOTIENTS,
     SINE_REMAINDER_QUOTIENT,
     exp_quotient,
-    exp_remainder,
     sinh_quotient,
 )
 from slomodel.ir.dims import Shape

@@ -50,12 +50,11 @@ from slomodel.functions import (
 )
 from slomodel.functions.logarithms import bose
 from slomodel.functions.normal import normratio
+from slomodel.functions.remainders import exp_remainder, log_remainder
 from slomodel.functions.removable import (
     exp_quotient,
     exp_quotient_1,
-    exp_remainder,
     log_exp_quotient,
-    log_remainder,
     log_sinh_quotient,
     sinh_quotient,
 )
