@@ -73,7 +73,7 @@ class _Monomial:
 
 
 @dataclass(frozen=True, slots=True)
-class _Zero:
+class _VanishingFactor:
     """A factor: `monomial` times a regular function, whose p-th power is `regular(p)`."""
 
     monomial: _Monomial
@@ -81,16 +81,16 @@ class _Zero:
 
 
 @dataclass(slots=True)
-class _Product:
+class _FactoredProduct:
     """A product: a number, and powers of its other factors."""
 
     number: Fraction = Fraction(1)
     powers: Powers = field(default_factory=dict)
 
 
-def _factored(part: Part) -> _Product | None:
+def _factored(part: Part) -> _FactoredProduct | None:
     """The factors of a product; None if there are too many."""
-    found = _Product()
+    found = _FactoredProduct()
     stack = [(part, 1)]
     steps = 0
     while stack:
@@ -187,7 +187,10 @@ def _may_cancel(node: Map) -> bool:
 
 
 def _meets(
-    part: Part, one: tuple[int, _Zero], product: _Product, zeros: dict[Part, tuple[int, _Zero]]
+    part: Part,
+    one: tuple[int, _VanishingFactor],
+    product: _FactoredProduct,
+    zeros: dict[Part, tuple[int, _VanishingFactor]],
 ) -> bool:
     """Whether powers that the factor contributes are cancelled by others, and no pole is left."""
     p, zero = one
@@ -222,7 +225,7 @@ def _power(base: Expr, p: int) -> Expr:
     return base if p == 1 else pow(base, float(p))
 
 
-def _zero(part: Part, product: _Product, shape: Shape) -> _Zero | None:
+def _zero(part: Part, product: _FactoredProduct, shape: Shape) -> _VanishingFactor | None:
     """A factor as a monomial times a regular function."""
     node = part.node
     if not isinstance(node, Map) or node.function not in _WITH_ZEROS:
@@ -237,16 +240,22 @@ def _zero(part: Part, product: _Product, shape: Shape) -> _Zero | None:
         return None
     u = inner.along(shape)
     if node.function is bose:
-        return _Zero(own.to_the(-1), lambda p: _power_of(BERNOULLI.member(0)(u), p))
+        return _VanishingFactor(own.to_the(-1), lambda p: _power_of(BERNOULLI.member(0)(u), p))
     if node.function is exp_remainder:
-        return _Zero(own.to_the(2), lambda p: _power_of(EXP_REMAINDER_QUOTIENT.member(0)(u), p))
+        return _VanishingFactor(
+            own.to_the(2), lambda p: _power_of(EXP_REMAINDER_QUOTIENT.member(0)(u), p)
+        )
     if node.function is expm1:
-        return _Zero(own, lambda p: _or_reciprocal(exp_quotient(u), BERNOULLI.member(0)(u), p))
+        return _VanishingFactor(
+            own, lambda p: _or_reciprocal(exp_quotient(u), BERNOULLI.member(0)(u), p)
+        )
     if node.function is tanh:
         coth = add(1.0, mul(u, _langevin(u)))
-        return _Zero(own, lambda p: _or_reciprocal(QUOTIENTS[tanh].member(0)(u), coth, p))
+        return _VanishingFactor(
+            own, lambda p: _or_reciprocal(QUOTIENTS[tanh].member(0)(u), coth, p)
+        )
     function = node.function
-    return _Zero(
+    return _VanishingFactor(
         own, lambda p: _or_reciprocal(QUOTIENTS[function].member(0)(u), _reciprocal(function, u), p)
     )
 
@@ -272,7 +281,9 @@ def _or_reciprocal(regular: Expr, reciprocal: Expr, p: int) -> Expr:
     return _power(regular, p) if p > 0 else _power(reciprocal, -p)
 
 
-def _zeros_of_sum(part: Part, product: _Product, shape: Shape) -> Iterator[_Zero]:
+def _zeros_of_sum(
+    part: Part, product: _FactoredProduct, shape: Shape
+) -> Iterator[_VanishingFactor]:
     """1 - cos(u), u - sin(u), exp(a) - exp(b), log(a) - log(b), x^p - 1."""
     assert isinstance(part.node, Map)
     for one, other in _both_orders(two_terms(part.node)):
@@ -291,12 +302,14 @@ def _zeros_of_sum(part: Part, product: _Product, shape: Shape) -> Iterator[_Zero
                 yield from _difference_of_values(core, before, c, product, shape)
 
 
-def _remainder_of_sine(inner: Part, c: Fraction, shape: Shape) -> Iterator[_Zero]:
+def _remainder_of_sine(inner: Part, c: Fraction, shape: Shape) -> Iterator[_VanishingFactor]:
     """c (sin(u) - u)."""
     own = _monomial(inner)
     if own is not None:
         cubed, value = own.to_the(3), SINE_REMAINDER_QUOTIENT.member(0)(inner.along(shape))
-        yield _Zero(_Monomial(-c * cubed.number, cubed.powers), lambda p: _power_of(value, p))
+        yield _VanishingFactor(
+            _Monomial(-c * cubed.number, cubed.powers), lambda p: _power_of(value, p)
+        )
 
 
 def _both_orders(terms: list[Term]) -> Iterator[tuple[Term, Term]]:
@@ -313,7 +326,7 @@ def _is_negative_of(term: Term, inside: Term, whole_part: Part, c: float) -> boo
     return same and Fraction(term.coefficient) == -Fraction(c) * Fraction(inside.coefficient)
 
 
-def _less_its_value_at_0(core: Part, c: Fraction, shape: Shape) -> Iterator[_Zero]:
+def _less_its_value_at_0(core: Part, c: Fraction, shape: Shape) -> Iterator[_VanishingFactor]:
     """c (f(u) - f(0)) for the cosines, and c (x^p - 1)."""
     if is_map(core.node, cos, cosh):
         inner = core.parts()[0]
@@ -324,13 +337,17 @@ def _less_its_value_at_0(core: Part, c: Fraction, shape: Shape) -> Iterator[_Zer
             root = sin_quotient(half) if circular else sinh_quotient(half)
             squared = own.to_the(2)
             number = squared.number * c * Fraction(-1 if circular else 1, 2)
-            yield _Zero(_Monomial(number, squared.powers), lambda p: _power_of(square(root), p))
+            yield _VanishingFactor(
+                _Monomial(number, squared.powers), lambda p: _power_of(square(root), p)
+            )
     elif is_map(core.node, pow):
         x, p_part = core.parts()
         own = _monomial(p_part)
         if own is not None and varies(p_part.node):
             value = box_cox(*_same_shape(x, p_part, shape))
-            yield _Zero(_Monomial(own.number * c, own.powers), lambda p: _power_of(value, p))
+            yield _VanishingFactor(
+                _Monomial(own.number * c, own.powers), lambda p: _power_of(value, p)
+            )
 
 
 def _same_shape(x: Part, y: Part, shape: Shape) -> tuple[Expr, Expr]:
@@ -338,8 +355,8 @@ def _same_shape(x: Part, y: Part, shape: Shape) -> tuple[Expr, Expr]:
 
 
 def _difference_of_values(
-    one: Part, other: Part, c: Fraction, product: _Product, shape: Shape
-) -> Iterator[_Zero]:
+    one: Part, other: Part, c: Fraction, product: _FactoredProduct, shape: Shape
+) -> Iterator[_VanishingFactor]:
     """c (f(a) - f(b)) for f = exp and log."""
     for function, divided in ((exp, _divided_exponential), (log, _divided_logarithm)):
         left, right = one.inner(function), other.inner(function)
@@ -349,10 +366,12 @@ def _difference_of_values(
         if found is not None:
             a, b = left.along(shape), right.along(shape)
             own = _Monomial(c * found.number, found.powers)
-            yield _Zero(own, lambda p, f=divided, a=a, b=b: f(a, b, p))  # type: ignore[misc]
+            yield _VanishingFactor(own, lambda p, f=divided, a=a, b=b: f(a, b, p))  # type: ignore[misc]
 
 
-def _difference_among(a: Part, b: Part, product: _Product, shape: Shape) -> _Monomial | None:
+def _difference_among(
+    a: Part, b: Part, product: _FactoredProduct, shape: Shape
+) -> _Monomial | None:
     """a - b as a multiple of a factor of the product."""
     left, right = scaled(a), scaled(b)
     if left.core is None or right.core is None or left.coefficient != right.coefficient:
@@ -369,7 +388,9 @@ def _difference_among(a: Part, b: Part, product: _Product, shape: Shape) -> _Mon
     return None
 
 
-def _logarithm_of_quotient(part: Part, product: _Product, shape: Shape) -> _Zero | None:
+def _logarithm_of_quotient(
+    part: Part, product: _FactoredProduct, shape: Shape
+) -> _VanishingFactor | None:
     """log(a/b), which is 0 where a = b."""
     inside = part.parts()[0]
     if not is_map(inside.node, div):
@@ -379,7 +400,7 @@ def _logarithm_of_quotient(part: Part, product: _Product, shape: Shape) -> _Zero
     if found is None:
         return None
     x, y = a.along(shape), b.along(shape)
-    return _Zero(found, lambda p: _divided_logarithm(x, y, p))
+    return _VanishingFactor(found, lambda p: _divided_logarithm(x, y, p))
 
 
 def _divided_exponential(a: Expr, b: Expr, p: int) -> Expr:
