@@ -19,12 +19,12 @@ import sympy as sp
 
 from slomodel.functions.arithmetic import add, div, mul, square, sub
 from slomodel.functions.comparison import ge, lt, where
-from slomodel.functions.compound import graph_values
+from slomodel.functions.derivatives import definition, meaning, next_member
 from slomodel.functions.elementary import log, log1p
 from slomodel.functions.piecewise import Reals, abs
-from slomodel.ir.build import const, variable
+from slomodel.ir.build import const
 from slomodel.ir.expr import Expr
-from slomodel.ir.function import Array, Family, Monotonicity, Partial, RangeRule, ScalarFunction
+from slomodel.ir.function import Family, Monotonicity, RangeRule, ScalarFunction
 
 _EVERYWHERE = (-math.inf, math.inf)
 _FAR = 24.0
@@ -177,23 +177,8 @@ _CRITICAL = (
 _IMAGES = ((0.0, math.inf), (-1.0, 1.0), (0.0, 0.5))
 
 
-_X = variable("x", ())
-
-
-@cache
-def _graph(n: int) -> Expr:
-    return _stable(_X, n)
-
-
 class LogBesselDerivative(sp.Function):  # type: ignore[misc]
     """SymPy's form of member n at x, of the family of derivatives of log I_0."""
-
-
-def _as_partial(n: int) -> Partial:
-    def partial(x: Expr) -> Expr:
-        return derivative(n)(x)
-
-    return partial
 
 
 def _largest(x: Reals) -> Reals:
@@ -204,30 +189,20 @@ def _largest(x: Reals) -> Reals:
 _S = sp.Symbol("s", real=True)
 
 
-@cache
-def _form(n: int) -> sp.Expr:
-    return sp.diff(sp.log(sp.besseli(0, _S)), _S, n)
+_LOG_I0 = sp.log(sp.besseli(0, _S))
 
 
 @cache
 def derivative(n: int) -> ScalarFunction:
     """The n-th derivative of log I_0."""
 
-    def numpy(at: Reals) -> Array:
-        real = np.real(at)
-        values = graph_values(_graph(n), {_X: real})
-        if not np.iscomplexobj(at):
-            return values
-        stepped: Array = values + 1j * np.imag(at) * graph_values(_graph(n + 1), {_X: real})
-        return stepped
-
     names = ("log_bessel_i0", "bessel_ratio")
     return ScalarFunction(
         names[n] if n < len(names) else f"log_bessel_i0_{n}",
         1,
-        definition=lambda z: _form(n).subs(_S, z),
-        numpy=numpy,
-        partials=(_as_partial(n + 1),),
+        definition=definition(_LOG_I0, _S, n),
+        numpy=meaning(_stable, n),
+        partials=(next_member(derivative, n),),
         stable=lambda z: _stable(z, n),
         domain=(_EVERYWHERE,),
         ranges=Monotonicity(_CRITICAL[n:], image=_IMAGES[n] if n < len(_IMAGES) else _EVERYWHERE)

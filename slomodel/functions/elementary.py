@@ -12,7 +12,7 @@ from sympy.codegen import cfunctions
 
 from slomodel.functions.arithmetic import add, div, mul, neg, square, sub
 from slomodel.functions.comparison import eq, lt, where
-from slomodel.functions.piecewise import Reals, abs, step_abs
+from slomodel.functions.piecewise import Reals, abs, complex_step, step_abs
 from slomodel.ir.expr import Expr
 from slomodel.ir.function import Array, C, Cost, Kink, Monotonicity, Partial, ScalarFunction
 
@@ -314,12 +314,8 @@ atanh = _elementary(
 
 
 def _cbrt_numpy(x: Reals) -> Reals:
-    real = np.cbrt(np.real(x))
-    if not np.iscomplexobj(x):
-        return real
-    with np.errstate(all="ignore"):
-        stepped: Reals = real + 1j * np.imag(x) / (3.0 * np.square(real))
-    return stepped
+    root = np.cbrt(np.real(x))
+    return complex_step(root, x, lambda: 1.0 / (3.0 * np.square(root)))
 
 
 cbrt: ScalarFunction = ScalarFunction(

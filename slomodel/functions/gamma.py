@@ -14,9 +14,9 @@ from threading import Lock
 import numpy as np
 import sympy as sp
 
-from slomodel.functions.piecewise import Reals
-from slomodel.ir.expr import Expr
-from slomodel.ir.function import C, Cost, Family, Monotonicity, Partial, ScalarFunction
+from slomodel.functions.derivatives import next_member
+from slomodel.functions.piecewise import Reals, complex_step
+from slomodel.ir.function import C, Cost, Family, Monotonicity, ScalarFunction
 
 _POSITIVE = (0.0, math.inf)
 _making = Lock()
@@ -34,24 +34,18 @@ def _terms(x: Reals) -> Reals:
 
 def _stepped(values: Reals, x: Reals, n: int) -> Reals:
     """`values` at the real parts; a complex step is propagated by the derivative polygamma(n)."""
-    if not np.iscomplexobj(x):
-        return values
-    slope: Reals = np.asarray(polygamma(n).numpy(np.real(x)), dtype=np.float64)
-    stepped: Reals = values + 1j * np.imag(x) * slope
-    return stepped
+    return complex_step(values, x, lambda: polygamma(n).numpy(np.real(x)))
+
+
+def _late(n: int) -> ScalarFunction:
+    """The derivative of digamma of order n; a name for what is defined further below."""
+    return polygamma(n)
 
 
 def _positive(x: Reals) -> Reals:
     """The real parts; NaN for negative numbers, and 0 for -0."""
     real = np.real(x)
     return np.where(real < 0.0, np.nan, real + 0.0)
-
-
-def _polygamma_as_partial(n: int) -> Partial:
-    def partial(x: Expr) -> Expr:
-        return polygamma(n)(x)
-
-    return partial
 
 
 _OPERAND = "np.where({0} < 0.0, np.nan, {0} + 0.0)"
@@ -76,7 +70,7 @@ lgamma: ScalarFunction = ScalarFunction(
     1,
     definition=sp.loggamma,
     numpy=lgamma_values,
-    partials=(_polygamma_as_partial(0),),
+    partials=(next_member(_late, -1),),
     spelling=_spelling(
         f"(special.gammaln(np.maximum({_OPERAND}, {_SMALL}))"
         f" - np.log(np.minimum({_OPERAND}, {_SMALL}) / {_SMALL}))",
@@ -148,7 +142,7 @@ digamma: ScalarFunction = ScalarFunction(
     1,
     definition=lambda x: sp.polygamma(0, x),
     numpy=digamma_values,
-    partials=(_polygamma_as_partial(1),),
+    partials=(next_member(_late, 0),),
     spelling=_spelling(f"special.psi({_OPERAND})", "slo_digamma({0})"),
     cost=Cost(18.0),
     domain=(_POSITIVE,),
@@ -194,7 +188,7 @@ def _derivative(n: int) -> ScalarFunction:
         1,
         definition=lambda x: sp.polygamma(n, x),
         numpy=value,
-        partials=(_polygamma_as_partial(n + 1),),
+        partials=(next_member(polygamma, n),),
         spelling=_spelling(
             f"np.where({{0}} > {_FAR}, {sign} * np.power({root!r} / {{0}}, {n}),"
             f" {factor} * special.zeta({n + 1}, {_OPERAND}))",

@@ -24,7 +24,7 @@ from slomodel.functions.elementary import (
     root_of_pi,
     two_over_root_pi,
 )
-from slomodel.functions.piecewise import Reals, abs
+from slomodel.functions.piecewise import Reals, abs, complex_step
 from slomodel.ir.expr import Expr
 from slomodel.ir.function import C, Cost, Monotonicity, ScalarFunction
 
@@ -40,14 +40,6 @@ _LEAST_HALF = 2.0**-40
 """Where erfcx(-x/sqrt 2)/2 is smaller, its logarithm is less than the rounding of x^2/2."""
 _ERFC_UNDERFLOW, _ERFCX_OVERFLOW = 28.0, 27.0
 """erfc(x) is 0 for x from the first on; erfcx(-x) is infinite from the second on."""
-
-
-def _stepped(values: Reals, x: Reals, slope: Reals) -> Reals:
-    """`values` at the real parts; a complex step is propagated by the slope there."""
-    if not np.iscomplexobj(x):
-        return values
-    stepped: Reals = values + 1j * np.imag(x) * slope
-    return stepped
 
 
 def _tail_definition(x: sp.Expr) -> sp.Expr:
@@ -111,7 +103,7 @@ def _tail_numpy(x: Reals) -> Reals:
     near = np.clip(real, 0.0, 0.5)
     tail = np.where(real < 0.5, np.exp(near * near) * special.erfc(near), special.erfcx(real))
     values = np.where(real < 0.0, np.nan, tail)
-    return _stepped(values, x, 2.0 * real * values - _TWO_OVER_ROOT_PI)
+    return complex_step(values, x, lambda: 2.0 * real * values - _TWO_OVER_ROOT_PI)
 
 
 _NEAR = "np.clip({0}, 0.0, 0.5)"
@@ -148,7 +140,7 @@ def _erfcx_numpy(x: Reals) -> Reals:
         grown = 2.0 * _exp_of_square(np.maximum(real, -_ERFCX_OVERFLOW), 1.0)
         tail = _tail_numpy(np.abs(real))
         values = np.where(real < 0.0, grown - tail, tail)
-        return _stepped(values, x, 2.0 * real * values - _TWO_OVER_ROOT_PI)
+        return complex_step(values, x, lambda: 2.0 * real * values - _TWO_OVER_ROOT_PI)
 
 
 def _erfcx_stable(x: Expr) -> Expr:
@@ -182,7 +174,7 @@ def _erfc_numpy(x: Reals) -> Reals:
     far = np.where(real > _ERFC_UNDERFLOW, _ERFC_UNDERFLOW, np.maximum(real, 0.5))
     tail = _tail_numpy(far) * _exp_of_square(far, -1.0)
     values = np.where(real < 0.5, 1.0 - special.erf(real), np.where(np.isnan(real), real, tail))
-    return _stepped(values, x, -_TWO_OVER_ROOT_PI * np.exp(-np.square(real)))
+    return complex_step(values, x, lambda: -_TWO_OVER_ROOT_PI * np.exp(-np.square(real)))
 
 
 def _erfc_stable(x: Expr) -> Expr:
@@ -218,7 +210,7 @@ _HERMITE_CRITICAL = tuple(tuple(_ROOT_2 * at for at in points) for points in ERF
 def _gauss_numpy(x: Reals) -> Reals:
     real = np.where(np.abs(np.real(x)) > _UNDERFLOW, _UNDERFLOW, np.real(x))
     values = _exp_of_square(real, -0.5)
-    return _stepped(values, x, -np.real(x) * values)
+    return complex_step(values, x, lambda: -np.real(x) * values)
 
 
 def _gauss_stable(x: Expr) -> Expr:
@@ -244,7 +236,7 @@ def _normcdf_numpy(x: Reals) -> Reals:
     real = np.real(x)
     tail = 0.5 * _gauss_numpy(real) * _tail_numpy(np.abs(real) / _ROOT_2)
     values = np.where(real < 0.0, tail, 1.0 - tail)
-    return _stepped(values, x, _DENSITY_AT_0 * _gauss_numpy(real))
+    return complex_step(values, x, lambda: _DENSITY_AT_0 * _gauss_numpy(real))
 
 
 def _half_tail(x: Expr) -> Expr:
@@ -281,7 +273,7 @@ def _ratio_numpy(x: Reals) -> Reals:
         below = math.sqrt(2.0 / math.pi) / _tail_numpy(-np.minimum(real, 0.0) / _ROOT_2)
         above = _DENSITY_AT_0 * _gauss_numpy(real) / _normcdf_numpy(np.maximum(real, 0.0))
         values = np.where(real < 0.0, below, np.where(np.isnan(real), real, above))
-        return _stepped(values, x, -values * (real + values))
+        return complex_step(values, x, lambda: -values * (real + values))
 
 
 def _ratio_stable(x: Expr) -> Expr:
@@ -322,7 +314,7 @@ def _lognormcdf_numpy(x: Reals) -> Reals:
         below = np.log(0.5 * _tail_numpy(-np.minimum(real, 0.0) / _ROOT_2)) - 0.5 * real * real
         values = np.where(real < 0.0, below, np.log1p(-_normcdf_numpy(-np.maximum(real, 0.0))))
         values = np.where(np.isnan(real), real, values)
-        return _stepped(values, x, _ratio_numpy(real))
+        return complex_step(values, x, lambda: _ratio_numpy(real))
 
 
 def _lognormcdf_stable(x: Expr) -> Expr:

@@ -8,6 +8,7 @@ has derivative 0 at 0. A NaN operand gives a NaN value.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import sympy as sp
@@ -18,6 +19,7 @@ from slomodel.functions.comparison import eq, ge, gt, land, le, lor, lt, where
 from slomodel.ir.expr import Const, Expr
 from slomodel.ir.function import (
     DISCONTINUOUS,
+    Array,
     C,
     Cost,
     Kink,
@@ -103,6 +105,18 @@ def step_abs(x: Reals) -> Reals:
     if np.iscomplexobj(x):
         return np.where(np.real(x) < 0, -x, x)
     return np.abs(x)
+
+
+def complex_step(values: Reals, x: Reals, slopes: Callable[[], Array]) -> Reals:
+    """`values` at the real parts of x, plus i Im x times the slopes there if x is complex.
+
+    That is f(x) to first order in the step, for an f that NumPy knows at real numbers alone.
+    """
+    if not np.iscomplexobj(x):
+        return values
+    with np.errstate(all="ignore"):
+        stepped: Reals = values + 1j * np.imag(x) * np.asarray(slopes(), dtype=np.float64)
+    return stepped
 
 
 def _simplify_abs(x: Expr) -> Expr | None:

@@ -15,16 +15,15 @@ import sympy as sp
 
 from slomodel.functions.arithmetic import add, div, mul, neg, square, sub
 from slomodel.functions.comparison import eq, le, where
-from slomodel.functions.compound import graph_values
+from slomodel.functions.derivatives import definition, meaning, next_member
 from slomodel.functions.elementary import cos, sin
-from slomodel.functions.piecewise import Reals, abs, clip
-from slomodel.ir.build import const, variable
+from slomodel.functions.piecewise import Reals, abs, clip, complex_step
+from slomodel.ir.build import const
 from slomodel.ir.expr import Expr
-from slomodel.ir.function import Array, C, Cost, Family, Partial, ScalarFunction
+from slomodel.ir.function import C, Cost, Family, ScalarFunction
 
 _EVERYWHERE = (-math.inf, math.inf)
 _TERMS = 18
-_X = variable("x", ())
 
 
 class SincDerivative(sp.Function):  # type: ignore[misc]
@@ -67,37 +66,13 @@ def _stable(x: Expr, n: int) -> Expr:
     return clip(value, -1.0 / (n + 1), 1.0 / (n + 1))
 
 
-@cache
-def _graph(n: int) -> Expr:
-    return _stable(_X, n)
-
-
-def _as_partial(n: int) -> Partial:
-    def partial(x: Expr) -> Expr:
-        return derivative(n)(x)
-
-    return partial
-
-
 _S = sp.Symbol("s", real=True)
-
-
-@cache
-def _form(n: int) -> sp.Expr:
-    return sp.diff(sp.sin(_S) / _S, _S, n) if n else sp.sinc(_S)
+_QUOTIENT = sp.sin(_S) / _S
 
 
 @cache
 def derivative(n: int) -> ScalarFunction:
     """The n-th derivative of sin(x)/x."""
-
-    def numpy(at: Reals) -> Array:
-        real = np.real(at)
-        values = graph_values(_graph(n), {_X: real})
-        if not np.iscomplexobj(at):
-            return values
-        stepped: Array = values + 1j * np.imag(at) * graph_values(_graph(n + 1), {_X: real})
-        return stepped
 
     def terms(x: Reals) -> Reals:
         """The magnitude of the terms: those of the recurrence, of the series near 0."""
@@ -108,9 +83,9 @@ def derivative(n: int) -> ScalarFunction:
     return ScalarFunction(
         f"sinc_{n}",
         1,
-        definition=lambda x: _form(n).subs(_S, x),
-        numpy=numpy,
-        partials=(_as_partial(n + 1),),
+        definition=definition(_QUOTIENT, _S, n) if n else sp.sinc,
+        numpy=meaning(_stable, n),
+        partials=(next_member(derivative, n),),
         stable=lambda x: _stable(x, n),
         domain=(_EVERYWHERE,),
         costly=True,
@@ -139,7 +114,7 @@ _SINC = (
 )
 
 
-def _sinc_numpy(x: Reals) -> Array:
+def _sinc_numpy(x: Reals) -> Reals:
     real = np.asarray(np.real(x), dtype=np.float64)
     with np.errstate(all="ignore"):
         rest = real - 2.0 * np.floor(real * 0.5 + 0.5)
@@ -147,11 +122,7 @@ def _sinc_numpy(x: Reals) -> Array:
         is_zero = real == 0.0
         quotient = np.sin(np.pi * reduced) / np.where(is_zero, 1.0, np.pi * real)
         values = np.where(is_zero, 1.0, quotient)
-        if not np.iscomplexobj(x):
-            return values
-        slope = np.asarray(sin_quotient_1.numpy(np.pi * real), dtype=np.float64)
-        stepped: Array = values + 1j * np.imag(x) * np.pi * slope
-        return stepped
+    return complex_step(values, x, lambda: np.multiply(np.pi, sin_quotient_1.numpy(np.pi * real)))
 
 
 def _largest(x: Reals) -> Reals:

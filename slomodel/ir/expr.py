@@ -396,6 +396,15 @@ def affine(index: tuple[Index, ...]) -> tuple[Affine, ...]:
     return tuple(one for one in index if isinstance(one, Affine))
 
 
+def reads_axis(one: Index, axis: int) -> bool:
+    """Whether an index depends on an axis that it is iterated over."""
+    if isinstance(one, Lookup):
+        return axis in one.axes
+    if isinstance(one, Multiset):
+        return one.axis == axis
+    return one.coefficients[axis] != 0
+
+
 def remake(node: Expr, operands: tuple[Expr, ...]) -> Expr:
     """The same node over other operands of the same shapes, without checks."""
     if operands == node.operands:

@@ -16,9 +16,9 @@ from slomodel.ir.expr import (
     Gather,
     Index,
     Lookup,
-    Multiset,
     Reshape,
     Scatter,
+    reads_axis,
 )
 
 
@@ -178,8 +178,10 @@ def _check_index(index: Sequence[Index], indexed: Shape, iterated: Shape) -> Non
     for one in index:
         if isinstance(one, Lookup):
             _check_lookup(one, iterated)
+        elif isinstance(one, Affine):
+            assert len(one.coefficients) == len(iterated)
     for axis in range(len(iterated)):
-        if not any(_reads(one, axis, len(iterated)) for one in index):
+        if not any(reads_axis(one, axis) for one in index):
             raise ShapeError(f"axis {axis} of the result does not occur in any index")
 
 
@@ -190,16 +192,6 @@ def _check_lookup(one: Lookup, iterated: Shape) -> None:
     if one.table.shape != found:
         expected = show_shape(found)
         raise ShapeError(f"the table {show_shape(one.table.shape)} is looked up over {expected}")
-
-
-def _reads(one: Index, axis: int, rank: int) -> bool:
-    """Whether an index depends on an output axis."""
-    if isinstance(one, Lookup):
-        return axis in one.axes
-    if isinstance(one, Multiset):
-        return one.axis == axis
-    assert len(one.coefficients) == rank
-    return one.coefficients[axis] != 0
 
 
 def reshape(operand: Expr, shape: Shape) -> Expr:

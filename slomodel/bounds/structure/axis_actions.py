@@ -24,6 +24,7 @@ from slomodel.ir.expr import (
     Gather,
     Input,
     Map,
+    reads_axis,
 )
 from slomodel.ir.walk import postorder
 
@@ -189,14 +190,10 @@ def _(node: Gather, own: list[Letters], group: Group) -> Letters:
             raise NotCarried
         (k,) = read
         others = [one for at, one in enumerate(node.index) if at != axis]
-        if node.shape[k] != source.shape[axis] or any(_reads(one, k) for one in others):
+        if node.shape[k] != source.shape[axis] or any(reads_axis(one, k) for one in others):
             raise NotCarried
         result[k] = letter
     return tuple(result)
-
-
-def _reads(one: object, axis: int) -> bool:
-    return not isinstance(one, Affine) or one.coefficients[axis] != 0
 
 
 @carried.register

@@ -13,7 +13,18 @@ from slomodel.bounds.structure.separable import affine_nodes
 from slomodel.bounds.structure.short_sums import with_short_sums
 from slomodel.functions.compound import still
 from slomodel.ir import build
-from slomodel.ir.expr import Affine, Axes, Expr, Gather, Index, Lookup, Map, Multiset, remake
+from slomodel.ir.expr import (
+    Affine,
+    Axes,
+    Expr,
+    Gather,
+    Index,
+    Lookup,
+    Map,
+    Multiset,
+    reads_axis,
+    remake,
+)
 from slomodel.ir.walk import dependents, postorder
 
 _MOST_NODES = 2000
@@ -91,15 +102,6 @@ def _gathered(
 def _is_linear_map(node: Map, functions: Collection[Expr]) -> bool:
     """Whether a node below the functions is elementwise too."""
     return node not in functions and node.function is not still and node.dtype == "real"
-
-
-def reads_axis(one: Index, axis: int) -> bool:
-    """Whether an index depends on an axis of the output."""
-    if isinstance(one, Lookup):
-        return axis in one.axes
-    if isinstance(one, Multiset):
-        return one.axis == axis
-    return one.coefficients[axis] != 0
 
 
 def over_axes(one: Index, read: Axes) -> Index:

@@ -14,7 +14,7 @@ from math import inf
 
 import slomodel.functions as table
 from slomodel.bounds.structure.axis_actions import NotCarried
-from slomodel.bounds.structure.gathers import over_axes, reads_axis
+from slomodel.bounds.structure.gathers import over_axes
 from slomodel.functions.compound import still
 from slomodel.ir import build
 from slomodel.ir.expr import (
@@ -25,6 +25,7 @@ from slomodel.ir.expr import (
     Extreme,
     Gather,
     Map,
+    reads_axis,
 )
 
 

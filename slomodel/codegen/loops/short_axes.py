@@ -32,6 +32,7 @@ from slomodel.ir.expr import (
     Reshape,
     Scatter,
     is_listed,
+    reads_axis,
     remake,
 )
 from slomodel.ir.walk import postorder, users
@@ -86,7 +87,7 @@ def _axis_read(node: Expr, k: int, p: int, numbers: Numbers) -> int | How:
     if isinstance(node, Gather) and not k:
         return _alone(node.index[p]) if _is_fixed(node.index[p]) else How.WHOLE
     if isinstance(node, Scatter) and not k:
-        places = [q for q, one in enumerate(node.index) if _depends(one, p)]
+        places = [q for q, one in enumerate(node.index) if reads_axis(one, p)]
         if not all(isinstance(node.index[q], Affine) for q in places):
             return How.WHOLE
         alone = len(places) == 1 and _is_fixed(node.index[places[0]])
@@ -123,12 +124,6 @@ def _alone(index: Index) -> int | How:
     return next((axis for axis, c in enumerate(index.coefficients) if c), How.ELEMENTS)
 
 
-def _depends(index: Index, axis: int) -> bool:
-    if isinstance(index, Affine):
-        return bool(index.coefficients[axis])
-    return axis in (index.axes if isinstance(index, Lookup) else (index.axis,))
-
-
 def _computes(node: Expr, axis: int, chosen: Container[Place], numbers: Numbers) -> bool:
     """Whether the elements of a node at one position along an axis can be computed alone.
 
@@ -139,7 +134,7 @@ def _computes(node: Expr, axis: int, chosen: Container[Place], numbers: Numbers)
     if isinstance(node, Einsum):
         return _is_loop(node, numbers)
     if isinstance(node, Gather):
-        return all(isinstance(one, Affine) or not _depends(one, axis) for one in node.index)
+        return all(isinstance(one, Affine) or not reads_axis(one, axis) for one in node.index)
     if isinstance(node, Scatter):
         entry = node.index[axis]
         moved = _alone(entry) if _is_fixed(entry) else How.WHOLE
