@@ -60,6 +60,45 @@ def test_known_problems_are_solved_from_their_starts(name: str) -> None:
         assert np.linalg.norm(found.jac - stationary) <= 1e-4 * max(1.0, np.linalg.norm(found.jac))
 
 
+@pytest.mark.parametrize(
+    ("name", "values", "products"),
+    [("biggsb1", 5, 2000), ("one_sided", 45, 150), ("poisson_deblur", 150, 800)],
+)
+def test_slow_problems_of_pairs_take_few_evaluations(name: str, values: int, products: int) -> None:
+    """Newton steps and sparse factors: pairs alone took 384 values, and products alone 7288."""
+    case = Case(name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", StartWarning)
+        found = case.model().solve(x0=case.array("start"))
+    assert found.success
+    assert found.nfev <= values
+    assert found.nhev <= products
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_long_chain_between_bounds(seed: int) -> None:
+    """The minimiser of a tridiagonal quadratic by sparse factors: its optimality conditions."""
+    rng, n = np.random.default_rng(seed), 400
+    low = np.minimum(np.cumsum(rng.standard_normal(n)), -1.0)
+    high = low + rng.uniform(0.0, 40.0, n)
+    text = """
+        dim n
+        data low[n], high[n], force[n]
+        var x[n] in [low, high] init 0
+        minimize sumsq(x[1:] - x[:-1]) / 2 + 1e-6 * sumsq(x) - dot(force, x)
+    """
+    given = {"low": low, "high": high, "force": 1e-2 * rng.standard_normal(n)}
+    found = slomodel.compile(text, data=given).solve(x0=0.5 * (low + high), gtol=1e-9)
+    assert found.success
+    assert found.nfev <= 4
+    assert found.nhev <= 4 * n
+    inside = (low < found.x) & (found.x < high)
+    assert_allclose(found.jac[inside], 0.0, atol=1e-8)
+    assert (found.jac[found.x == low] >= -1e-8).all()
+    assert (found.jac[found.x == high] <= 1e-8).all()
+    assert 0 < inside.sum() < n
+
+
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("method", ["pgd", "tgd"])
 @pytest.mark.parametrize("name", ["nnls_random", "tr_ball", "topic_weights"])

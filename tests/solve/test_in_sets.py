@@ -28,7 +28,14 @@ METHODS: list[tuple[str, dict[str, object]]] = [
     ("gd", {"lipschitz": "sampled"}),
     *(
         ("norm-armijo", {"direction": direction})
-        for direction in ("gradient", "lbfgs", "newton-cg", "newton", "gauss-newton")
+        for direction in (
+            "gradient",
+            "lbfgs",
+            "newton-cg",
+            "newton",
+            "gauss-newton",
+            "lbfgs/newton",
+        )
     ),
     ("norm-armijo", {"direction": "gradient", "initial_step": "full"}),
 ]
@@ -164,7 +171,7 @@ def test_methods_without_a_theory_for_sets_say_why(method: str) -> None:
         {"method": "pgd", "D": "auto"},
         {"line_search": "exact"},
         {"direction": "cg"},
-        {"direction": "lbfgs/newton"},
+        {"direction": "newton-cg/lbfgs"},
         {"second_order": True},
     ],
 )

@@ -108,6 +108,7 @@ DIRECTIONS: dict[str, Rule] = {
         "/".join(names): by_turns(*(_ALONE[name] for name in names))
         for names in (
             ("lbfgs", "newton"),
+            ("lbfgs", "newton-cg"),
             ("newton-cg", "lbfgs"),
             ("newton-cg", "lbfgs", "newton"),
             ("gauss-newton", "newton-cg", "lbfgs", "newton"),

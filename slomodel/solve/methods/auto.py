@@ -92,13 +92,16 @@ def chosen(facts: ObjectiveFacts, n: int) -> tuple[str, str]:
 def chosen_in_set(facts: ObjectiveFacts, n: int, within: Set) -> tuple[str, str]:
     """A direction for n unknowns in a set, and the reason for the choice.
 
-    `lbfgs` takes the fewest evaluations. A quadratic is its own model: over a polyhedral set it is
-    minimised with its matrix for up to `SOME` unknowns, and on each face by conjugate gradients for
-    more, whose products cost less than the linear algebra of the pairs; over curved sets only if
-    there are many unknowns.
+    `lbfgs` takes the fewest evaluations for most problems, and many for some, on which Newton steps
+    alternate with it if there are Hessian products. A quadratic is its own model: over a polyhedral
+    set it is minimised with its matrix for up to `SOME` unknowns, and on each face by conjugate
+    gradients for more, whose products cost less than the linear algebra of the pairs; over curved
+    sets only if there are many unknowns.
     """
     if facts.curvature and is_quadratic(facts) and within.polyhedral and n <= SOME:
         return "newton", f"a quadratic objective of {n} unknowns in a set"
     if facts.curvature and is_quadratic(facts) and (within.polyhedral or n > MANY):
         return "newton-cg", f"a quadratic objective of {n} unknowns in a set"
-    return "lbfgs", "variables in a set"
+    if not (facts.smooth and facts.curvature):
+        return "lbfgs", "variables in a set"
+    return ("lbfgs/newton" if n <= FEW else "lbfgs/newton-cg"), f"{n} unknowns in a set"

@@ -131,7 +131,7 @@ def search_in_set(
             f"direction={direction!r} cannot be confined to a set; those that can: {listed(known)}"
         )
         raise DomainError(Diagnostic("E604", message, help="use direction='lbfgs'"))
-    if direction in ("newton", "newton-cg") and not context.facts.curvature:
+    if "newton" in direction.replace("gauss-newton", "") and not context.facts.curvature:
         message = f"direction={direction!r} would leave the set to difference gradients"
         remedy = "give Hessian products, or use direction='lbfgs'"
         raise DomainError(Diagnostic("E604", message, help=remedy))

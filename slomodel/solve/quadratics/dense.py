@@ -10,7 +10,7 @@ from slomodel.solve.directions.newton import positive
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.quadratics.quadratic import REACHED
-from slomodel.solve.sets.convex_set import Coordinates, Face
+from slomodel.solve.sets.convex_set import Coordinates, Face, Set
 from slomodel.solve.subroutine import Iterate
 
 
@@ -59,6 +59,9 @@ class DenseHessian:
         self._solved += 1
         return on_face(self._B, face, r), None
 
+    def minimiser_over(self, within: Set, y: Vector, r: Vector) -> None:
+        pass
+
     def learn(self, pair: SecantPair) -> None:
         pass
 
@@ -91,6 +94,9 @@ class Damped:
 
     def solve(self, face: Face, r: Vector) -> tuple[Vector, None]:
         return on_face(self._B, face, r), None
+
+    def minimiser_over(self, within: Set, y: Vector, r: Vector) -> None:
+        pass
 
     def learn(self, pair: SecantPair) -> None:
         self._rule.learn(pair)

@@ -11,7 +11,9 @@ from slomodel.solve.directions.newton_cg import LOOSEST, NewtonCG
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.quadratics.quadratic import REACHED
-from slomodel.solve.sets.convex_set import Face
+from slomodel.solve.quadratics.sparse import SparseFaces
+from slomodel.solve.sets.box import Box
+from slomodel.solve.sets.convex_set import Face, Set
 from slomodel.solve.subroutine import Iterate
 
 # Products for the minimisation of a model that is the objective, in units of √n, which conjugate
@@ -27,7 +29,8 @@ class HessianProducts:
 
     They stop at the first direction without positive curvature, and so does the minimisation. For a
     quadratic objective, `goal` is the norm of the projected gradient at which a run ends: the
-    objective is the model, and minimised up to it. For others `goal` is 0.
+    objective is the model, and minimised up to it; a sparse Hessian is factored once that costs
+    less. For others `goal` is 0.
     """
 
     wants_pairs = False
@@ -43,6 +46,7 @@ class HessianProducts:
         self._longest = longest
         self._goal = goal
         self._before = evaluate.nhev
+        self._sparse = SparseFaces(evaluate, len(start.x))
         self._at = start
 
     def begin(self, at: Iterate, shift: Vector | None) -> bool:
@@ -69,12 +73,20 @@ class HessianProducts:
         g = face.project(r)
         at = Iterate(self._at.x, self._at.f, g, norm(g))
         d = np.zeros_like(r)
+        before = self._evaluate.nhev
         on_face = OnFace(self._evaluate, face, np.zeros_like(r))
         if at.gnorm > 0.0:
             start = Iterate(at.x, at.f, at.g, max(self._first, at.gnorm))
             NewtonCG(on_face, start, self._longest).propose(at, d)
+        self._sparse.took(self._evaluate.nhev - before)
         # The first direction may be one without positive curvature, of which no product was added.
         return d, on_face.total * at.gnorm if on_face.total.any() else None
+
+    def minimiser_over(self, within: Set, y: Vector, r: Vector) -> Vector | None:
+        """By sparse factors, of a quadratic objective over a box."""
+        if not (self.is_exact and isinstance(within, Box)):
+            return None
+        return self._sparse.minimiser(self._at, within, y, r)
 
     def learn(self, pair: SecantPair) -> None:
         pass

@@ -7,7 +7,7 @@ import numpy as np
 from slomodel.solve.directions.direction import SecantPair
 from slomodel.solve.directions.lbfgs import LBFGS
 from slomodel.solve.norms import Vector, ratio
-from slomodel.solve.sets.convex_set import Coordinates, Face, Mask
+from slomodel.solve.sets.convex_set import Coordinates, Face, Mask, Set
 from slomodel.solve.subroutine import Iterate
 
 # A product of rows over the free elements is the difference of two sums if it is at least this
@@ -40,6 +40,7 @@ class LimitedMemory:
         self._first = first
         self._theta = 1.0
         self._products = RowProducts(self._pairs.memory)
+        self._multiplied = 0
         self._Minv: Vector | None = None
         self._M: Vector = np.empty((0, 0))
         self._shift: Vector | None = None
@@ -58,6 +59,7 @@ class LimitedMemory:
         """M⁻¹ (2m, 2m) at the current point; sets M as well."""
         if self._Minv is not None:
             return self._Minv
+        self._multiply()
         SS, SY, _ = self._products.of(self._pairs.count)
         m = len(SS)
         Minv = np.zeros((2 * m, 2 * m))
@@ -108,6 +110,7 @@ class LimitedMemory:
         if not self._pairs.count:
             return d, None
         S, Y = self._pairs.pairs
+        self._multiply()
         if isinstance(face, Coordinates):
             WW = self._products.over(face.free, S, Y, self._theta) / self._theta
             c: Vector = np.linalg.solve(self._inner() - WW, self._times(S, Y, d)).astype(np.float64)
@@ -118,11 +121,20 @@ class LimitedMemory:
         d += c @ W * inverse
         return d, None
 
+    def minimiser_over(self, within: Set, y: Vector, r: Vector) -> None:
+        pass
+
     def learn(self, pair: SecantPair) -> None:
-        before = self._pairs.learned
         self._pairs.learn(pair)
-        if self._pairs.learned > before:
+
+    def _multiply(self) -> None:
+        """Bring the products of the pairs up to date, which steps in the interior do not need."""
+        learned = self._pairs.learned
+        if learned - self._multiplied == 1:
             self._products.add(*self._pairs.pairs)
+        elif learned > self._multiplied:
+            self._products.compute(*self._pairs.pairs)
+        self._multiplied = learned
 
 
 class RowProducts:
@@ -147,6 +159,11 @@ class RowProducts:
         self._YY[last, : last + 1] = self._YY[: last + 1, last] = Y @ y
         self._SY[last, : last + 1] = Y @ s
         self._SY[: last + 1, last] = S @ y
+
+    def compute(self, S: Vector, Y: Vector) -> None:
+        """Compute all products of S and Y (m, n)."""
+        self._count = m = len(S)
+        self._SS[:m, :m], self._SY[:m, :m], self._YY[:m, :m] = S @ S.T, S @ Y.T, Y @ Y.T
 
     def over(self, free: Mask, S: Vector, Y: Vector, theta: float) -> Vector:
         """WWᵀ (2m, 2m) over the free elements alone, W the rows Y and θS."""

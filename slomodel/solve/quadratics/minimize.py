@@ -32,6 +32,10 @@ def minimiser(model: Quadratic, within: Set, at: Iterate, face: Face) -> Vector:
     r = at.g.copy()
     goal = model.accuracy * at.gnorm
     for _ in range(model.most):
+        known = model.minimiser_over(within, y, r)
+        if known is not None:
+            within.project(known, y)
+            return y
         step = _on_face(model, within, y, r, face)
         if step is None:
             step = _projected(model, within, y, r)

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from slomodel.solve.directions.direction import SecantPair
 from slomodel.solve.norms import Vector
-from slomodel.solve.sets.convex_set import Face
+from slomodel.solve.sets.convex_set import Face, Set
 from slomodel.solve.subroutine import Iterate
 
 # Fraction of its goal to which a model that is the objective reduces its projected gradient.
@@ -58,6 +58,13 @@ class Quadratic(Protocol):
 
         d may be approximate; it is a direction of descent for the gradient r (n,) of the model. Bd
         is None unless it is a by-product.
+        """
+        ...
+
+    def minimiser_over(self, within: Set, y: Vector, r: Vector) -> Vector | None:
+        """The minimiser (n,) over a set, if it costs less to compute than further steps.
+
+        y (n,) is a point of the set and r (n,) the gradient of the model there.
         """
         ...
 

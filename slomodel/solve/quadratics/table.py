@@ -6,18 +6,48 @@ from collections.abc import Callable
 
 from slomodel.solve.directions.gauss_newton import GaussNewton
 from slomodel.solve.objective import Evaluator
+from slomodel.solve.quadratics.alternating import AlternatingModels
 from slomodel.solve.quadratics.dense import Damped, DenseHessian
 from slomodel.solve.quadratics.hessian import HessianProducts
 from slomodel.solve.quadratics.limited_memory import LimitedMemory
 from slomodel.solve.quadratics.quadratic import Quadratic
 from slomodel.solve.subroutine import Iterate
 
-MODELS: dict[str, Callable[[Evaluator, Iterate, float, float], Quadratic]] = {
-    "lbfgs": lambda evaluate, start, longest, _: LimitedMemory(len(start.x), longest, evaluate.eps),
+
+def limited_memory(evaluate: Evaluator, start: Iterate, longest: float, _: float) -> Quadratic:
+    """The model of pairs."""
+    return LimitedMemory(len(start.x), longest, evaluate.eps)
+
+
+def dense(evaluate: Evaluator, start: Iterate, longest: float, goal: float) -> Quadratic:
+    """The model of the Hessian."""
+    return DenseHessian(evaluate, goal)
+
+
+def damped(evaluate: Evaluator, start: Iterate, longest: float, _: float) -> Quadratic:
+    """The model of the Gauss–Newton matrix."""
+    return Damped(GaussNewton(evaluate, start, longest))
+
+
+ModelOfRun = Callable[[Evaluator, Iterate, float, float], Quadratic]
+
+
+def by_turns(*models: ModelOfRun) -> ModelOfRun:
+    """Several models that alternate."""
+
+    def alternating(evaluate: Evaluator, start: Iterate, longest: float, _: float) -> Quadratic:
+        own = tuple(model(evaluate, start, longest, 0.0) for model in models)
+        return AlternatingModels(evaluate, start, own)
+
+    return alternating
+
+
+MODELS: dict[str, ModelOfRun] = {
+    "lbfgs": limited_memory,
     "newton-cg": HessianProducts,
-    "newton": lambda evaluate, start, longest, goal: DenseHessian(evaluate, goal),
-    "gauss-newton": lambda evaluate, start, longest, _: Damped(
-        GaussNewton(evaluate, start, longest)
-    ),
+    "newton": dense,
+    "gauss-newton": damped,
+    "lbfgs/newton": by_turns(limited_memory, dense),
+    "lbfgs/newton-cg": by_turns(limited_memory, HessianProducts),
 }
 """(evaluate, start, longest step, goal for a quadratic objective or 0) -> the model of a run."""

@@ -38,9 +38,11 @@ from slomodel.solve.methods.norm_armijo import NormArmijo, NormArmijoRun, Proved
 from slomodel.solve.methods.projected_search import ProjectedSearch, ProjectedSearchRun
 from slomodel.solve.methods.std_armijo import StdArmijoRun
 from slomodel.solve.methods.step_rules import FreeRun
+from slomodel.solve.quadratics.alternating import AlternatingModels
 from slomodel.solve.quadratics.dense import Damped, DenseHessian
 from slomodel.solve.quadratics.hessian import HessianProducts
 from slomodel.solve.quadratics.limited_memory import LimitedMemory, RowProducts
+from slomodel.solve.quadratics.sparse import SparseFaces
 from slomodel.solve.run.history import EpochLog, EpochRecord
 from slomodel.solve.run.run_state import RunState
 from slomodel.solve.run.saddle_escape import SaddleWatch
@@ -124,6 +126,11 @@ def _run_with_stagnation(parts: Parts) -> Parts:
     return {name: part for name, part in upgraded.items() if name not in omitted}
 
 
+def _memory_without_products(parts: Parts) -> Parts:
+    """Upgrade pairs that were saved when their products were always up to date."""
+    return {"_multiplied": 0, **parts}
+
+
 def _saved_gain(parts: Parts, number: int, floor: Parts) -> tuple[object, list[object]]:
     """The number of idle steps and the code of the gain for `_run_with_stagnation`."""
     for name, cls in (("_wandering", "RangeGain"), ("_settled", "ChangeGain")):
@@ -176,7 +183,7 @@ _TABLE = (
     SavedClass(ConjugateGradient, "ConjugateGradient"),
     SavedClass(GaussNewton, "GaussNewton"),
     SavedClass(Gradient, "Gradient"),
-    SavedClass(LBFGS, "LBFGS"),
+    SavedClass(LBFGS, "LBFGS", created=True),
     SavedClass(InterpolatingSearch, "InterpolatingSearch"),
     SavedClass(LevenbergMarquardt, "LevenbergMarquardt"),
     SavedClass(PredictedDecrease, "PredictedDecrease"),
@@ -194,8 +201,11 @@ _TABLE = (
     SavedClass(ProvedStep, "ProvedStep", created=True),
     SavedClass(Ray, "Ray"),
     # Quadratic models.
-    SavedClass(LimitedMemory, "LimitedMemory"),
-    SavedClass(RowProducts, "RowProducts"),
+    # A run may have replaced its first model by this one.
+    SavedClass(LimitedMemory, "LimitedMemory", created=True, upgrade=_memory_without_products),
+    SavedClass(RowProducts, "RowProducts", created=True),
+    SavedClass(AlternatingModels, "AlternatingModels"),
+    SavedClass(SparseFaces, "SparseFaces"),
     SavedClass(HessianProducts, "HessianProducts"),
     SavedClass(DenseHessian, "DenseHessian"),
     SavedClass(Damped, "Damped"),

@@ -122,7 +122,7 @@ class Coordinates:
 
     @property
     def whole(self) -> bool:
-        return bool(self.free.all())
+        return bool(np.count_nonzero(self.free) == len(self.free))
 
     def project(self, v: Vector) -> Vector:
         return np.where(self.free, v, 0.0)
