@@ -18,6 +18,7 @@ from slomodel.solve.constrained.quadratic_program import (
     QuadraticStep,
     minimiser,
     pressed_bounds,
+    with_guess,
 )
 from slomodel.solve.norms import EPS, Vector
 from slomodel.solve.sets.convex_set import Mask
@@ -50,13 +51,15 @@ def quadratic_step(program: QuadraticProgram, active: Mask, penalty: float) -> Q
 
     Where the guesses do not settle, an interior point method finds what is active. The step is then
     corrected as little as the conditions there need, so that among many solutions it stays away
-    from other constraints. For a program that is not convex B is replaced by |B|.
+    from other constraints. If B is convex only on the active constraints, |B| replaces it; if it is
+    not convex there, the last guess is the result.
     """
     found = minimiser(program, active, pressed_bounds(program), penalty)
     if found.solves and _is_feasible(program, found.d):
         return found
     values, vectors = np.linalg.eigh(program.B)
     convex = bool(values[0] >= -DEPENDENT * max(float(np.abs(values).max()), EPS))
+    own = program.B
     if not convex:
         program = replace(program, B=(vectors * np.abs(values)) @ vectors.T)
     inner = interior_solution(program)
@@ -70,7 +73,11 @@ def quadratic_step(program: QuadraticProgram, active: Mask, penalty: float) -> Q
         low=program.low - d,
         high=program.high - d,
     )
-    corrected = minimiser(around, inner.active, inner.side, penalty)
+    # Where B is not convex on what is active, the step may lead to a saddle.
+    guess = inner.active, inner.side
+    if not (convex or with_guess(replace(around, B=own), *guess).convex):
+        return found
+    corrected = minimiser(around, *guess, penalty)
     if corrected.solves:
         d, y = d + corrected.d, corrected.y
     d = np.clip(d, program.low, program.high)

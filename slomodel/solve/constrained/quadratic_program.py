@@ -66,7 +66,7 @@ def minimiser(
     for _ in range(MOST_GUESSES):
         guess = active.tobytes() + side.tobytes()
         seen.add(guess)
-        step = _with_guess(program, active, side)
+        step = with_guess(program, active, side)
         residual = program.c + program.A @ step.d
         z = program.g + program.B @ step.d + program.A.T @ step.y
         active = program.equations | (step.y + penalty * residual > 0.0)
@@ -79,7 +79,7 @@ def minimiser(
     return replace(step, d=np.clip(step.d, low, high), solves=after == guess)
 
 
-def _with_guess(program: QuadraticProgram, active: Mask, side: Vector) -> QuadraticStep:
+def with_guess(program: QuadraticProgram, active: Mask, side: Vector) -> QuadraticStep:
     """The minimiser where some constraints are equations and some variables are at bounds."""
     free = side == 0
     d = np.where(side < 0, program.low, np.where(side > 0, program.high, 0.0))
