@@ -26,7 +26,7 @@ from slomodel.codegen.loops.layouts import (
     layouts,
     reads_rows,
 )
-from slomodel.codegen.loops.regions import OpenRegions, Read, Region, loop_labels
+from slomodel.codegen.loops.regions import OpenRegions, Read, Region, loop_labels, scalars_first
 from slomodel.codegen.lower import Blocks
 from slomodel.codegen.program import Form, Program, Stage, Step, together
 from slomodel.functions.cost import is_quick
@@ -50,8 +50,8 @@ from slomodel.ir.walk import dependents, postorder, users
 
 VIEWS = (Form.AXES, Form.SLICE, Form.TAKE)
 STAGES: tuple[Stage, ...] = ("data", "centre", "call")
-MOST_NODES = 64
-"""The temporary blocks of a loop with more nodes would not fit in the cache."""
+MOST_NODES, _MOST_ON_DEVICE = 128, 64
+"""The temporary blocks, or registers, of a loop with more nodes would not fit in the cache."""
 _NARROW = 4
 """By this factor the operands of a function are smaller than it if it is cheap to compute again."""
 _NOWHERE: Axes = (-1,)
@@ -116,7 +116,7 @@ class Fusion:
         self._replaceable = {}
         for stage in STAGES:
             self._start = len(self.regions)
-            for node in self.order:
+            for node in scalars_first(self.order):
                 later = node in self._repeated or node in self._recomputed
                 if self._is_computed(node) and self._stage(node) == stage and not later:
                     self._place(node, stage)
@@ -370,7 +370,7 @@ class Fusion:
             if again or one is node or (one in self._repeated and one not in self.region_of):
                 region.nodes.append(one)
                 self.region_of.setdefault(one, place)
-        if not alone and len(region.nodes) < MOST_NODES:
+        if not alone and len(region.nodes) < (MOST_NODES if self.in_order else _MOST_ON_DEVICE):
             self._open.add(shape, region.kept, place)
 
     def _recomputed_for(self, node: Expr) -> list[Expr]:

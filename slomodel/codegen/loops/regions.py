@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from slomodel.codegen.program import Stage
-from slomodel.ir.expr import Axes, Einsum, Expr
+from slomodel.ir.expr import Axes, Const, Einsum, Expr, Input, Map
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +62,16 @@ class OpenRegions:
 def loop_labels(node: Einsum) -> Axes:
     """The labels of a sum or a scalar product in the order of the operand with all of them."""
     return max(node.inputs, key=len)
+
+
+def scalars_first(order: Sequence[Expr]) -> list[Expr]:
+    """The nodes in order, but those computed from scalars alone before all others.
+
+    A loop that reads a scalar comes after its computation; it can then be the first of its shape.
+    """
+    scalars: dict[Expr, None] = {}
+    for node in order:
+        is_scalar = isinstance(node, (Input, Const)) or (isinstance(node, Map) and not node.rank)
+        if is_scalar and all(operand in scalars for operand in node.operands):
+            scalars[node] = None
+    return [*scalars, *(node for node in order if node not in scalars)]

@@ -11,6 +11,7 @@ import ctypes
 import hashlib
 import os
 import platform
+import re
 import shutil
 import signal
 import subprocess
@@ -40,6 +41,9 @@ _WIDE = ("-mprefer-vector-width=512",) if platform.machine() in ("x86_64", "AMD6
 """By default gcc and clang use half of each register of AVX-512: exp takes 1.8 times as long."""
 _LEVELS = (2, 1, 0)
 _SECONDS = 120
+_LONG_LOOP = re.compile(r"#pragma GCC ivdep\n *for \(.*\n(?:[^}\n]*\n){16}")
+"""A loop of 16 statements: gcc 12 eliminates partial redundancies by branches in such loops, and
+then does not vectorise them."""
 _LONG_TEXT = 200_000
 """Characters from which -O1 is used: -O3 would cost more compile time than it saves."""
 _lock = threading.Lock()
@@ -47,7 +51,7 @@ _lock = threading.Lock()
 
 def library(text: str, single: bool) -> ctypes.CDLL:
     """The compiled text. Raises TargetLimit if no compiler can compile it."""
-    flags = _flags(text, single)
+    flags = flags_of(text, single)
     failed = missing()
     with _lock:
         for command in compilers():
@@ -60,13 +64,16 @@ def library(text: str, single: bool) -> ctypes.CDLL:
 
 def is_compiled(text: str, single: bool) -> bool:
     """Whether a text has been compiled by the first compiler, so that its library is cached."""
-    flags = _flags(text, single)
+    flags = flags_of(text, single)
     return any(is_own(_path(command, flags, text)) for command in compilers()[:1])
 
 
-def _flags(text: str, single: bool) -> tuple[str, ...]:
+def flags_of(text: str, single: bool = False) -> tuple[str, ...]:
+    """The options with which a text is compiled."""
     precision = ("-fsingle-precision-constant",) if single else ()
-    return (*FLAGS, *_WIDE, *precision, *(("-O1",) if len(text) > _LONG_TEXT else ()))
+    loops = ("-fno-tree-pre",) if _LONG_LOOP.search(text) else ()
+    level = ("-O1",) if len(text) > _LONG_TEXT else ()
+    return (*FLAGS, *_WIDE, *precision, *loops, *level)
 
 
 def _path(command: str, flags: tuple[str, ...], text: str) -> Path:

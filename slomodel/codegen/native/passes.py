@@ -32,8 +32,33 @@ class LoopPass:
         return loop if self.ordered else ["#pragma GCC ivdep", *loop]
 
 
+def _keep_in_registers(passes: Sequence[LoopPass]) -> None:
+    """Make variables of the temporary blocks that only one pass reads, at its own index.
+
+    A store of each would take longer than the arithmetic of most statements, and gcc does not
+    vectorise loops with too many accesses.
+    """
+    texts = [" ".join(one.statements) for one in passes]
+    places: dict[str, set[int]] = {}
+    for place, text in enumerate(texts):
+        for name in _TEMPORARY.findall(text):
+            places.setdefault(name, set()).add(place)
+    for name, (place, *others) in places.items():
+        one = passes[place]
+        if others or one.once or re.search(rf"\b{name}\b(?!\[i\])", texts[place]):
+            continue
+        element, local = f"{name}[i]", f"h{name[1:]}"
+        for k, statement in enumerate(one.statements):
+            begins = "const real " if statement.startswith(f"{element} = ") else ""
+            one.statements[k] = begins + re.sub(rf"\b{name}\[i\]", local, statement)
+
+
 def share_temporaries(passes: Sequence[LoopPass]) -> list[str]:
-    """Reuse temporary blocks that no later pass reads; return the names that remain."""
+    """Reuse temporary blocks that no later pass reads; return the names that remain.
+
+    Those that are read only where they are computed become variables.
+    """
+    _keep_in_registers(passes)
     last: dict[str, int] = {}
     for place, one in enumerate(passes):
         last.update(dict.fromkeys(_TEMPORARY.findall(" ".join(one.statements)), place))
