@@ -20,7 +20,7 @@ from slomodel.codegen.loops.access import (
 )
 from slomodel.codegen.loops.collected import Collected, Term
 from slomodel.codegen.loops.layouts import (
-    ROW,
+    LOOKED_UP,
     is_batch_of_vectors,
     is_copy,
     layouts,
@@ -217,7 +217,7 @@ class Fusion:
             return False
         # Rows of a few elements are read and added to most quickly as a whole, one by one.
         iterated = node if isinstance(node, Gather) else node.operands[0]
-        if iterated.rank > 1 and number_of(iterated.shape[-1], self.accesses.numbers) < ROW:
+        if iterated.rank > 1 and number_of(iterated.shape[-1], self.accesses.numbers) < LOOKED_UP:
             return False
         return is_listed(node) and all(
             isinstance(one, Affine) or (isinstance(one, Lookup) and isinstance(one.table, Input))

@@ -38,6 +38,8 @@ _RATIO = 4
 _THIN = 4
 """Up to this size of a side, loops multiply arrays of more than two axes as quickly as BLAS."""
 ROW = 8
+LOOKED_UP = 5
+"""Elements of a looked up row from which on loops compute with rows; see also `short_axes`."""
 _READS = (Form.ELEMENTWISE, Form.SUM, Form.EXTREME, Form.PRODUCT)
 _WRITES = (*_READS, Form.TAKE)
 _VIEWS = (Form.AXES, Form.SLICE)
@@ -107,7 +109,7 @@ def _rows_last(node: Expr, using: list[Expr], numbers: Numbers) -> Strides | Non
         return None
     (outer,) = found
     rows = [axis for axis in range(node.rank) if axis not in outer]
-    if node.rank - 1 not in outer or prod(sizes[axis] for axis in rows) < ROW:
+    if node.rank - 1 not in outer or prod(sizes[axis] for axis in rows) < LOOKED_UP:
         return None
     axes = [*sorted(outer), *rows]
     stored = c_order([sizes[axis] for axis in axes])
