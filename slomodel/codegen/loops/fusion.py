@@ -20,9 +20,9 @@ from slomodel.codegen.loops.access import (
 )
 from slomodel.codegen.loops.collected import Collected, Term
 from slomodel.codegen.loops.layouts import (
-    LOOKED_UP,
     is_batch_of_vectors,
     is_copy,
+    is_row,
     layouts,
     reads_rows,
 )
@@ -215,9 +215,10 @@ class Fusion:
             return False
         if not node.rank or not node.operands[0].rank or node not in self.forms:
             return False
-        # Rows of a few elements are read and added to most quickly as a whole, one by one.
+        # Other rows are read and added to most quickly as a whole, one by one.
         iterated = node if isinstance(node, Gather) else node.operands[0]
-        if iterated.rank > 1 and number_of(iterated.shape[-1], self.accesses.numbers) < LOOKED_UP:
+        row = number_of(iterated.shape[-1], self.accesses.numbers)
+        if iterated.rank > 1 and not is_row(row):
             return False
         return is_listed(node) and all(
             isinstance(one, Affine) or (isinstance(one, Lookup) and isinstance(one.table, Input))

@@ -38,8 +38,7 @@ _RATIO = 4
 _THIN = 4
 """Up to this size of a side, loops multiply arrays of more than two axes as quickly as BLAS."""
 ROW = 8
-LOOKED_UP = 5
-"""Elements of a looked up row from which on loops compute with rows; see also `short_axes`."""
+_LOOKED_UP = 5
 _READS = (Form.ELEMENTWISE, Form.SUM, Form.EXTREME, Form.PRODUCT)
 _WRITES = (*_READS, Form.TAKE)
 _VIEWS = (Form.AXES, Form.SLICE)
@@ -109,7 +108,7 @@ def _rows_last(node: Expr, using: list[Expr], numbers: Numbers) -> Strides | Non
         return None
     (outer,) = found
     rows = [axis for axis in range(node.rank) if axis not in outer]
-    if node.rank - 1 not in outer or prod(sizes[axis] for axis in rows) < LOOKED_UP:
+    if node.rank - 1 not in outer or prod(sizes[axis] for axis in rows) < _LOOKED_UP:
         return None
     axes = [*sorted(outer), *rows]
     stored = c_order([sizes[axis] for axis in axes])
@@ -135,6 +134,14 @@ def reads_rows(node: Expr) -> bool:
     along = Affine(Dim(), (*(0,) * (node.rank - 1), 1))
     rows = all(isinstance(one, Lookup) and node.rank - 1 not in one.axes for one in others)
     return last == along and rows
+
+
+def is_row(size: int) -> bool:
+    """Whether loops compute with looked up rows of a length; rows of three are `short_axes`.
+
+    Two or four elements are a vector.
+    """
+    return size in (2, 4) or size >= _LOOKED_UP
 
 
 def is_copy(node: Expr) -> bool:

@@ -15,7 +15,7 @@ from itertools import product
 from math import prod
 
 from slomodel.codegen.loops.access import Numbers, number_of
-from slomodel.codegen.loops.layouts import is_batch_of_vectors
+from slomodel.codegen.loops.layouts import is_batch_of_vectors, is_row, reads_rows
 from slomodel.codegen.lower import lowered
 from slomodel.functions import add, mul
 from slomodel.ir import build
@@ -215,6 +215,8 @@ class _Choice:
         is_useful = False
         for node, axis in one.places:
             elements, size = self._elements(node), self._size(node, axis)
+            if is_row(size) and axis == node.rank - 1 and reads_rows(node):
+                return False
             computed = axis < 0 or _computes(node, axis, own, self._numbers)
             number += size * computed
             is_view = isinstance(node, Gather) and not is_listed(node)
