@@ -15,6 +15,7 @@ from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map, remake
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import postorder, users
+from slomodel.rewrite.complements import Complements
 from slomodel.rewrite.entropies import Entropies
 from slomodel.rewrite.exponential_sums import Logarithms, log_softmax, soft_quotient
 from slomodel.rewrite.gamma_sums import GammaSums
@@ -46,6 +47,7 @@ def rewritten(root: Expr) -> Mapping[Expr, Expr]:
     entropies = Entropies()
     roots = Roots(shared)
     gammas = GammaSums()
+    complements = Complements()
 
     def reciprocal(node: Map) -> Expr | None:
         """log(1/x) as -log(x), and that in stable form."""
@@ -59,6 +61,7 @@ def rewritten(root: Expr) -> Mapping[Expr, Expr]:
     rules: dict[ScalarFunction, tuple[Rule, ...]] = {
         log: (
             log_of_determinant,
+            complements.of_log,
             log_softmax,
             logarithms.of_sum,
             elementwise,
@@ -66,10 +69,10 @@ def rewritten(root: Expr) -> Mapping[Expr, Expr]:
             logarithms.of_scaled_sum,
             scaled.of_any,
         ),
-        log1p: (elementwise, logarithms.of_one_more, scaled.of_one_more),
+        log1p: (complements.of_log1p, elementwise, logarithms.of_one_more, scaled.of_one_more),
         sqrt: (elementwise, root_of_exponential, power_of_power, roots.square_root),
-        add: (elementwise, without_common_pole, gammas.of_sum),
-        sub: (elementwise, without_common_pole, gammas.of_sum),
+        add: (complements.of_sum, elementwise, without_common_pole, gammas.of_sum),
+        sub: (complements.of_sum, elementwise, without_common_pole, gammas.of_sum),
         pow: (elementwise, power_of_power, exponential_power, roots.power),
         neg: (elementwise, cancelled),
         div: (elementwise, cancelled, soft_quotient, merged_product, scaled.of_quotient),
