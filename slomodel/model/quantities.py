@@ -60,11 +60,23 @@ class Quantities:
             known = [*(v.name for v in problem.variables), *problem.definitions]
             listed = ", ".join(f"`{one}`" for one in known)
             remedy = suggestion(name, self._graphs) or f"there is {listed}"
-            if not name.isidentifier():
+            array = name.partition("[")[0]
+            if array != name and array in self._graphs:
+                remedy = self._element(array)
+            elif not name.isidentifier():
                 remedy = f"name the expression in the model, as in `let q = {name}`, and give `q`"
             message = f"the model has no variable and no definition `{name}`"
             raise DomainError(Diagnostic("E309", message, help=remedy))
         return found
+
+    def _element(self, name: str) -> str:
+        """How to read an element of an array."""
+        remedy = f'`"{name}"` is the whole array: take an element of it, as in `["{name}"][0]`'
+        dims = [str(dim) for dim in self._graphs[name].shape]
+        found = next((dim for dim in dims if dim in self._binding.labels), None)
+        if found is None:
+            return remedy
+        return f'{remedy}; the labels of `{found}`, in its order, are `model.labels["{found}"]`'
 
     def computable(self, name: str) -> bool:
         """Whether the data and sizes that a quantity reads are known."""

@@ -355,3 +355,28 @@ def test_a_density_is_summed_already(reduction: str) -> None:
     text = f"dim n\ndata y[n]\nvar s > 0, mu\nmaximize {reduction}(normal_lpdf(y, mu, s))"
     with pytest.raises(ShapeError, match=f"`normal_lpdf` is summed.* leave `{reduction}` out"):
         slomodel.compile(text)
+
+
+@pytest.mark.parametrize(
+    ("call", "data"),
+    [
+        ("poisson_lpmf(y, exp(a))", {"y": [1.5, 2.0]}),
+        ("poisson_log_lpmf(y, a)", {"y": [-1.0, 2.0]}),
+        ("sum(poisson_log_lpmf(y[i], a) for i in n)", {"y": [0.5, 2.0]}),
+        ("neg_binomial_2_log_lpmf(y, a, 2)", {"y": [1.0, 2.25]}),
+        ("binomial_logit_lpmf(y, 3 * y, a)", {"y": [1.0, 2.5]}),
+        ("multinomial_lpmf(y, softmax(0 * y + a))", {"y": [1.0, 2.5]}),
+    ],
+)
+def test_counts_are_whole_numbers(call: str, data: dict[str, list[float]]) -> None:
+    text = f"dim n\ndata y[n]\nvar a\nmaximize {call}"
+    with pytest.raises(slomodel.DomainError, match=r"takes counts, whole numbers from 0 on"):
+        slomodel.compile(text, data=data)
+    assert slomodel.compile(text, data={"y": [1, 2]}, backend="numpy").value([0.1]) < 0
+
+
+def test_counts_that_a_condition_leaves_out_may_be_missing() -> None:
+    text = "dim n\ndata y[n]\nvar a\n"
+    text += "maximize sum(poisson_log_lpmf(y[i], a) for i in n if y[i] >= 0)"
+    model = slomodel.compile(text, data={"y": [-1.0, 2.0]}, backend="numpy")
+    assert model.value([0.5]) == pytest.approx(stats.poisson.logpmf(2, np.exp(0.5)))

@@ -131,3 +131,15 @@ def test_no_label_reaches_generated_source(backend: str) -> None:
     )
     assert model.value([0.0, 0.0]) == 5.0
     assert "SystemExit" not in model.source()
+
+
+def test_an_element_of_an_array_is_read_from_the_array() -> None:
+    text = "dim n, sites\ndata site[n] in sites labels, y[n]\nvar u[sites]\n"
+    data = {"site": ["oak", "cedar"], "y": [1.0, 2.0]}
+    model = slomodel.compile(text + "minimize sumsq(y - u[site])", data=data, backend="numpy")
+    solution = model.solve()
+    for name in ("u[cedar]", "u[0]"):
+        with pytest.raises(KeyError, match=r"whole array.*labels of `sites`.*model\.labels"):
+            solution[name]
+    place = model.labels["sites"].index("cedar")
+    assert solution["u"][place] == pytest.approx(2.0)

@@ -40,6 +40,7 @@ CASES = [
     ("minimize ¦max(x, y)[0]", "E204", "`max` needs equal shapes"),
     ("minimize sum(where(x ¦> y, x, x))", "E204", "[n] and [m]"),
     ("minimize sum(x ¦.^ y)", "E204", "[n] and [m]"),
+    ("data g[n] in m minimize sum(exp(y ¦+ 2 * x))", "E204", "did you mean `y[g]`?"),
     ("minimize sum(w ¦+ x)", "E204", "[3] and [n]"),
     ("minimize sum(A ¦@ s)", "E205", "write `s * A`"),
     ("minimize sum((A @ x) ¦@ s)", "E205", "write `s * (A @ x)`"),

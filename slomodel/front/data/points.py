@@ -12,7 +12,7 @@ from slomodel.errors import Diagnostic, DomainError, ShapeError
 from slomodel.front.data.bind import Binding
 from slomodel.front.data.user_arrays import kind_in_words, user_array
 from slomodel.ir.dims import concrete, literal, show_shape
-from slomodel.problem import Init, Problem
+from slomodel.problem import Problem, Variable
 
 Vector = NDArray[np.float64]
 Point = ArrayLike | Mapping[str, ArrayLike]
@@ -172,12 +172,15 @@ def drawn(
         raise DomainError(Diagnostic("E602", message, help="give a seed such as 0 or 1"))
     rng = np.random.default_rng([_STREAM, int(seed)])
     return {
-        variable.name: _drawn(variable.init, shapes[variable.name], binding, rng)
+        variable.name: _drawn(variable, shapes[variable.name], binding, rng)
         for variable in problem.variables
     }
 
 
-def _drawn(init: Init, shape: tuple[int, ...], binding: Binding, rng: np.random.Generator) -> Array:
+def _drawn(
+    variable: Variable, shape: tuple[int, ...], binding: Binding, rng: np.random.Generator
+) -> Array:
+    init = variable.init
     if init.kind == "uniform":
         low, high = init.parameters
         return np.asarray(rng.uniform(low, high, shape))
@@ -196,7 +199,8 @@ def _drawn(init: Init, shape: tuple[int, ...], binding: Binding, rng: np.random.
         if init.lengths != shape:
             own, wanted = (show_shape(tuple(map(literal, s))) for s in (init.lengths, shape))
             message = f"the start of `init` is {own}, the variable {wanted}"
-            raise ShapeError(Diagnostic("E218", message, help="the shapes must be equal"))
+            remedy = "the shapes must be equal"
+            raise ShapeError(Diagnostic("E218", message, variable.span, help=remedy))
         return np.reshape(init.parameters, shape)
     value = {"zeros": 0.0, "ones": 1.0}.get(init.kind)
     return np.full(shape, init.parameters[0] if value is None else value)

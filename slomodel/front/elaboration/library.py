@@ -13,6 +13,16 @@ from slomodel.front.text.syntax import Fn
 
 _HEAD = re.compile(r"^# ([^\n]*)\nfn (\w+)\(", re.MULTILINE)
 PATH = Path(__file__).parents[1] / "densities.slo"
+COUNTS = {
+    "poisson_lpmf": ("n",),
+    "poisson_log_lpmf": ("n",),
+    "binomial_lpmf": ("n", "N"),
+    "binomial_logit_lpmf": ("n", "N"),
+    "neg_binomial_2_lpmf": ("n",),
+    "neg_binomial_2_log_lpmf": ("n",),
+    "multinomial_lpmf": ("y",),
+}
+"""The parameters that are counts: data given for them must be whole numbers from 0 on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,6 +156,9 @@ def _remedy(scope: Scope, left: Operand, right: Operand) -> str:
         if len(own) == 1 and len(matrix) == 2 and own[0] in matrix:
             item = ":, None" if own[0] == matrix[0] else "None, :"
             return f"to broadcast, write `{vector.bracketed}[{item}]`"
+    index = _index_between(scope, left, right)
+    if index:
+        return f"did you mean `{index}`?"
     sizes = [axis for axis in (*a, *b) if axis is not None]
     if len(a) == len(b) and any(axis.is_literal and axis.const == 1 for axis in sizes):
         return "a size of 1 does not broadcast: declare fewer axes, and write `b[:, None]`"
@@ -165,6 +168,21 @@ def _remedy(scope: Scope, left: Operand, right: Operand) -> str:
             word = "data" if symbol.kind == "data" else "var"
             return f"did you mean `{word} {symbol.name}{show_axes(other)}`?"
     return "shapes are equal if their dims have equal names; sizes do not broadcast"
+
+
+def _index_between(scope: Scope, left: Operand, right: Operand) -> str:
+    """`u[g]` for index data g[n] in G that read an operand u[G] along the axis of the other."""
+    for one, other in ((left, right), (right, left)):
+        if len(one.value.axes) != 1 or len(other.value.axes) != 1:
+            continue
+        (axis,), (along,) = one.value.axes, other.value.axes
+        for symbol in scope.model.symbols.values():
+            node = None if symbol.value is None else symbol.value.expr
+            if symbol.value is None or node not in scope.model.whole:
+                continue
+            if scope.model.whole[node] == axis is not None and symbol.value.axes == (along,):
+                return f"{one.bracketed}[{symbol.name}]"
+    return ""
 
 
 def unfit_product(scope: Scope, span: Span, left: Operand, right: Operand) -> StatementError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from slomodel.errors import Diagnostic
@@ -16,6 +16,7 @@ from slomodel.front.elaboration.array_functions import ARRAY_FUNCTIONS
 from slomodel.front.elaboration.errors import StatementError, error, shape_error
 from slomodel.front.elaboration.evaluation import Steps
 from slomodel.front.elaboration.index_sets import bind_iterations, defined
+from slomodel.front.elaboration.library import COUNTS
 from slomodel.front.elaboration.scope import (
     CONSTANTS,
     Elaboration,
@@ -29,6 +30,7 @@ from slomodel.front.elaboration.values import (
     Label,
     Value,
     as_axes,
+    combine,
     merged,
     number,
     settled,
@@ -47,8 +49,10 @@ from slomodel.front.text.syntax import (
     children,
     roots,
 )
-from slomodel.functions import FUNCTIONS
+from slomodel.functions import FUNCTIONS, eq, floor, ge, land, lor, ne
 from slomodel.ir.dims import Dim, literal, named
+from slomodel.ir.walk import inputs
+from slomodel.problem import Check
 
 
 def declare_fn(statement: Fn, model: Elaboration) -> None:
@@ -174,11 +178,14 @@ def _way_back(start: str, goal: str, model: Elaboration) -> list[str]:
     return []
 
 
-def expanded(node: FunctionCall, fn: Fn | None, scope: Scope) -> Steps:
+def expanded(
+    node: FunctionCall, fn: Fn | None, scope: Scope, counts: Collection[str] = ()
+) -> Steps:
     """The value of a function of the model for the arguments of a call.
 
     Parameters without shape are numbers: the function is applied to each element of their
-    arguments, whose axes become index labels while the body is evaluated.
+    arguments, whose axes become index labels while the body is evaluated. Data for the parameters
+    `counts` are checked at bind.
     """
     model = scope.model
     if fn is None:
@@ -196,6 +203,8 @@ def expanded(node: FunctionCall, fn: Fn | None, scope: Scope) -> Steps:
         value = yield ValueRequest(argument, scope)
         group = numbers if parameter.shape is None else arrays
         group[name] = operand(argument, value)
+        if name in counts:
+            _check_counts(fn.name.text, group[name], model)
     axes = merged([one.value for one in numbers.values()])
     if axes is None:
         raise unequal(scope, f"`{fn.name.text}`", node.span, list(numbers.values()))
@@ -224,7 +233,8 @@ def from_library(node: FunctionCall, fn: Fn, scope: Scope) -> Steps:
     arguments |= {argument.span.source for argument in node.args}
     place = scope.place or node.span
     try:
-        return (yield from expanded(node, fn, replace(scope, place=place)))
+        counts = COUNTS.get(fn.name.text, ())
+        return (yield from expanded(node, fn, replace(scope, place=place), counts))
     except StatementError as problem:
         found = problem.diagnostic
         if found is None or found.span is None or found.span.source in arguments:
@@ -232,6 +242,24 @@ def from_library(node: FunctionCall, fn: Fn, scope: Scope) -> Steps:
         message = f"`{fn.name.text}` does not accept these arguments: {found.message}"
         told = Diagnostic("E220", message, place, help=f"it is `{fn.head}`, in {found.span.text!r}")
         raise StatementError(told, problem.kind) from None
+
+
+def _check_counts(name: str, argument: Operand, model: Elaboration) -> None:
+    """Check at bind that data are counts.
+
+    Inside a sum a condition may leave elements out: there -1 and NaN may stand for missing ones.
+    """
+    value = argument.value
+    if value.pattern is not None or any(one.role != "data" for one in inputs(value.expr)):
+        return
+    is_count = combine(eq, value, combine(floor, value))
+    if value.labels:
+        is_count = combine(lor, is_count, combine(ne, value, value))
+    else:
+        is_count = combine(land, is_count, combine(ge, value, number(0.0)))
+    text = argument.span.text
+    fault = f"`{name}` takes counts, whole numbers from 0 on, and `{text}` has others"
+    model.checks.append(Check(is_count.expr, text, argument.span, fault))
 
 
 def _definition(let: Let, scope: Scope) -> Steps:

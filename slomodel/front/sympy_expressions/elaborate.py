@@ -21,6 +21,7 @@ from slomodel.front.elaboration.values import Value
 from slomodel.front.lints.kinks import nonsmooth_warnings
 from slomodel.front.sympy_expressions import indexed as sums
 from slomodel.front.sympy_expressions import matrices
+from slomodel.front.sympy_expressions.choices import choice, is_choice
 from slomodel.front.sympy_expressions.constraints import Relations, constraints_of, split
 from slomodel.front.sympy_expressions.errors import error, place, unsupported_node
 from slomodel.front.sympy_expressions.evaluation import Steps, SymPyRequest, run
@@ -171,6 +172,8 @@ def _value(node: sp.Basic, scope: IndexScope) -> Value:
 def _rule(request: SymPyRequest) -> Steps:
     if is_log_determinant(request.node):
         return matrices.log_determinant(request)
+    if is_choice(request.node):
+        return choice(request)
     for kinds, rule in _RULES:
         if isinstance(request.node, kinds):
             return rule(request)

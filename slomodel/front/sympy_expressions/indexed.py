@@ -8,9 +8,13 @@ from dataclasses import dataclass, replace
 import sympy as sp
 
 from slomodel.errors import ShapeError, SlomodelError
-from slomodel.front.elaboration.affine_index import AffineIndex, is_at_least_zero
+from slomodel.front.elaboration.affine_index import (
+    AffineIndex,
+    is_at_least_zero,
+    value_of_affine,
+)
 from slomodel.front.elaboration.contraction import total
-from slomodel.front.elaboration.grouping import rows_by_group, summed_by_group
+from slomodel.front.elaboration.grouping import position_within, rows_by_group, summed_by_group
 from slomodel.front.elaboration.index_sets import index_at
 from slomodel.front.elaboration.reductions import reduced
 from slomodel.front.elaboration.tables import is_whole
@@ -97,7 +101,8 @@ def _at_tuples(scope: IndexScope, tuples: TupleList, listed: Collection[sp.Basic
     values |= {symbol: index_at(one, tuples.positions[one]) for symbol, one in taken.items()}
     values |= {symbol: tuples.values[str(symbol)] for symbol in listed}
     labels = {symbol: one for symbol, one in scope.labels.items() if symbol not in taken}
-    return replace(scope, labels=labels, values=values)
+    guard = None if scope.guard is None else tuples.at(scope.guard)
+    return replace(scope, labels=labels, values=values, guard=guard)
 
 
 def indexed(request: SymPyRequest) -> Steps:
@@ -134,8 +139,7 @@ def element(base: Value, indices: Sequence[sp.Basic], node: sp.Basic, scope: Ind
             every.append(table)
         else:
             form = affine(index, scope)
-            _check(form, axis, node, scope)
-            every.append(form)
+            every.append(_position(form, axis, node, scope))
     used = {label for one in every for label in one.labels}
     labels = tuple(sorted(used, key=lambda label: label.order))
     order = _transposition(every, labels, base.expr.shape)
@@ -143,6 +147,26 @@ def element(base: Value, indices: Sequence[sp.Basic], node: sp.Basic, scope: Ind
         return Value(build.transpose(base.expr, order), labels)
     shape = tuple(label.dim for label in labels)
     return Value(build.gather(base.expr, [_index(one, labels) for one in every], shape), labels)
+
+
+def _position(
+    form: AffineIndex, axis: Dim, node: sp.Basic, scope: IndexScope
+) -> AffineIndex | Value:
+    """The index; clipped to its axis if it leaves that only where a condition does not hold."""
+    try:
+        _check(form, axis, node, scope)
+    except ShapeError:
+        if scope.guard is None:
+            raise
+    else:
+        return form
+    value = value_of_affine(form)
+    clipped, inside = position_within(axis, value, scope.translation.lists)
+    if inside is not None:
+        needed = combine(where, scope.guard, value, number(0.0)).expr
+        span = place(node)
+        scope.translation.lookups[LookupBound(needed, axis, span.text, span)] = None
+    return clipped
 
 
 def _index(form: AffineIndex | Value, labels: Sequence[Label]) -> Index:

@@ -10,6 +10,7 @@ from sympy.tensor.indexed import Idx
 
 from slomodel.front.elaboration.index_sets import index_value
 from slomodel.front.elaboration.values import Label, Value, combine, number, square_root, union
+from slomodel.front.sympy_expressions.choices import is_choice
 from slomodel.front.sympy_expressions.errors import error
 from slomodel.front.sympy_expressions.evaluation import Steps, SymPyRequest, note
 from slomodel.functions import div, eq, ne
@@ -24,7 +25,8 @@ _HALVES = (sp.Rational(1, 2), sp.Rational(-1, 2))
 
 def is_leaf(node: sp.Basic) -> bool:
     """Whether a scalar node has a rule of its own, as square roots do."""
-    return isinstance(node, _LEAVES) or is_root(node) or is_log_determinant(node)
+    is_own = is_root(node) or is_log_determinant(node) or is_choice(node)
+    return isinstance(node, _LEAVES) or is_own
 
 
 def is_log_determinant(node: sp.Basic) -> bool:

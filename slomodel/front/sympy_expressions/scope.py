@@ -51,11 +51,15 @@ class Translation:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndexScope:
-    """The index labels in scope, by SymPy symbol, and the values of indices in lists of tuples."""
+    """The index labels in scope, by SymPy symbol, and the values of indices in lists of tuples.
+
+    `guard` is a condition on indices and data outside which an expression is not used.
+    """
 
     translation: Translation
     labels: Mapping[sp.Basic, Label] = field(default_factory=dict)
     values: Mapping[sp.Basic, Value] = field(default_factory=dict)
+    guard: Value | None = None
 
     def with_label(self, symbol: sp.Basic, label: Label) -> IndexScope:
         return replace(self, labels={**self.labels, symbol: label})
