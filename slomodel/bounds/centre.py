@@ -14,7 +14,7 @@ import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval, meet
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_norm
-from slomodel.bounds.effort import INTERVAL_FLOPS
+from slomodel.bounds.effort import INTERVAL_FLOPS, NUMBERS_AT_ONCE
 from slomodel.bounds.norms.cubic import trilinear_norm
 from slomodel.bounds.norms.spectral import symmetric_norm
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
@@ -25,8 +25,6 @@ from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr
 from slomodel.ir.walk import dependents, postorder
 
-_NUMBERS_AT_ONCE = 2**21
-"""Chunk size in numbers: allocating memory for everything at once would take longer."""
 _FLOPS_ALONG = 238.6
 """Operations per number of D³f along a few rows, including the norms of the results."""
 
@@ -106,7 +104,7 @@ def _enclosed(
     if n == 0 or prod(front) * max(elements, n) > most:
         return None
     rows = [np.eye(n) if first is None else first, np.eye(n)][:directions]
-    share = max(_NUMBERS_AT_ONCE // (prod(front[1:]) * max(elements, n)), 1)
+    share = max(NUMBERS_AT_ONCE // (prod(front[1:]) * max(elements, n)), 1)
     found = [
         _along(setting, graphs, [rows[0][start : start + share], *rows[1:]], known)
         for start in range(0, front[0], share)

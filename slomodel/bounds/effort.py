@@ -8,6 +8,14 @@ from slomodel.errors import Diagnostic, DomainError
 
 INTERVAL_FLOPS = 64.0
 """Operations on one interval of an array: both endpoints, rounded outward, and memory traffic."""
+MOST_NUMBERS = 2**22
+"""Largest number of entries of an array that a proof holds, whatever the effort: 32 MB."""
+NUMBERS_AT_ONCE = 2**21
+"""Entries that are computed together: chunks of 16 MB cost little memory and no time."""
+MOST_NODES = 2000
+"""Largest number of nodes of a graph that is searched for structure: some 10 ms, and seconds at ten
+times as many, since searches compare nodes with one another.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,13 +24,16 @@ from slomodel.errors import Diagnostic, DomainError
 
 EPS = float(np.finfo(np.float64).eps)
 RANDOM_STARTS = 2
+"""Random directions beside those of the largest curvature at the centre."""
 # Steps of a difference of H, in units of max(1, ‖x‖∞): the error of the difference is least
 # near the cube root of eps.
 DIFFERENCE = 6e-6
 # A Frank-Wolfe step with a relative gain below this ends an ascent.
 GAIN = 1e-3
 SHARES = (1.0, 0.5, 0.25)
+"""Lengths of steps that are tried, as parts of a Frank–Wolfe step."""
 POWER_STEPS = 3
+"""Steps of the power iteration at a point, each a Hessian-vector product."""
 # Rounding errors are measured as the largest change over NUDGES points within FARTHEST_NUDGE ulps
 # of x. The errors assumed are MARGIN times that, and at least MARGIN·LEAST·eps relative.
 NUDGES = 8

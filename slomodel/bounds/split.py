@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import slomodel.functions as table
+from slomodel.bounds.effort import MOST_NODES
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.networks import layer_at
 from slomodel.bounds.structure.separable import (
@@ -27,8 +28,6 @@ from slomodel.ir import build
 from slomodel.ir.expr import Const, Expr, Input, Map
 from slomodel.ir.walk import dependents, inputs, postorder, substitute
 
-_MOST_NODES = 2000
-"""Largest number of nodes of a graph that is split."""
 _MOST_PARTS = 8
 """Largest number of parts; each takes about as long as a bound of the whole."""
 
@@ -65,7 +64,7 @@ def split(setting: Setting) -> tuple[Setting, ...]:
     variables = set(setting.variables)
     order = postorder(setting.objective)
     varying = dependents(order, variables.__contains__)
-    if len(varying) > _MOST_NODES or setting.objective not in varying:
+    if len(varying) > MOST_NODES or setting.objective not in varying:
         return (setting,)
     affine = affine_nodes(order, varying)
     terms, affine_terms = _terms(setting.objective, varying, affine)

@@ -29,6 +29,7 @@ from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import Array, up_add
 from slomodel.bounds.centre import centre_hessian, centre_third
 from slomodel.bounds.close import OVER_FIRST, OVER_SECOND, Closed, close, moved
+from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, Ends, add, norm_of
 from slomodel.bounds.norms.cubic import cubic_norm
 from slomodel.bounds.norms.eigenvalues import UNKNOWN, SpectralInterval, spectral_interval
@@ -59,8 +60,6 @@ from slomodel.errors import MissingRule
 from slomodel.ir.exact import without_rounding
 
 SUM = "sum over blocks"
-_MOST_ENTRIES = 2**22
-"""Largest number of entries of an array that a term leaves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,13 +189,13 @@ def _numbers(bounds: DerivativeBounds) -> FormMajorants:
 def _with_matrices(found: TermBounds, setting: Setting, radius: float) -> TermBounds:
     """With the arrays that the effort permits."""
     n = setting.n
-    if n * n > _MOST_ENTRIES:
+    if n * n > MOST_NUMBERS:
         return found
     try:
         hessian = centre_hessian(setting)
         found = replace(found, hessian=hessian, entries=hessian_over_ball(setting, radius))
         third = centre_third(setting)
-        if third is not None and n**3 <= _MOST_ENTRIES:
+        if third is not None and n**3 <= MOST_NUMBERS:
             found = replace(found, third=midpoint(third))
         return _with_gram_matrices(found, as_written(setting), radius)
     except MissingRule:

@@ -37,6 +37,7 @@ _MARKED = 10.0
 more than its operands' ranges do.
 """
 _LEAST = 1e-300
+"""Sampled magnitudes below this count as this, so that ratios to them are finite."""
 
 
 def useless_bound(setting: Setting, radius: float, L1: float) -> str:

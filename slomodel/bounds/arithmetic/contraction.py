@@ -26,7 +26,9 @@ from slomodel.ir.expr import Axes
 _EVERY_PRODUCT = 2**18
 """Largest number of products that are enclosed one by one; beyond it, midpoints are contracted."""
 _EVERY_PRODUCT_OF_POINTS = 2**12
+"""The same for points, whose contraction by midpoints has small errors already."""
 _FAR_FROM_UNDERFLOW = 1e-280
+"""Products no smaller than this have relative errors only."""
 _BATCH_LABEL = len(ascii_letters) - 1
 
 Labelled = tuple[Interval, Axes]

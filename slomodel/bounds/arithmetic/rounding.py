@@ -23,12 +23,14 @@ Axis = int | tuple[int, ...] | None
 
 UNIT = 2.0**-53
 """Unit roundoff: half the distance from 1 to the next double."""
+# Of doubles: the smallest above 0, the largest, and the smallest with full relative accuracy.
 SMALLEST = 5e-324
 LARGEST = float(np.finfo(np.float64).max)
 SMALLEST_NORMAL = 2.0**-1022
 LIBM_ULPS = 4
 """Error bound, in ulps, of NumPy's elementary functions; NumPy's own tests enforce it."""
 _STEP = UNIT * (1.0 + 2.0 * UNIT)
+"""Relative step beyond a double, as `_step` proves."""
 # Proofs over arrays of more elements can be interrupted at each of their operations.
 _LONG = 10_000
 
@@ -253,6 +255,7 @@ def _sum_and_slack(x: Array, axis: Axis) -> tuple[Array, Array]:
 
 
 _SMALL_SQUARE, _LARGE_SQUARE = 1e-250, 1e290
+"""Sums of squares between these are summed as they are: what underflows is negligible."""
 
 
 def up_norm(x: Array, axis: Axis = None) -> Array:
@@ -294,6 +297,7 @@ def down_norm(x: Array, axis: Axis = None) -> Array:
 
 
 _NO_EXPONENT = -5000
+"""In place of the exponent of 0, below that of every double."""
 
 
 def _scaled(x: Array, axis: Axis) -> tuple[Array, NDArray[np.intp], int]:

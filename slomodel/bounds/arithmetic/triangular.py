@@ -30,8 +30,11 @@ from slomodel.bounds.arithmetic.rounding import (
 
 Places = NDArray[np.intp]
 _ROWS = 640
+"""Rows that are solved together: their factor stays in the cache."""
 _INFLATIONS = 6
+"""Attempts to enlarge e until Ge + rest <= e; the first one nearly always does."""
 _MOST_KNOWN = 8
+"""Factors that are cached, of n² numbers each."""
 
 
 @dataclass(frozen=True, slots=True)

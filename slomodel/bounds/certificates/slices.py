@@ -17,11 +17,11 @@ import scipy.linalg
 from slomodel.bounds.arithmetic.interval import Interval, interval
 from slomodel.bounds.arithmetic.rounding import Array, Truths, up_add
 from slomodel.bounds.certificates.critical_point import distance_from_identity
+from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.norms.spectral import spectral_norm
 from slomodel.bounds.setting import Setting
 from slomodel.bounds.structure.invariances import Invariance
 
-_MOST_NUMBERS = 2**22
 _ROUNDED = 1e-14
 """Relative error of sums of a few elements of x."""
 _DEPENDENT = 1e-8
@@ -62,7 +62,7 @@ def slice_at(
     """A slice through x that holds free unknowns only; None where there are too many directions."""
     continuous = tuple(one for one in groups if one.generators(setting, x).shape[1])
     G = _directions(setting, continuous, x)
-    if G.size > _MOST_NUMBERS or not np.isfinite(G).all():
+    if G.size > MOST_NUMBERS or not np.isfinite(G).all():
         return None
     held = np.zeros(len(x), dtype=bool)
     nothing = OrbitSlice(setting, continuous, held, np.zeros(0, dtype=np.intp))

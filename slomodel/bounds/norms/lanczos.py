@@ -10,6 +10,7 @@ import numpy as np
 from slomodel.bounds.ball import Vector, norm, unit
 
 STEPS = 24
+"""Largest dimension of the Krylov space."""
 # Ritz values that agree to this relative tolerance count as converged: estimates need no more.
 CLOSE = 1e-4
 

@@ -29,6 +29,7 @@ from slomodel.bounds.arithmetic.rounding import (
     up_sum,
 )
 from slomodel.bounds.arithmetic.sums_of_products import errors_by_term
+from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.norms.loewner import Rows
 from slomodel.bounds.norms.spectral import stack_norm
 
@@ -36,7 +37,6 @@ Groups = tuple[NDArray[np.intp], NDArray[np.intp]]
 """Sample indices sorted by group, and the start of each group."""
 Norm = Callable[[Array], Array]
 """Upper bounds on, or estimates of, ‖S[p]‖ for symmetric matrices (p, d, d)."""
-_MOST_NUMBERS = 4_000_000
 _STEPS = 8
 _EXCESS, _MARGIN = 1e-10, 1e-13
 """Where a proof starts above an eigenvalue: relative excess, and per row of the largest element."""
@@ -60,7 +60,7 @@ class Moments:
     def has_fourth(self) -> bool:
         """Whether the pairs of variables are few enough for `_fourth`."""
         m, d = self.rows.value.shape
-        return int(m * (d * (d + 1) // 2) ** 2) <= _MOST_NUMBERS
+        return int(m * (d * (d + 1) // 2) ** 2) <= MOST_NUMBERS
 
     def grouped(self, a: Array) -> Array:
         """The sums over groups of an array (N, ..)."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from slomodel.bounds.arithmetic.interval import Interval, interval, meet
 from slomodel.bounds.arithmetic.rounding import Array, Truths, up_add, up_mul
+from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.norms.element_derivatives import Weighted
 from slomodel.bounds.norms.loewner import Rows, quotient
 from slomodel.bounds.ranges.element_functions import Slots, derivative_graphs
@@ -29,7 +30,6 @@ from slomodel.ir.function import ANALYTIC
 
 MOST_VARIABLES = 400
 """Largest number of entries of all rows; beyond it `separable_sums` represents rows otherwise."""
-MOST_NUMBERS = 2**22
 Shaped = TypeVar("Shaped", Array, NDArray[np.intp])
 AnyRows = TypeVar("AnyRows", Rows, SparseRows)
 

@@ -30,6 +30,7 @@ from slomodel.bounds.arithmetic.contraction import contract
 from slomodel.bounds.arithmetic.interval import Interval, interval, meet, point
 from slomodel.bounds.arithmetic.rounding import Array, Truths, up_add, up_mul, up_norm
 from slomodel.bounds.ball import Displacements
+from slomodel.bounds.effort import NUMBERS_AT_ONCE
 from slomodel.bounds.ranges.affine_norms import squared_lengths
 from slomodel.bounds.ranges.derivatives import derivative_range
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_in, range_of
@@ -48,9 +49,8 @@ from slomodel.ir.expr import Axes, Einsum, Expr, Gather, Input, Map, Reshape, Sc
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import dependents, postorder
 
-_AT_ONCE = 2**21
-"""Numbers of slopes that are computed together."""
-_MOST_FACTORS = 4
+MOST_FACTORS = 4
+"""Largest number of variable factors: more give over 11 remainder terms, and use the interval."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,7 +168,7 @@ def _slopes(
     """
     own = _slope_graphs(setting, tuple(nodes))
     front = {node: a.each(itemgetter(np.newaxis)) for node, a in known.items()}
-    at_once = max(_AT_ONCE // max(own.elements, 1), 1)
+    at_once = max(NUMBERS_AT_ONCE // max(own.elements, 1), 1)
     lengths: dict[Expr, list[Array]] = {node: [] for node in nodes}
     sizes: dict[Expr, list[Array]] = {node: [] for node in nodes}
     parts: dict[Expr, list[Interval]] = {node: [] for node in wanted}
@@ -365,7 +365,7 @@ def _(node: Gather | Reshape | Scatter, run: BallGraph, known: _Of) -> tuple[Arr
 @derivatives_of.register
 def _(node: Einsum, run: BallGraph, known: _Of) -> tuple[Array, Array]:
     varying = [k for k, o in enumerate(node.operands) if o in known]
-    if len(varying) > _MOST_FACTORS:
+    if len(varying) > MOST_FACTORS:
         return np.asarray(inf), np.asarray(inf)
     sizes = [up_to(run.ranges[o].magnitude) for o in node.operands]
     dims = concrete(node.dims, run.setting.sizes)

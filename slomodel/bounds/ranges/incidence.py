@@ -20,13 +20,11 @@ import numpy as np
 from slomodel.bounds.arithmetic.contraction import contract
 from slomodel.bounds.arithmetic.interval import Interval, point
 from slomodel.bounds.arithmetic.rounding import Array, Truths, up_mul, up_sqrt
+from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.ranges.enclose import range_of
 from slomodel.bounds.setting import Setting
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Axes, Einsum, Expr, Gather, Input, Map, Reshape, Scatter, tables
-
-_MOST_NUMBERS = 2**22
-"""Unknowns times products of a contraction that are summed by unknown: a few milliseconds."""
 
 
 def incidence(
@@ -36,7 +34,7 @@ def incidence(
     wanted = {
         operand
         for node in order
-        if isinstance(node, Einsum) and node in moving and _size(setting, node) <= _MOST_NUMBERS
+        if isinstance(node, Einsum) and node in moving and _size(setting, node) <= MOST_NUMBERS
         for operand in node.operands
         if operand in moving
     }

@@ -31,6 +31,7 @@ from slomodel.reference.recurrence import place
 Sizes = Mapping[str, int]
 RangeOf = Callable[[Expr, list[Interval], Sizes, int], Interval]
 _MOST_UNKNOWNS = 50_000
+"""Largest number of values over all steps, of a sparse triangular system: about a second."""
 
 
 @dataclass(frozen=True, slots=True)

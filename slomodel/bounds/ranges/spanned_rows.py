@@ -24,6 +24,7 @@ from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr
 
 _PART = 1024
+"""Columns of which the Gram matrix is added at once."""
 
 
 def few_rows(setting: Setting, affine: Sequence[Expr]) -> dict[Expr, Rows] | None:

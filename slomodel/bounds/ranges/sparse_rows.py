@@ -41,8 +41,11 @@ _MOST_ENTRIES = 2**23
 _MOST_IN_A_ROW = 32
 """Most entries per row; for more the magnitudes of entries give poor bounds on norms."""
 _STEPS = 6
+"""Steps of the power iteration for a Collatz–Wielandt vector."""
 _SETTLED = 1.0 + 1e-4
+"""A bound within this factor of an attained value is not refined."""
 _DAMPING = 1e-12
+"""Damping that keeps the vector positive."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,13 @@ from slomodel.bounds.arithmetic.interval import Interval, interval, meet, point
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul
 from slomodel.bounds.ranges.derivatives import derivative_range
 from slomodel.bounds.ranges.enclose import range_of
-from slomodel.bounds.ranges.hessian_ranges import laid, laid_interval, up_to, upper_sum
+from slomodel.bounds.ranges.hessian_ranges import (
+    MOST_FACTORS,
+    laid,
+    laid_interval,
+    up_to,
+    upper_sum,
+)
 from slomodel.bounds.ranges.kinks import order_near, outside
 from slomodel.bounds.ranges.liveness import Live, neutral
 from slomodel.bounds.ranges.matrices import remainder_of_operation
@@ -49,9 +55,6 @@ from slomodel.ir.expr import (
 )
 from slomodel.ir.function import ScalarFunction
 from slomodel.reference import positions
-
-_MOST_FACTORS = 4
-"""Largest number of variable factors: more give over 11 remainder terms, and use the interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +162,7 @@ def _(node: Scatter, run: TaylorPass) -> Array:
 @remainder_of.register
 def _(node: Einsum, run: TaylorPass) -> Array:
     varying = [k for k, o in enumerate(node.operands) if o in run.forms]
-    if len(varying) > _MOST_FACTORS:
+    if len(varying) > MOST_FACTORS:
         return _NONE
     forms = [run.forms.get(o) for o in node.operands]
     sizes = [up_to(run.centre.values[o].magnitude) for o in node.operands]

@@ -17,6 +17,7 @@ import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval, point
 from slomodel.bounds.arithmetic.rounding import Array, up_norm
+from slomodel.bounds.effort import NUMBERS_AT_ONCE
 from slomodel.bounds.ranges.enclose import boxed, boxes_over, enclose, live_in
 from slomodel.bounds.ranges.hessian import along_rows
 from slomodel.bounds.ranges.liveness import neutral
@@ -31,9 +32,6 @@ from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr, Input, Map, Recur
 from slomodel.ir.recur import bodies
 from slomodel.ir.walk import dependents, postorder
-
-_NUMBERS_AT_ONCE = 2**21
-"""Slopes computed together, directions times elements: 32 MB of intervals per cached node."""
 
 
 @once_per_setting
@@ -68,7 +66,7 @@ def _lengths(setting: Setting, order: Sequence[Expr], most: int) -> dict[Expr, A
     if n * elements > most:
         return {}
     live = live_in(setting, *graphs)
-    at_once = max(_NUMBERS_AT_ONCE // max(elements, 1), 1)
+    at_once = max(NUMBERS_AT_ONCE // max(elements, 1), 1)
     parts: dict[Expr, list[Array]] = {node: [] for node in nodes}
     for start in range(0, n, at_once):
         rows = np.eye(n)[start : start + at_once]

@@ -15,6 +15,7 @@ from slomodel.ir.function import RangeRule
 from slomodel.ir.walk import dependents, postorder
 
 _ORDERS = 3
+"""Derivatives of a function whose ranges are tried: those that L1 and L2 need, and D⁴f."""
 
 
 def unbounded(setting: Setting, radius: float) -> str:

@@ -54,6 +54,7 @@ _FAR = 1e6
 _FEW = 32
 """Largest number of distinct exponents that are bounded one by one."""
 _BLOCK = 2**13
+"""Elements that are bounded together, so that temporary arrays stay in the cache."""
 
 
 def in_blocks(

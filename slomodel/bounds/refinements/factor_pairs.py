@@ -24,9 +24,13 @@ from slomodel.ir.expr import Expr, Input
 from slomodel.ir.walk import dependents, postorder
 
 _MOST_BETWEEN = 12
+"""Largest inner dimension k: the quartic form has 2k variables."""
 _STARTS = 8
+"""Random starts of the power iteration for μ and ν; whatever they are, they prove a bound."""
 _STEPS = 60
+"""Steps of that iteration, each a product with both factors."""
 _LEAST_SHARE = 1e-3
+"""Least ratio of one of μ, ν to the other: their quotients stay of moderate magnitude."""
 
 
 def pair_third(setting: Setting) -> float:

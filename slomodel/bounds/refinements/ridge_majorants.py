@@ -17,8 +17,11 @@ from slomodel.bounds.ranges.elements import element_ranges
 from slomodel.ir.expr import Expr
 
 SHARES = (0.0, 0.5, 1.0)
+"""Fractions of the slope of φ'' at the centre that β takes; each proves a bound."""
 _FEW_STEPS = 0.25
+"""Part of the usual work on a quartic form, as there is one for every majorant."""
 _OFFSETS = 65
+"""Offsets at which φ'' is enclosed; its second derivative bounds it in between."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from slomodel.bounds.enclosure import Ends, norm_of
 _GAIN = 0.8
 """A division pays if the bound over each part is below that over the whole by this factor."""
 _MOST_FAILURES = 2
+"""Divisions that did not pay, after which the cells are left as they are."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -20,6 +20,7 @@ from slomodel.bounds.arithmetic.rounding import (
     up_sum,
 )
 from slomodel.bounds.centre import centre_norms
+from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, add, both_ends
 from slomodel.bounds.norms.loewner import Rows, largest_eigenvalue, quadratic_sum
 from slomodel.bounds.norms.spectral import stack_norm
@@ -36,8 +37,8 @@ from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Axes, Expr
 from slomodel.ir.walk import dependents, inputs, postorder
 
-_MOST_NUMBERS = 2**22
 _MOST_FEATURES, _MOST_NUMBERS_OF_FEATURES = 2000, 2**26
+"""Largest order of the Gram matrix of the features, and number of entries of the data: 512 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +180,7 @@ def _features(setting: Setting, one: LogSum) -> tuple[Rows, Array] | None:
 def _rows(setting: Setting, one: LogSum, order: Axes, k: int) -> tuple[Rows, Array] | None:
     """The rows of u themselves, and upper bounds on the norms of each k of them together."""
     n, shape = setting.n, concrete(one.u.shape, setting.sizes)
-    if prod(shape) * n > _MOST_NUMBERS:
+    if prod(shape) * n > MOST_NUMBERS:
         return None
 
     def rows(array: Array) -> Array:

@@ -8,11 +8,11 @@ from math import prod
 
 import numpy as np
 
+from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, add, both_ends
 from slomodel.bounds.norms.element_derivatives import fourth_order, second_order, third_order
 from slomodel.bounds.norms.loewner import Rows
 from slomodel.bounds.ranges.element_sums import (
-    MOST_NUMBERS,
     MOST_VARIABLES,
     ElementSum,
     affine_of,

@@ -26,7 +26,9 @@ from slomodel.bounds.structure.gram_form import as_written
 from slomodel.bounds.structure.sums_of_squares import PowerSum, power_sum
 
 _MOST_VECTORS = 10
-_MOST_NUMBERS = 2**20
+"""Largest number of vectors, the variables of the majorant."""
+_MOST_ENTRIES = 2**20
+"""Largest number of entries of the tensors left by each vector: 8 MB for each order."""
 
 Monomials = dict[tuple[int, ...], float]
 
@@ -97,7 +99,7 @@ def _centre(setting: Setting, found: PowerSum) -> Centre | None:
     x = np.asarray(setting.values[found.vectors], dtype=np.float64)
     x = x[np.newaxis] if x.ndim == 1 else (x.T if found.turned else x)
     k, (m, d) = found.order, x.shape
-    if m > _MOST_VECTORS or m * d**k > _MOST_NUMBERS:
+    if m > _MOST_VECTORS or m * d**k > _MOST_ENTRIES:
         return None
     c = point(np.ascontiguousarray(x))
     axes = tuple(range(1, k + 1))

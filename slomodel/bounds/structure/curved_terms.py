@@ -13,15 +13,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
+from slomodel.bounds.effort import MOST_NODES
 from slomodel.bounds.structure.log_sum_exp import log_sum_operand
 from slomodel.bounds.structure.separable import Fused, Laid, fused, is_linear, is_of_one
 from slomodel.functions.compound import still
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Axes, Einsum, Expr, Input, Map
 
-_MOST_NODES = 2000
 _MOST_TERMS = 200
+"""Largest number of terms, each of which is bounded over every cell: about a millisecond."""
 _MOST_PASSES = 8
+"""Passes that divide terms until none of them holds another: one for each level of nesting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ def curved_terms(
     `moving` are the nodes that depend on the variables. A term may consist of several nodes, but
     none that is a term itself, so that the gradient by the nodes of the terms is that by the terms.
     """
-    if len(moving) > _MOST_NODES:
+    if len(moving) > MOST_NODES:
         return None
     terms: set[Expr] = set()
     for _ in range(_MOST_PASSES):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from slomodel.bounds.effort import MOST_NODES
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.separable import affine_nodes
 from slomodel.bounds.structure.short_sums import with_short_sums
@@ -27,14 +28,12 @@ from slomodel.ir.expr import (
 )
 from slomodel.ir.walk import dependents, postorder
 
-_MOST_NODES = 2000
-
 
 @once_per_setting
 def with_gathers_below(setting: Setting) -> Setting | None:
     """The setting with gathers below elementwise functions of affine nodes; None without such."""
     order = postorder(setting.objective)
-    if len(order) > _MOST_NODES:
+    if len(order) > MOST_NODES:
         return None
     moving = dependents(order, set(setting.variables).__contains__)
     functions = _functions_of_affine(order, moving)

@@ -29,6 +29,7 @@ from slomodel.ir.linear import repeats
 from slomodel.ir.walk import dependents, postorder
 
 _MOST_TERMS = 8
+"""Largest number of terms of a residual: there is a Gram matrix for each pair."""
 
 
 @dataclass(frozen=True, slots=True)

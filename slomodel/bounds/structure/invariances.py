@@ -26,7 +26,9 @@ Array = NDArray[np.float64]
 _MOST_AXES = 4
 """Axes of variables that are multiplied together."""
 _MOST_CANDIDATES = 400
+"""Largest number of group actions that are tried, each a walk over the graph."""
 _MOST_NODES = 1000
+"""Largest number of nodes for that: 400 walks over these take about a second."""
 _GROUPS: tuple[Group, ...] = ("linear", "rotation", "scaling", "permutation", "sign")
 _WORDS = {
     "linear": "regular matrices",

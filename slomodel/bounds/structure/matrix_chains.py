@@ -12,6 +12,7 @@ from slomodel.ir.linear import repeats
 from slomodel.ir.walk import dependents, postorder
 
 _MOST_FACTORS = 6
+"""Largest number of variable factors: the monomials of f are 3⁶ at most."""
 
 
 @dataclass(frozen=True, slots=True)

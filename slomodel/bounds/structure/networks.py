@@ -13,6 +13,7 @@ from slomodel.ir.expr import Einsum, Expr, Input, Map
 from slomodel.ir.walk import dependents, postorder
 
 MOST_LAYERS = 4
+"""Largest number of layers: norms by layer grow like their product, and say nothing for more."""
 
 
 @dataclass(frozen=True, slots=True)

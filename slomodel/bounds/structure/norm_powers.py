@@ -6,13 +6,12 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import slomodel.functions as table
+from slomodel.bounds.effort import MOST_NODES
 from slomodel.calculus import gradient
 from slomodel.calculus.degree import degree
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Input, Map
 from slomodel.ir.walk import inputs, postorder, substitute
-
-_MOST_NODES = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,7 @@ def norm_powers_of(
     None where there are none, or their weights depend on x.
     """
     order = postorder(objective)
-    if len(order) > _MOST_NODES:
+    if len(order) > MOST_NODES:
         return None
     found = {node: own for node in order if (own := _power(node, variables)) is not None}
     if not found:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import slomodel.functions as table
+from slomodel.bounds.effort import MOST_NODES
 from slomodel.calculus import gradient
 from slomodel.functions.compound import still
 from slomodel.ir import build
@@ -24,7 +25,7 @@ from slomodel.ir.expr import (
 from slomodel.ir.walk import dependents, inputs, postorder, substitute
 
 MOST_ARGUMENTS = 3
-_MOST_NODES = 2000
+"""Largest number of arguments of a function: ranges of its derivatives divide a box of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ def parts_over(
     layers: Collection[Expr] = (),
 ) -> tuple[Elements, ...] | None:
     """`elements` where nodes of `layers` may take the place of affine ones."""
-    if len(moving) > _MOST_NODES or objective not in moving:
+    if len(moving) > MOST_NODES or objective not in moving:
         return None
     outermost = _outermost(objective, moving, affine, layers)
     if outermost is None:

@@ -12,6 +12,7 @@ from itertools import product
 from math import prod
 
 import slomodel.functions as table
+from slomodel.bounds.effort import MOST_NODES
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.separable import MOST_ARGUMENTS, affine_nodes
 from slomodel.ir import build
@@ -20,7 +21,6 @@ from slomodel.ir.expr import Affine, Axes, Einsum, Expr, Map, remake
 from slomodel.ir.linear import repeats
 from slomodel.ir.walk import dependents, postorder
 
-_MOST_NODES = 2000
 """Largest graph that is rewritten; a sum written out is up to three times as large."""
 Fixed = Mapping[int, int]
 """The fixed index of each removed axis."""
@@ -33,7 +33,7 @@ def with_short_sums(setting: Setting) -> Setting | None:
     varying = dependents(order, set(setting.variables).__contains__)
     affine = affine_nodes(order, varying)
     done: dict[Expr, Expr] = {}
-    if len(order) <= _MOST_NODES:
+    if len(order) <= MOST_NODES:
         for node in order:
             sums = None
             if isinstance(node, Einsum) and node in varying and node not in affine and node.rank:

@@ -16,6 +16,7 @@ from slomodel.ir.linear import repeats
 from slomodel.ir.walk import dependents, inputs, postorder, substitute
 
 _MOST_ORDER = 12
+"""Largest order of a symmetric power."""
 
 
 @dataclass(frozen=True, slots=True)

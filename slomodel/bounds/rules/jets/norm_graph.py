@@ -21,6 +21,7 @@ from slomodel.ir.walk import dependents, postorder
 _MOST_NORMS = 48
 """Largest number of norms per node; requests for further ones are answered by larger norms."""
 _MOST_BLOCKS = 10
+"""Largest number of blocks: arrays by four blocks have 10⁴ entries per node."""
 
 
 @dataclass(slots=True)

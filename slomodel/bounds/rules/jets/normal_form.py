@@ -20,6 +20,7 @@ from slomodel.ir.walk import postorder, rewrite, substitute
 from slomodel.reference import evaluate_all
 
 _LARGEST_EXPANDED_POWER = 32
+"""Largest exponent that is written as products, of which there are log₂ many at least."""
 
 
 def normal_form(

@@ -46,6 +46,7 @@ _CLOSE, _CLOSE_OF_GROUPS = 1.2, 1.02
 _HALVINGS = 6
 """2^6 groups of samples suffice to identify the best alternatives."""
 _FINE_HALVINGS = 8
+"""2^8 groups of samples take the place of the samples themselves where these are many."""
 
 
 @dataclass(slots=True)

@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 
 from slomodel.bounds.arithmetic.rounding import Array, up_mul
 from slomodel.bounds.arithmetic.upper_bounds import floored, rounded_up
+from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.norms.power_sums import Norm, largest_eigenvalues, power_sums
 from slomodel.bounds.rules.networks.sample_polynomials import Exponents, Key
 from slomodel.bounds.rules.networks.samples import Bundle, power
 
 PLAIN, SLOPES, CAUCHY, ROOT = range(4)
 _NEGLIGIBLE = 1e-7
-_MOST_NUMBERS = 2**22
+"""Part of a norm at the centre below which its change over the ball is bounded coarsely."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ def _choices(factors: Key, q: int) -> list[tuple[Key, Key]]:
 def bounded(own: Bundle, terms: Terms, by: Alternatives, slope: float, norm: Norm) -> Array:
     """Upper bounds on the term's largest value by each alternative (R,)."""
     result = np.full(len(by.term), np.inf)
-    rows = max(_MOST_NUMBERS // max(terms.c.shape[1], 1), 1)
+    rows = max(MOST_NUMBERS // max(terms.c.shape[1], 1), 1)
     for q in (2, 3, 4):
         which = np.flatnonzero(by.q == q)
         for start in range(0, len(which), rows):

@@ -25,6 +25,7 @@ from slomodel.bounds.arithmetic.bounded import Bounded, beside
 from slomodel.bounds.norms.spectral import DENSE_EIGEN, norms_of
 from slomodel.bounds.rules.series.chain_gaps import Gaps, Layers
 
+# Scales (in powers of e) round the best ones of each factor; every choice proves a bound.
 _SHIFTS = ((0.0, 0.0), (0.4, 0.3), (0.4, -0.3), (-0.4, 0.3), (-0.4, -0.3))
 Scales = tuple[float, float, float, float]
 

@@ -24,7 +24,9 @@ from slomodel.bounds.structure.polynomials import is_polynomial_graph
 from slomodel.ir.expr import Expr, Extreme, Input, Map
 
 _HIGHEST_DEGREE = 60
+"""Largest degree: exponents of ten blocks are coded in one integer of 64 bits."""
 _MOST_MONOMIALS = 1500
+"""Largest number of monomials of a node; products take its square, about 10 ms."""
 
 
 class TooMany(Exception):
