@@ -193,6 +193,25 @@ def nonnegative_sum(computed: Array, roundings: int, lost: float) -> Array:
         return np.asarray(_no_nan(enlarged, inf))
 
 
+def up_others(e: Array) -> Array:
+    """Upper bounds on Σ_(j≠k) e_j along the first axis, e >= 0."""
+    return nonnegative_sum(_others(e), len(e), 0.0)
+
+
+def down_others(e: Array) -> Array:
+    """Lower bounds on Σ_(j≠k) e_j along the first axis, e >= 0, never negative."""
+    least = down_mul(_others(e), np.asarray(down(1.0 - gamma(2 * len(e) + 2))))
+    return np.maximum(least, 0.0)
+
+
+def _others(e: Array) -> Array:
+    """The sums of those before and after k: nothing cancels, and there are len(e) roundings."""
+    found = np.zeros_like(e)
+    found[1:] += np.cumsum(e[:-1], axis=0)
+    found[:-1] += np.cumsum(e[:0:-1], axis=0)[::-1]
+    return found
+
+
 def up_reduceat(a: Array, starts: NDArray[np.intp]) -> Array:
     """Upper bounds on the sums over the runs of a >= 0 (m,) that begin at `starts`; see `up_sum`.
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 import slomodel.functions as table
-from slomodel.bounds.arithmetic.interval import Interval, interval, point
+from slomodel.bounds.arithmetic.interval import Interval, interval
 from slomodel.bounds.arithmetic.rounding import (
     Array,
     down,
     down_add,
-    down_sum,
+    down_others,
     up,
     up_add,
     up_div,
     up_mul,
+    up_others,
     up_sqrt,
-    up_sum,
 )
 from slomodel.bounds.ranges.values import value_range
 
@@ -25,14 +25,15 @@ _RANGE = float(up_sqrt(2.0))
 
 
 def shares(u: Interval) -> Interval:
-    """p_k = exp u_k / Σ_j exp u_j = 1 / (1 + Σ_(j≠k) exp(u_j - u_k)) over intervals u (h, N)."""
-    one, found = point(np.ones(u.shape[1])), []
-    for k in range(len(u.lo)):
-        lo, hi = np.delete(u.lo, k, 0), np.delete(u.hi, k, 0)
-        others = value_range(table.exp, interval(down_add(lo, -u.hi[k]), up_add(hi, -u.lo[k])))
-        found.append(one / (one + interval(down_sum(others.lo, 0), up_sum(others.hi, 0))))
-    lows, highs = [p.lo for p in found], [p.hi for p in found]
-    return Interval(np.maximum(np.stack(lows), 0.0), np.minimum(np.stack(highs), 1.0))
+    """p_k = exp u_k / Σ_j exp u_j over intervals u (h, N).
+
+    It increases with u_k and decreases with the others.
+    """
+    top = np.max(u.hi, axis=0)
+    e = value_range(table.exp, interval(down_add(u.lo, -top), up_add(u.hi, -top)))
+    low = -up_div(-e.lo, up_add(e.lo, up_others(e.hi)))
+    high = up_div(e.hi, down_add(e.hi, down_others(e.lo)))
+    return Interval(np.maximum(low, 0.0), np.minimum(high, 1.0))
 
 
 def largest_variance(p: Interval) -> Array:

@@ -8,16 +8,12 @@ from math import prod
 
 import numpy as np
 
-import slomodel.functions as table
-from slomodel.bounds.arithmetic.interval import Interval
+from slomodel.bounds.arithmetic.interval import Interval, interval
 from slomodel.bounds.arithmetic.rounding import (
     Array,
-    down_add,
     up_add,
-    up_div,
     up_mul,
     up_norm,
-    up_sum,
 )
 from slomodel.bounds.centre import centre_norms
 from slomodel.bounds.effort import MOST_NUMBERS
@@ -26,8 +22,7 @@ from slomodel.bounds.norms.loewner import Rows, largest_eigenvalue, quadratic_su
 from slomodel.bounds.norms.spectral import stack_norm
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.ranges.hessian import jacobians
-from slomodel.bounds.ranges.log_sum_exp import cumulant_bounds
-from slomodel.bounds.ranges.values import value_range
+from slomodel.bounds.ranges.log_sum_exp import cumulant_bounds, largest_variance, shares
 from slomodel.bounds.rules.separable_sums import Sums, sums_of
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.log_sum_exp import LogSum, log_sums
@@ -59,11 +54,10 @@ class SoftmaxSum:
 def log_sum_exp(setting: Setting, radius: float) -> Enclosure | None:
     """L1 and L2 of Σ w_i F(u_i), F(u) = log Σ_j exp u_j, u_i = A_i x + b_i, plus other sums.
 
-    0 <= D²F <= c I, c = min(1/2, max p), and `cumulant_bounds` bounds D³F and D⁴F. By the Loewner
+    0 <= D²F <= c I by `largest_variance`, and `cumulant_bounds` bounds D³F and D⁴F. By the Loewner
     order, ‖H‖ is at most the larger λ_max of Σ c_i w_i A_iᵀA_i over the w_i > 0, and of the negated
     sum over the others; |D^k f[v, .., v]| is at most the sum of |w_i| ‖D^k F‖ ‖A_i v‖² ‖A_i‖^(k-2).
-    Over the ball p_j is at most its value at the centre times exp(2 r max_j ‖a_ij‖). From the
-    centre ‖D³f‖ <= ‖D³f(c)‖ + r sup ‖D⁴f‖, and likewise ‖H‖.
+    Over the ball u_ij is within r‖a_ij‖ of its value at the centre.
     """
     found = _recognised(setting)
     if found is None:
@@ -83,32 +77,28 @@ def log_sum_exp(setting: Setting, radius: float) -> Enclosure | None:
 
 def _over(one: SoftmaxSum, radius: float) -> Enclosure:
     """The enclosure of one sum over the ball; each end of H has the weights of one sign."""
-    share = _shares(one, radius)
-    upper, lower = (_side(one, np.maximum(w, 0.0), share) for w in (one.weight.hi, -one.weight.lo))
-    _, skew, fourth = cumulant_bounds(share)
+    variance = _variances(one, radius)
+    upper, lower = (
+        _side(one, np.maximum(w, 0.0), variance) for w in (one.weight.hi, -one.weight.lo)
+    )
+    _, skew, fourth = cumulant_bounds(variance)
     lengths, weight = one.norms, one.weight.magnitude
     third = _side(one, weight, up_mul(skew, lengths))
     last = _side(one, weight, up_mul(up_mul(fourth, lengths), lengths))
     return Enclosure(over=DerivativeBounds((upper, lower), third, both_ends(last)))
 
 
-def _side(one: SoftmaxSum, weight: Array, share: Array) -> float:
-    """Upper bound on λ_max(Σ_i w_i s_i A_iᵀ A_i), w, s >= 0, where s is `share`."""
-    d = np.repeat(up_mul(weight, share), len(one.rows.value) // len(weight))
+def _side(one: SoftmaxSum, weight: Array, factor: Array) -> float:
+    """Upper bound on λ_max(Σ_i w_i s_i A_iᵀ A_i), w, s >= 0, where s is `factor`."""
+    d = np.repeat(up_mul(weight, factor), len(one.rows.value) // len(weight))
     return largest_eigenvalue(quadratic_sum([one.rows], {(0, 0): d}))
 
 
-def _shares(one: SoftmaxSum, radius: float) -> Array:
-    """c_i (N,): the smaller of 1/2 and the largest p_j over the ball."""
-    N = len(one.u.lo)
-    top = np.max(one.u.lo, axis=1, keepdims=True)
-    above = value_range(table.exp, Interval(down_add(one.u.lo, -top), up_add(one.u.hi, -top)))
-    least = -up_sum(-above.lo, 1)
-    largest = up_div(np.max(above.hi, axis=1), np.maximum(least, 1.0 - 1e-9))
-    longest = np.max(one.rows.length.reshape(N, -1), axis=1)
-    exponent = up_mul(np.asarray(2.0 * radius), longest)
-    growth = value_range(table.exp, Interval(exponent, exponent)).hi
-    return np.asarray(np.minimum(0.5, up_mul(largest, growth)))
+def _variances(one: SoftmaxSum, radius: float) -> Array:
+    """c_i (N,): upper bounds on ‖D²F‖ over the ball, where u_ij moves by r‖a_ij‖ at most."""
+    reach = up_mul(np.asarray(radius), one.rows.length.reshape(len(one.u.lo), -1))
+    u = interval(-up_add(-one.u.lo, reach), up_add(one.u.hi, reach))
+    return largest_variance(shares(u.each(np.transpose)))
 
 
 @once_per_setting

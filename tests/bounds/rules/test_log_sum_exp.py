@@ -16,7 +16,7 @@ from slomodel.bounds.rules.log_sum_exp import (
     _features,
     _recognised,
     _rows,
-    _shares,
+    _variances,
     log_sum_exp,
 )
 from slomodel.bounds.structure.log_sum_exp import log_sums
@@ -48,12 +48,12 @@ def test_at_equal_numbers_the_largest_weight_counts() -> None:
 
 
 def test_the_largest_weight_over_a_ball() -> None:
-    """p_1 is largest at x_1 + r/√2, x_2 - r/√2, ..: at most exp(2 r) times 1/8."""
+    """p_1 is at most that at x_1 + r, x_2 - r, …."""
     found = _recognised(setting("var x[8] minimize logsumexp(x)", [7.0] * 8))
     assert found is not None
     ((own,), _) = found
-    (share,) = _shares(own, 0.25)
-    assert pytest.approx(math.exp(0.5) / 8.0, rel=CLOSE) == share
+    (share,) = _variances(own, 0.25)
+    assert pytest.approx(1.0 / (1.0 + 7.0 * math.exp(-0.5)), rel=CLOSE) == share
 
 
 def test_from_the_centre() -> None:
