@@ -1,7 +1,8 @@
-"""The Hessian and the third derivative at the centre, elementwise, where the effort permits."""
+"""Derivatives at the centre by their graphs, where the effort permits: entries, norms, one row."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +13,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.interval import Interval, meet
+from slomodel.bounds.arithmetic.contraction import contract
+from slomodel.bounds.arithmetic.interval import Interval, meet, point
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_norm
 from slomodel.bounds.effort import INTERVAL_FLOPS, NUMBERS_AT_ONCE
 from slomodel.bounds.norms.cubic import trilinear_norm
@@ -21,6 +23,8 @@ from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
 from slomodel.bounds.ranges.hessian import Entries, along_rows, derivatives
 from slomodel.bounds.ranges.smoothness import Smoothness, smoothness
 from slomodel.bounds.setting import Setting, once_per_setting
+from slomodel.bounds.structure.recurrences import written_out
+from slomodel.errors import MissingRule
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr
 from slomodel.ir.walk import dependents, postorder
@@ -162,3 +166,34 @@ def centre_norms(setting: Setting) -> CentreNorms:
         mid = float(trilinear_norm(T.mid[np.newaxis])[0])
         third = float(up_add(mid, float(up_norm(T.rad))))
     return CentreNorms(hessian, third)
+
+
+def curvature_above(setting: Setting, v: Array) -> float:
+    """Upper bound on vᵀH(c)v / vᵀv for v (n,); inf where none is known.
+
+    H(c)v is enclosed elementwise by the graph of its product, at the cost of a few evaluations.
+    """
+    setting = written_out(setting)
+    graphs = derivatives(setting)
+    boxes, start, parts = boxed(setting.values), 0, []
+    for variable, own in zip(setting.variables, graphs.v, strict=True):
+        shape = np.shape(setting.values[variable])
+        parts.append(v[start : start + prod(shape)].reshape(shape))
+        boxes[own] = point(parts[-1])
+        start += prod(shape)
+    try:
+        with np.errstate(all="ignore"):
+            live = live_in(setting, *graphs.second)
+            found = enclose(graphs.second, boxes, setting.sizes, live=live)
+    except MissingRule:
+        return math.inf
+    low, high = np.zeros(0), np.zeros(0)
+    for graph, part in zip(graphs.second, parts, strict=True):
+        low = np.concatenate([low, np.broadcast_to(found[graph].lo, part.shape).ravel()])
+        high = np.concatenate([high, np.broadcast_to(found[graph].hi, part.shape).ravel()])
+    u, n = point(v), len(v)
+    with np.errstate(all="ignore"):
+        form = contract([(u, (0,)), (Interval(low, high), (0,))], (), (n,))
+        ratio = form / contract([(u, (0,)), (u, (0,))], (), (n,))
+    largest = float(ratio.hi)
+    return math.inf if math.isnan(largest) else largest

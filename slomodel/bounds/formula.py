@@ -14,7 +14,7 @@ from slomodel.bounds.result import shown
 from slomodel.bounds.rules.majorant_series import Series, majorant_terms
 from slomodel.bounds.rules.symmetric_powers import symmetric_terms
 from slomodel.bounds.setting import Setting
-from slomodel.bounds.structure.polynomials import first_nonpolynomial
+from slomodel.calculus.degree import first_nonpolynomial
 from slomodel.errors import Diagnostic, DomainError, MissingRule
 from slomodel.ir.exact import without_rounding
 

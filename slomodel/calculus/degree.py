@@ -6,7 +6,7 @@ from collections.abc import Collection
 from functools import singledispatch
 
 from slomodel.functions import add, div, mul, neg, pow, square, sub, where
-from slomodel.ir.expr import Const, Einsum, Expr, Gather, Map, Reshape, Scatter
+from slomodel.ir.expr import Const, Einsum, Expr, Gather, Input, Map, Reshape, Scan, Scatter
 from slomodel.ir.walk import dependents, postorder
 
 Degrees = list[int]
@@ -30,6 +30,28 @@ def degree(objective: Expr, variables: Collection[Expr]) -> int | None:
             return None
         found[node] = known
     return found[objective]
+
+
+def is_polynomial(objective: Expr, variables: Collection[Expr]) -> bool:
+    """Whether the objective is a polynomial, of any degree.
+
+    Such an objective is smooth everywhere; for any other, the graph of the gradient does not reveal
+    jumps.
+    """
+    return first_nonpolynomial(objective, variables) is None
+
+
+def first_nonpolynomial(objective: Expr, variables: Collection[Expr]) -> Expr | None:
+    """The first node that is not a polynomial in its operands, operands before users."""
+    order = postorder(objective)
+    moving = dependents(order, variables.__contains__)
+
+    def is_one(node: Expr) -> bool:
+        if isinstance(node, Input | Scan):  # a scan has a degree that depends on its length
+            return True
+        return _degree(node, [int(operand in moving) for operand in node.operands]) is not None
+
+    return next((node for node in order if node in moving and not is_one(node)), None)
 
 
 @singledispatch

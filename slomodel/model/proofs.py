@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.bounds import Setting, bounds, gradient_error, quick_bound, stopped_by, value_error
-from slomodel.bounds.ranges.curvature import curvature_above
+from slomodel.bounds.centre import curvature_above
 from slomodel.bounds.ranges.enclose import boxed, elements_read
 from slomodel.functions import neg
 from slomodel.ir.expr import Input

@@ -17,10 +17,10 @@ from slomodel.bounds.refinements.aligned import Aligned, aligned
 from slomodel.bounds.refinements.factor_pairs import pair_third
 from slomodel.bounds.result import shown
 from slomodel.bounds.rules.jets.norm_graph import prepare
+from slomodel.bounds.rules.series.chain_norms import chain_parts
 from slomodel.bounds.rules.series.majorant import majorants, objective_majorant
-from slomodel.bounds.rules.series.matrix_chains import chain_parts
 from slomodel.bounds.setting import Setting, once_per_setting
-from slomodel.bounds.structure.polynomials import is_polynomial_graph
+from slomodel.calculus.degree import is_polynomial
 from slomodel.ir.walk import inputs
 
 _SMALL_SHARE = 1e-3
@@ -128,7 +128,7 @@ def constant_hessian(setting: Setting) -> float | None:
     For a polynomial the graph without a variable is that of the derivative everywhere.
     """
     variables = set(setting.variables)
-    if setting.n == 0 or not is_polynomial_graph(setting.objective, variables):
+    if setting.n == 0 or not is_polynomial(setting.objective, variables):
         return None
     if variables.isdisjoint(inputs(*setting.gradient)):
         return 0.0

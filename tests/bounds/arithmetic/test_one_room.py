@@ -52,7 +52,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     "ranges/subdivision.py": {"finfo": "how fine a division is worth while"},
     "refinements/factor_pairs.py": {"gamma": "of a form of few variables"},
     "refinements/ridge_majorants.py": {"gamma": "a coefficient of that name"},
-    "rules/series/matrix_chains.py": {"1e-30": "norms below it are left to other rules"},
+    "rules/series/chain_norms.py": {"1e-30": "norms below it are left to other rules"},
     "sampled.py": {
         "eps": "estimates, which are no bounds",
         "EPS": "estimates, which are no bounds",

@@ -10,7 +10,7 @@ from marks import only
 
 from slomodel.bounds import Setting
 from slomodel.bounds.rules.majorant_series import majorant_terms
-from slomodel.bounds.rules.series.matrix_chains import chain_parts
+from slomodel.bounds.rules.series.chain_norms import chain_parts
 from slomodel.bounds.structure.gram_form import in_gram_form
 from slomodel.ir.walk import inputs
 from slomodel.reference import evaluate

@@ -17,8 +17,7 @@ from slomodel.bounds.norms.spectral import spectral_norm
 from slomodel.bounds.ranges.element_functions import derivative_graphs
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.ranges.smoothness import Smoothness
-from slomodel.bounds.rules.networks.functions import Function
-from slomodel.bounds.rules.networks.loss import Loss
+from slomodel.bounds.rules.networks.functions import Function, Loss
 from slomodel.bounds.setting import Setting
 from slomodel.bounds.structure.networks import Network
 from slomodel.bounds.structure.separable import Elements, Laid

@@ -45,11 +45,16 @@ from math import prod, sqrt
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.bounded import Bounded, beside
+from slomodel.bounds.arithmetic.bounded import Bounded, beside, midpoint
+from slomodel.bounds.arithmetic.interval import Interval, point
 from slomodel.bounds.arithmetic.upper_bounds import rounded_up
 from slomodel.bounds.norms.spectral import DENSE_EIGEN, norms_of
-from slomodel.bounds.rules.series.chain_gaps import Gaps, Layers
+from slomodel.bounds.ranges.enclose import boxed, enclose
+from slomodel.bounds.rules.series.chain_gaps import Gaps, Layers, gaps_of
 from slomodel.bounds.rules.series.chain_wraps import wraps_of
+from slomodel.bounds.setting import Setting
+from slomodel.bounds.structure.gram_form import as_written
+from slomodel.bounds.structure.matrix_chains import matrix_chain
 
 Monomials = dict[tuple[int, ...], float]
 
@@ -227,3 +232,41 @@ def _one_end(ends: Ends, moves: Layers, S: Layers, T: Layers) -> float:
     size = ends.gaps.norms
     top = size["T", S[-1], T[-1]] if S and T else 1.0
     return _end(ends, moves, S, T) * _within(size, S) * _within(size, T) * top
+
+
+_LEAST, _MOST = 1e-30, 1e30
+"""Range of norms of which ten may be multiplied or divided without over- or underflow."""
+
+
+def chain_parts(setting: Setting, blocks: Sequence[str]) -> Monomials | None:
+    """Upper bounds on the parts of f of degree >= 2, by exponents in the blocks' lengths.
+
+    Those of degree 2 are inf where the objective has other quadratic terms. None where it is not
+    such a chain.
+    """
+    setting = as_written(setting)
+    chain = matrix_chain(setting)
+    if chain is None:
+        return None
+    data = [chain.X, *([] if chain.Y is None else [chain.Y])]
+    found = enclose([chain.weight, *(one for one, _ in data)], boxed(setting.values), setting.sizes)
+    weight = float(found[chain.weight].magnitude)
+    X, *others = (_matrix(found[one], turned) for one, turned in data)
+    W = [_matrix(point(setting.values[one]), turned) for one, turned in chain.factors]
+    gaps = gaps_of(W, X, others[0] if others else None)
+    if not all(norm == 0.0 or _LEAST <= norm <= _MOST for norm in gaps.norms.values()):
+        return None
+    names = [blocks.index(one.name) for one, _ in chain.factors]
+    result: Monomials = {}
+    for layers, value in parts(gaps).items():
+        key = [0] * len(blocks)
+        for block, power in zip(names, layers, strict=True):
+            key[block] = power
+        whole = sum(layers) > 2 or chain.is_all
+        result[tuple(key)] = float(rounded_up(np.asarray(value * weight))) if whole else np.inf
+    return result
+
+
+def _matrix(a: Interval, turned: bool) -> Bounded[float]:
+    row = midpoint(a.each(lambda array: array[np.newaxis]) if len(a.shape) == 1 else a)
+    return row.transposed if turned else row

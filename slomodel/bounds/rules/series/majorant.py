@@ -20,7 +20,7 @@ from slomodel.bounds.rules.jets.mixed_norms import Norm, below
 from slomodel.bounds.rules.jets.norm_graph import Prepared
 from slomodel.bounds.rules.jets.norm_rules import Choice, Linear, Product
 from slomodel.bounds.rules.jets.product_norms import Options
-from slomodel.bounds.structure.polynomials import is_polynomial_graph
+from slomodel.calculus.degree import is_polynomial
 from slomodel.ir.expr import Expr, Extreme, Input, Map
 
 _HIGHEST_DEGREE = 60
@@ -49,10 +49,10 @@ class Majorants:
         return self.found[node, self.prepared.available(node, norm)]
 
 
-def is_polynomial(prepared: Prepared) -> bool:
+def has_polynomial_nodes(prepared: Prepared) -> bool:
     """Whether the objective is a polynomial and so are the nodes of the normal form."""
     setting, moving = prepared.setting, prepared.scope.moving
-    if not is_polynomial_graph(setting.objective, set(setting.variables)):
+    if not is_polynomial(setting.objective, set(setting.variables)):
         return False
     for node, norms in prepared.norms.items():
         if node not in moving or isinstance(node, Input):
@@ -70,9 +70,9 @@ def is_polynomial(prepared: Prepared) -> bool:
 def majorants(prepared: Prepared) -> Majorants | None:
     """The gradient's majorants and those of all its nodes; None where it is not a polynomial.
 
-    Hypothesis: `is_polynomial`, so each node is a polynomial in h with unique parts.
+    Hypothesis: `has_polynomial_nodes`, so each node is a polynomial in h with unique parts.
     """
-    if not is_polynomial(prepared):
+    if not has_polynomial_nodes(prepared):
         return None
     result = Majorants(prepared, _read(prepared))
     try:

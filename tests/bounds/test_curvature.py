@@ -4,7 +4,7 @@ import numpy as np
 from bounds.settings import setting
 
 import slomodel
-from slomodel.bounds.ranges.curvature import curvature_above
+from slomodel.bounds.centre import curvature_above
 
 BOWL = "1e8*x^2 - 1e-7*y^2 + 1e-9*y^4"
 
