@@ -22,6 +22,7 @@ from slomodel.solve.objective import Evaluator, Objective
 from slomodel.solve.options import start_vector
 from slomodel.solve.run.checkpoint import Keeper, Trajectory, read_checkpoint
 from slomodel.solve.run.driver import minimize
+from slomodel.solve.run.explanation import steps_by_kind
 from slomodel.solve.run.live import display_of
 from slomodel.solve.run.message import counted, message
 from slomodel.solve.run.monitor import Callback, Monitor, Progress, check_callback
@@ -201,6 +202,8 @@ def outcome(
     assert run.status is not None
     point, nit = run.current.copy(), max(monitor.k, 0)
     parameters = subroutine.parameters | (lipschitz.parameters if lipschitz else {})
+    if run.kinds:
+        parameters["steps"] = steps_by_kind(run.kinds)
     return Solution(
         x=point.x,
         fun=evaluate.sign * point.f + 0.0,

@@ -88,6 +88,7 @@ class AcceptedStep:
     `violates`: it was missed by more, so that a user-supplied constant is too small.
     `in_units`: the direction satisfies the descent condition only for rescaled variables, so that
     no theorem applies.
+    `kind` names the kind of step, for directions that have several.
     `facts` holds further information of the method about the step.
     """
 
@@ -97,6 +98,7 @@ class AcceptedStep:
     by_rounding: bool = False
     violates: bool = False
     in_units: bool = False
+    kind: str = ""
     facts: Mapping[str, float | str] = field(default_factory=dict)
 
 

@@ -32,6 +32,10 @@ class Turns:
         return self._directions[self._turn]
 
     @property
+    def kind(self) -> str:
+        return type(self._now).__name__
+
+    @property
     def units(self) -> Vector | None:
         return self._now.units
 

@@ -99,6 +99,16 @@ class Bending(Protocol):
 
 
 @runtime_checkable
+class Varied(Protocol):
+    """A direction with several kinds of proposals."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of the last proposal, in words."""
+        ...
+
+
+@runtime_checkable
 class Recovering(Protocol):
     """A direction with another one for runs that stalled."""
 

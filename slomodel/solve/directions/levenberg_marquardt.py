@@ -93,6 +93,12 @@ class LevenbergMarquardt:
         return self._other.curvatures
 
     @property
+    def kind(self) -> str:
+        if self._stalled:
+            return "Gauss-Newton or Newton"
+        return "Levenberg-Marquardt" if self._active else self._other.kind
+
+    @property
     def bends(self) -> bool:
         """Whether the last proposal can be followed by one with a larger λ."""
         return self._active

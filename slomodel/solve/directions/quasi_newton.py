@@ -76,6 +76,12 @@ class QuasiNewton:
         """Whether the last proposal is a Newton step, which can be followed by a shorter one."""
         return self._by_newton and not self._pairs.count
 
+    @property
+    def kind(self) -> str:
+        if self._by_newton:
+            return "secant pairs after Newton" if self._pairs.count else "Newton"
+        return "secant pairs" if self._H is None else "BFGS after a Hessian"
+
     def bend(self, at: Iterate, out: Vector) -> float:
         """Write the next shorter Newton step into `out` (n,); return its norm."""
         return self._newton_step(at, out) if self._newton.raise_shift() else self.fallback(at, out)

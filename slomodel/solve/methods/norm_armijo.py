@@ -10,7 +10,14 @@ import numpy as np
 
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.constants.proved import ProofSource
-from slomodel.solve.directions.direction import Bending, Confirming, Propose, Recovering, SecantPair
+from slomodel.solve.directions.direction import (
+    Bending,
+    Confirming,
+    Propose,
+    Recovering,
+    SecantPair,
+    Varied,
+)
 from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.line_search.armijo import Found, LineSearch
 from slomodel.solve.line_search.certified import CertifiedSearch
@@ -165,6 +172,7 @@ class NormArmijoRun:
         # These tests of protocols take longer than a small step.
         self._bending = self._direction if isinstance(self._direction, Bending) else None
         self._confirming = self._direction if isinstance(self._direction, Confirming) else None
+        self._varied = self._direction if isinstance(self._direction, Varied) else None
         self._memory = StepMemory()
         self._stagnation = Stagnation.of_searches(self._evaluate, start, rule.idle, probe)
         resolution = self._stagnation.resolution
@@ -390,7 +398,9 @@ class NormArmijoRun:
     def _accept(
         self, old: Iterate, found: Found, vnorm: float, full_length: bool, own: bool
     ) -> AcceptedStep:
-        new = found.point
+        new, kind = found.point, ""
+        if self._varied is not None:
+            kind = self._varied.kind if own else "gradient"
         self._memory.delta = found.delta
         self._stagnation.probe.count(full_length)
         if self._method.grows and full_length:
@@ -401,4 +411,4 @@ class NormArmijoRun:
             pair = SecantPair(s, y, float(s.dot(y)), norm(s), norm(y), own)
             self._memory.pair = pair
             self._direction.learn(pair)
-        return AcceptedStep(new, found.delta * vnorm, full_length, found.by_rounding)
+        return AcceptedStep(new, found.delta * vnorm, full_length, found.by_rounding, kind=kind)

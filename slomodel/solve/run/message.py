@@ -12,6 +12,10 @@ from slomodel.solve.status import Sense, Status
 _LIMITS = (Status.max_iter, Status.max_time, Status.max_nfev)
 _MANY = 1000
 """Steps after which a run that has not converged may have had a bad start."""
+_SMOOTH = (
+    "The objective is smooth and its gradient derived, so that its values must lose digits here: "
+    "write it without differences of large terms, or without factors that overflow."
+)
 _SAMPLED = "lipschitz='sampled'"
 
 
@@ -27,6 +31,8 @@ def message(run: RunState, evaluate: Evaluator, nit: int, parameters: Mapping[st
     proofs = proofs_note(run, perf_counter() - evaluate.started, parameters)
     if run.status is Status.converged and nit == 0 and len(run.current.x):
         remedy = stationary_start(sense)
+    elif run.status is Status.line_search_stalled and not run.remedy and known_smooth(run):
+        remedy = _SMOOTH
     elif proofs:
         remedy = f"{remedy} {proofs}"
     elif run.status in _LIMITS and parameters.get("direction", "gradient") == "gradient":
@@ -35,6 +41,11 @@ def message(run: RunState, evaluate: Evaluator, nit: int, parameters: Mapping[st
         remedy = f"{remedy} Another start may lead elsewhere: starts=20 tries several."
     sentence = run.sentence or run.status.sentence_of(sense).replace(GRADIENT, evaluate.measure)
     return " ".join(filter(None, (sentence, run.detail, counts, constants_note(run), remedy)))
+
+
+def known_smooth(run: RunState) -> bool:
+    """Whether the objective is compiled and has no kinks."""
+    return run.facts.curvature and run.facts.smooth
 
 
 def proofs_note(run: RunState, seconds: float, parameters: Mapping[str, object]) -> str:

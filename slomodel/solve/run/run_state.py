@@ -23,7 +23,8 @@ class RunState:
     current epoch, if any, which began after step `first` with `violations_before` violations in
     total. `proofs` is the source of proved constants, if any. The run began with the value
     `first_f` and ‖x‖ = `first_size`. `sentence` replaces that of the status; with `own_test` the
-    method tests its points itself, and the tolerance is 0.
+    method tests its points itself, and the tolerance is 0. `kinds` has the number of steps of each
+    kind and their decrease of f.
     """
 
     current: Iterate
@@ -51,6 +52,7 @@ class RunState:
     calls: list[dict[str, float | str]] = field(default_factory=list)
     certifier: Certifier | None = None
     proofs: Clocked | None = None
+    kinds: dict[str, list[float]] = field(default_factory=dict)
 
     @property
     def so_far(self) -> SoFar:
@@ -73,6 +75,10 @@ class RunState:
         self.current, self.step = new, taken.length
         self.rounding_steps += taken.by_rounding
         self.violations += taken.violates
+        if taken.kind:
+            totals = self.kinds.setdefault(taken.kind, [0, 0.0])
+            totals[0] += 1
+            totals[1] += old.f - new.f
         if taken.facts:
             self.calls.append(dict(taken.facts))
 

@@ -15,6 +15,7 @@ from slomodel.errors import Diagnostic, DomainError
 from slomodel.html import Curve, chart, facts
 from slomodel.solve.files import archive, no_such_file, written
 from slomodel.solve.norms import Vector
+from slomodel.solve.run.explanation import explanation
 from slomodel.solve.run.history import EpochRecord, History
 from slomodel.solve.run.multistart_summary import summary_of
 from slomodel.solve.run.summary import abbreviated, summary
@@ -191,6 +192,10 @@ class Solution:
         has negative eigenvalues; directions without curvature are listed in `undetermined`.
         """
         return self._fitted.uncertainty_of(self, scale, curvature, factor, residuals)
+
+    def explain(self) -> str:
+        """The direction and why it was chosen, the steps, what limited the run, what to try."""
+        return explanation(self)
 
     def certify(self) -> PointCertificate:
         """What is proved about x: `model.certify`. `certificate` is that of the run."""
