@@ -5,14 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slomodel.solve.directions.direction import SecantPair, along_minus, curved
 from slomodel.solve.norms import EPS, LARGEST, Vector, norm, ratio
 from slomodel.solve.subroutine import Iterate
 
 MEMORY = 10
-# Spare rows of the buffers, so that the pairs are shifted once in SPARE steps, not at every step.
-SPARE = 5
+
+
+Positions = NDArray[np.intp]
+
+
+def times(M: Vector, rows: slice | Positions, v: Vector) -> Vector:
+    """M[rows] v for v (n,), without copying rows."""
+    return np.asarray(M[rows] @ v if isinstance(rows, slice) else (M @ v)[rows])
+
+
+def combine(M: Vector, rows: slice | Positions, c: Vector, out: Vector) -> None:
+    """Write c M[rows] into `out` (n,), without copying rows."""
+    if isinstance(rows, slice):
+        np.matmul(c, M[rows], out=out)
+        return
+    coefficients = np.zeros(len(M))
+    coefficients[rows] = c
+    np.matmul(coefficients, M, out=out)
 
 
 class LBFGS:
@@ -21,13 +38,17 @@ class LBFGS:
     This is the two-loop recursion with each loop written as a triangular solve: with R the upper
     triangle of S Yᵀ and D its diagonal, the first loop is R a = S g and the second Rᵀ c = D a − Y
     r. R⁻¹ is stored, since a new pair adds one column to it. Pairs with too little curvature are
-    skipped. H begins as γI, or as the map `inverse` of vectors (n,) if there is one.
+    skipped. H begins as γI, or as the map `inverse` of vectors (n,) if there is one. The rows of S
+    and Y are overwritten cyclically; with `spare` rows they are moved to the front once in so many
+    steps, and `pairs` never has to copy them.
     """
 
     wants_pairs = True
     units = None
 
-    def __init__(self, n: int, delta_bar: float, memory: int = MEMORY, eps: float = EPS) -> None:
+    def __init__(
+        self, n: int, delta_bar: float, memory: int = MEMORY, eps: float = EPS, spare: int = 0
+    ) -> None:
         self._eps = eps
         self.memory = memory
         self.count = 0
@@ -36,8 +57,9 @@ class LBFGS:
         self.inverse: Callable[[Vector], Vector] | None = None
         self._delta_bar = delta_bar
         self._first = 0
-        self._S = np.empty((memory + SPARE, n))
-        self._Y = np.empty((memory + SPARE, n))
+        self._is_cyclic = spare == 0
+        self._S = np.empty((memory + spare, n))
+        self._Y = np.empty((memory + spare, n))
         self._Rinv = np.zeros((memory, memory))
         self._D = np.zeros(memory)
         self._work = np.empty(n)
@@ -45,26 +67,32 @@ class LBFGS:
     @property
     def pairs(self) -> tuple[Vector, Vector]:
         """S and Y (count, n), oldest pair first."""
-        rows = slice(self._first, self._first + self.count)
+        rows = self._rows
         return self._S[rows], self._Y[rows]
+
+    @property
+    def _rows(self) -> slice | Positions:
+        """The rows of the pairs (count,), oldest first."""
+        last = self._first + self.count
+        if last <= len(self._S):
+            return slice(self._first, last)
+        return np.arange(self._first, last) % len(self._S)
 
     def propose(self, at: Iterate, out: Vector) -> float:
         if not self.count and self.inverse is None:
             return self.fallback(at, out)
-        g = at.g
-        S, Y = self.pairs
+        g, rows = at.g, self._rows
         Rinv, D = self._Rinv[: self.count, : self.count], self._D[: self.count]
-        a = Rinv @ (S @ g)
-        np.matmul(a, Y, out=out)
-        np.subtract(g, out, out=out)
+        a = Rinv @ times(self._S, rows, g)
+        combine(self._Y, rows, a, out)
+        out -= g
         if self.inverse is None:
             out *= self.gamma
         else:
             out[:] = self.inverse(out)
-        c = (D * a - Y @ out) @ Rinv
-        np.matmul(c, S, out=self._work)
-        out += self._work
-        np.negative(out, out=out)
+        c = (D * a + times(self._Y, rows, out)) @ Rinv
+        combine(self._S, rows, c, self._work)
+        out -= self._work
         return norm(out)
 
     def fallback(self, at: Iterate, out: Vector) -> float:
@@ -84,12 +112,12 @@ class LBFGS:
         if self.count == self.memory:
             self._drop_oldest()
         k = self.count
-        if self._first + k == len(self._S):
+        if self._first + k == len(self._S) and not self._is_cyclic:
             self._move_to_front()
-        last = self._first + k
-        self._S[last], self._Y[last] = s, y
+        rows, last = self._rows, (self._first + k) % len(self._S)
         Rinv = self._Rinv
-        Rinv[:k, k] = Rinv[:k, :k] @ (self._S[self._first : last] @ y) / -sy
+        Rinv[:k, k] = Rinv[:k, :k] @ times(self._S, rows, y) / -sy
+        self._S[last], self._Y[last] = s, y
         Rinv[k, :k] = 0.0
         Rinv[k, k] = 1.0 / sy
         self._D[k] = sy
@@ -100,7 +128,7 @@ class LBFGS:
     def _drop_oldest(self) -> None:
         self._Rinv[:-1, :-1] = self._Rinv[1:, 1:].copy()
         self._D[:-1] = self._D[1:].copy()
-        self._first += 1
+        self._first = (self._first + 1) % len(self._S)
         self.count -= 1
 
     def _move_to_front(self) -> None:

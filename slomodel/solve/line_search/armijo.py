@@ -26,6 +26,11 @@ class Found:
     by_rounding: bool
 
 
+def spare_like(at: Iterate) -> Iterate:
+    """An Iterate with arrays of its own for the next point."""
+    return Iterate(np.empty_like(at.x), 0.0, np.empty_like(at.g), 0.0)
+
+
 class LineSearch:
     """Backtracking: δ = δ₀, θδ₀, θ²δ₀, … until f(x + δv) ≤ f(x) + σδ⟨g,v⟩.
 
@@ -48,7 +53,7 @@ class LineSearch:
         self._resolution = resolution
         self._theta = theta
         self._sigma = sigma
-        self._spare = Iterate(np.empty_like(start.x), 0.0, np.empty_like(start.g), 0.0)
+        self._spare: Iterate | None = None
 
     def search(
         self, at: Iterate, v: Vector, vnorm: float, slope: float, delta: float
@@ -58,7 +63,7 @@ class LineSearch:
         The accepted point is stored in arrays that the second search after this one overwrites.
         """
         self.trials = 0
-        new = self._spare
+        new = self._spare = self._spare or spare_like(at)
         noise = self._resolution.noise(at)
         # Nor above the lowest f so far by more than its noise, lest many small rises add up.
         band = (at.f - noise, max(min(at.f, self._resolution.lowest) + noise, at.f))

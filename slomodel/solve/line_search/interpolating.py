@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from slomodel.solve.line_search.armijo import ROUNDING_TRIALS, Found
+from slomodel.solve.line_search.armijo import ROUNDING_TRIALS, Found, spare_like
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.stagnation.resolution import Resolution
@@ -44,7 +44,7 @@ class InterpolatingSearch:
         self._resolution = resolution
         self._sigma = sigma
         self._spare = Iterate(np.empty_like(start.x), 0.0, np.empty_like(start.g), 0.0)
-        self._second = Iterate(np.empty_like(start.x), 0.0, np.empty_like(start.g), 0.0)
+        self._second: Iterate | None = None
 
     def search(
         self,
@@ -117,6 +117,8 @@ class InterpolatingSearch:
             slope = float(best.g.dot(v))
             if not slope < STEEP * first or best_delta >= longest:
                 break
+            if other is None:
+                other = self._second = spare_like(at)
             rise = slope - before
             factor = LENGTHEN[1]
             if rise > 0.0:

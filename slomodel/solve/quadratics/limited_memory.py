@@ -13,6 +13,8 @@ from slomodel.solve.subroutine import Iterate
 # A product of rows over the free elements is the difference of two sums if it is at least this
 # fraction of the sum over all elements, so that few digits cancel.
 RESOLVED = 1e-6
+# Spare rows of S and Y, so that the pairs are shifted once in SPARE steps, not at every step.
+SPARE = 5
 # Number of pairs stored: the number of unknowns, within these bounds.
 FEWEST, MOST = 5, 20
 BELOW = np.tri(MOST, k=-1)
@@ -36,7 +38,7 @@ class LimitedMemory:
     most = 30
 
     def __init__(self, n: int, first: float, eps: float) -> None:
-        self._pairs = LBFGS(n, first, max(FEWEST, min(n, MOST)), eps=eps)
+        self._pairs = LBFGS(n, first, max(FEWEST, min(n, MOST)), eps, SPARE)
         self._first = first
         self._theta = 1.0
         self._products = RowProducts(self._pairs.memory)
