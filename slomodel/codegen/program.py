@@ -61,6 +61,10 @@ class Form(Enum):
     LISTING = "listing"
 
 
+ALONE = (Form.COUNT, Form.ONES, Form.SCAN, Form.RECUR, Form.MATRIX)
+"""Forms that are a block of the loop form by themselves: their nodes share no loop with others."""
+
+
 def form_of(node: Expr) -> Form:
     """The form of a lowered node, regardless of its users."""
     if isinstance(node, Input):

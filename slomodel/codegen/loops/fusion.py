@@ -28,7 +28,7 @@ from slomodel.codegen.loops.layouts import (
 )
 from slomodel.codegen.loops.regions import OpenRegions, Read, Region, loop_labels, scalars_first
 from slomodel.codegen.lower import Blocks
-from slomodel.codegen.program import Form, Program, Stage, Step, together
+from slomodel.codegen.program import ALONE, Form, Program, Stage, Step, together
 from slomodel.functions.cost import is_quick
 from slomodel.ir.expr import (
     Affine,
@@ -56,7 +56,6 @@ _NARROW = 4
 """By this factor the operands of a function are smaller than it if it is cheap to compute again."""
 _NOWHERE: Axes = (-1,)
 """The axes of a loop along which an operand runs that is read at other places."""
-_ALONE = (Form.COUNT, Form.ONES, Form.SCAN, Form.RECUR, Form.MATRIX)
 
 
 class Fusion:
@@ -341,7 +340,7 @@ class Fusion:
             return True
         if self.is_looked_up(node):
             return False
-        return self.forms[node] in _ALONE or self.is_matrix_product(node) or is_listed(node)
+        return self.forms[node] in ALONE or self.is_matrix_product(node) or is_listed(node)
 
     def _is_computed(self, node: Expr) -> bool:
         form = self.forms[node]
