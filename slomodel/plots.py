@@ -39,7 +39,7 @@ _NORMS = {
 
 
 class BoundedModel(Protocol):
-    """What a picture of bounds needs of a model."""
+    """The members of a model that a picture of bounds needs."""
 
     @property
     def name(self) -> str: ...

@@ -66,7 +66,7 @@ class Constant:
 
 
 class Curvature(Protocol):
-    """What is proved about the Hessian over a ball beyond its norm, computed on demand."""
+    """Proved bounds on the Hessian over a ball beyond its norm, computed on demand."""
 
     def spectrum(self) -> SpectralInterval:
         """The interval of its eigenvalues."""

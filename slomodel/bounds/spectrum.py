@@ -169,7 +169,7 @@ def _majorants_of(H: Interval) -> list[Array]:
 
 @dataclass(frozen=True, slots=True)
 class HessianOverBall:
-    """What is proved about the Hessian over a ball beyond its norm, computed on demand."""
+    """Proved bounds on the Hessian over a ball beyond its norm, computed on demand."""
 
     setting: Setting
     radius: float

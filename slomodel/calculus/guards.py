@@ -81,7 +81,7 @@ def _positive(count: Expr) -> Expr:
 
 @singledispatch
 def guard_of_operand(node: Expr, k: int, guard: Expr) -> Expr:
-    """The guard of operand k, of its shape: the elements that live elements of `node` use."""
+    """The guard of operand k, of its shape: whether live elements of `node` use an element."""
     raise TypeError(f"no guard rule for {type(node).__name__}")
 
 

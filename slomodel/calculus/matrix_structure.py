@@ -35,7 +35,7 @@ _DEEPEST = 30
 
 @dataclass(slots=True)
 class MatrixFacts:
-    """What is declared of inputs, and questions about the matrices that are computed from them.
+    """Attributes of inputs, and queries about the matrices that are computed from them.
 
     - `symmetric`: data that equal their transposes.
     - `symmetric_sets`: variables in sets of symmetric matrices, and the symmetric data. Of a matrix

@@ -47,7 +47,7 @@ _DIGITS = 30
 _LARGEST_MULTIPLE = 4096
 """Largest numerator in angles and exponents that SymPy may expand; 1.345 = 269/200 has 269."""
 _FAILURES = (TypeError, ValueError, ArithmeticError, NotImplementedError)
-"""What SymPy raises for expressions without a real value somewhere, as in max(sqrt(-5), 1)."""
+"""Exceptions of SymPy for expressions without a real value somewhere, as in max(sqrt(-5), 1)."""
 
 
 def is_continuously_differentiable(node: Map, varying: Collection[Expr]) -> bool:

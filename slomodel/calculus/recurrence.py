@@ -88,7 +88,7 @@ def _sum(terms: Sequence[Expr]) -> Expr:
 
 
 def _reading(node: Recur, source: Source) -> Reading:
-    """What a placeholder reads after the loop has run, when the states are arrays."""
+    """The array that a placeholder reads after the loop has run, when the states are arrays."""
     if isinstance(source, StateAt):
         return SlicesOf(node.states[source.state], source.shift)
     if isinstance(source, SliceAt):

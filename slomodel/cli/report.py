@@ -154,7 +154,7 @@ def _tell(result: Result, found: Sequence[Bounds], out: Path, as_json: bool) -> 
 
 
 def _certificate(model: Model, solution: Solution, found: Sequence[Bounds]) -> list[Section]:
-    """What is proved about the final point, and the bounds round it as a picture."""
+    """Statements proved about the final point, and a picture of the bounds around it."""
     parts = [*map(paragraph, model.certify(solution).summary.splitlines())]
     radii = sorted(one.radius for one in found if 0.0 < one.radius < math.inf)
     if len(radii) > 1 and math.isfinite(found[0].L1):

@@ -43,7 +43,7 @@ class Layout:
         return tuple(node for node in self.data if node not in self.prepared)
 
     def note(self, node: Input) -> str:
-        """Name and shape of data, and how its numbers differ from those that a user gives."""
+        """Name and shape of data, and how its numbers differ from the user-supplied ones."""
         counted = {"one_based", "labels"} & self.attributes.get(node, frozenset())
         return described(node) + (", positions from 0 here" if counted else "")
 

@@ -37,7 +37,7 @@ _NEAR = 1.0
 
 @cache
 def _squares() -> tuple[Fraction, ...]:
-    """c_k = (2k)!/k!^4."""
+    """The coefficients c_k = (2k)!/k!^4 of the series in t, for k < 72."""
     return tuple(Fraction(math.factorial(2 * k), math.factorial(k) ** 4) for k in range(_TERMS))
 
 

@@ -1,4 +1,4 @@
-"""What families of derivatives share: each member is differentiated by the next one.
+"""Families of derivatives: the meaning, definition and derivative of each member.
 
 Member n of a family is f^(n), the derivative of order n of a function f of one argument.
 """

@@ -86,7 +86,7 @@ Exact: TypeAlias = Union[Fraction, "sp.Expr"]
 
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """The index `offset + sum(coefficients[k] * o[k])` into one operand axis; o indexes output."""
+    """The index `offset + sum(coefficients[k] * o[k])` into an operand axis, at output index o."""
 
     offset: Dim
     coefficients: tuple[int, ...]

@@ -23,7 +23,7 @@ class SlicesOf:
 
 
 Reading = StateAt | SlicesOf | Expr
-"""What a placeholder stands for: a state, a slice of an array, or all of an array."""
+"""The array that a placeholder stands for: a state, a slice of an array, or all of an array."""
 
 
 def steps_of(array: Expr, start: Dim, length: Dim) -> Expr:

@@ -168,7 +168,7 @@ def _unit(axis: int, rank: int) -> Affine:
 
 @dataclass(slots=True)
 class Steps:
-    """What the graph of one step reads of arrays that do not depend on the states.
+    """The reads, in the graph of one step, of arrays that do not depend on the states.
 
     `slices` maps placeholders to arrays whose first axis is that of the steps, `wholes` to arrays
     that are the same at every step.

@@ -370,7 +370,7 @@ class Model(Proving):
         effort: str = "default",
         modulo: Literal["", "invariances"] = "",
     ) -> PointCertificate:
-        """What is proved about x (n,) or a solution, in floating point too; `print` it.
+        """Proved statements about x (n,) or a solution, valid in floating point too; `print` them.
 
         A critical point near x with an error bar for each element, whether it is a strict minimum
         or a saddle, radii within which it is the only one and the objective is convex, and how much

@@ -1,4 +1,4 @@
-"""What a compiled model proves: bounds over balls and along rays, and certificates of points."""
+"""Proofs about a compiled model: bounds over balls and along rays, and certificates of points."""
 
 from __future__ import annotations
 

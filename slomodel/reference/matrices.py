@@ -61,7 +61,7 @@ def cholesky(A: Matrix) -> Matrix:
 
 
 def outside_domain(function: MatrixFunction, A: Matrix) -> str:
-    """What a matrix is not although the function needs it, with the pivot; empty if it is."""
+    """The property that a function needs and a matrix lacks, with the pivot; empty if it has it."""
     if function in ("cholesky", "inverse_posdef", "logdet_posdef"):
         pivots = _factored(A)[1]
         last = len(pivots) - 1

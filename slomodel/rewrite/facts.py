@@ -17,7 +17,7 @@ Question = Literal["finite", "nonnegative"]
 
 
 class Facts:
-    """Sizes and data of one bind; `asked` records the queries about the data and their answers.
+    """Sizes and data of one bind; `asked` records the queries about the data and their results.
 
     `known` holds the facts that are declared. A rewriting depends on a bind only by its sizes and
     these answers: it is valid for every bind with the same ones.

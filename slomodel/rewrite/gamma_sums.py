@@ -54,9 +54,7 @@ _Sum = tuple[tuple[int, ...], tuple[int, ...], tuple[Dim, ...]]
 
 @dataclass(slots=True)
 class _GammaGroup:
-    """Terms of one shape; `total` says along which labels they are summed, None for terms as they
-    are.
-    """
+    """Terms of one shape; `total` holds the labels along which they are summed, None for no sum."""
 
     shape: Shape
     total: _Sum | None

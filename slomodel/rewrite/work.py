@@ -97,7 +97,7 @@ def _computes(user: Expr, node: Expr, computing: Collection[Expr]) -> bool:
 
 
 def _name(letter: str, names: set[str]) -> str:
-    """A name that is not yet used and that cannot occur in a model text."""
+    """An unused name that cannot occur in the text of a model."""
     name = next(text for k in range(1, len(names) + 2) if (text := f"{letter}[{k}]") not in names)
     names.add(name)
     return name

@@ -168,7 +168,7 @@ def _set_up(
 
 
 def own_test(options: RunOptions) -> bool:
-    """Whether a method may test its points itself: no gradient norm is asked for or checked."""
+    """Whether a method may use a termination test of its own in place of the gradient norm."""
     plain = not (options.verify or options.second_order)
     return plain and options.scaled and options.gtol > 0.0
 
@@ -229,7 +229,10 @@ def outcome(
 
 
 def _nonfinite_points(run: RunState, evaluate: Evaluator, diagnose: Diagnose) -> str:
-    """How many points were not finite and why the last: after a failed search, or if most were."""
+    """The number of points with non-finite values, and the cause at the last of them.
+
+    Reported after a failed search, or if most points were such; else empty.
+    """
     last, most = evaluate.last_nonfinite, 2 * evaluate.nonfinite > evaluate.nfev
     if last is None or not (run.status in _OF_THE_SEARCH or most):
         return ""

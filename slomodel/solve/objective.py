@@ -231,7 +231,7 @@ class Evaluator:
 
     @property
     def measure(self) -> str:
-        """What the tolerance of a run applies to, in words."""
+        """The quantity that the tolerance of a run applies to, in words."""
         return GRADIENT if self.within is None else PROJECTED_GRADIENT
 
     @property

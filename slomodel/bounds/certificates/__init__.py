@@ -1,1 +1,1 @@
-"""What the bounds prove about a point: critical points near it, their kind, convexity round it."""
+"""Proofs about a point: critical points near it, their kind, convexity in balls around it."""

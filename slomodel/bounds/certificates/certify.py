@@ -130,7 +130,7 @@ def certify(setting: Setting, maximises: bool, part: FreeUnknowns) -> PointCerti
 def _neighbourhood(
     setting: Setting, found: CriticalPoint, free: Truths, sign: float
 ) -> Neighbourhood:
-    """How balls round x are judged: by entries, or by the cheaper bounds for large n."""
+    """Proofs over balls around x: by entries of the Hessian, or by cheaper bounds for large n."""
     if setting.n <= _MOST_ENTRIES:
         return ByEntries(setting, free, sign, found.R)
     spectrum = UNKNOWN if found.at is None else spectral_interval(_taken(found.at, free))

@@ -30,7 +30,7 @@ _GROWTH = 32.0
 
 
 class Neighbourhood(Protocol):
-    """What is proved over balls round x, by their radii, about ±f of the free unknowns."""
+    """Statements proved over balls around x, by radius, about ±f in the free unknowns."""
 
     def least(self, radius: float) -> float:
         """Lower bound on λ_min over the ball."""

@@ -1,4 +1,4 @@
-"""What is proved about a point x, in numbers and in words."""
+"""The statements that are proved about a point x, in numbers and in words."""
 
 from __future__ import annotations
 
@@ -206,6 +206,6 @@ def _or_infinite(value: float) -> float | str:
 
 
 def _bar(error: float) -> str:
-    """An error with two digits, rounded up."""
+    """The text of an error bound with two significant digits, rounded up."""
     text = f"{error:.1e}"
     return text if float(text) >= error else f"{error * 1.06:.1e}"

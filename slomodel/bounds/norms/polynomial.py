@@ -158,7 +158,7 @@ def _monomials(blocks: int, degree: int) -> Exponents:
 
 
 def _multiplicities(exponents: Exponents) -> Array:
-    """k! / Π α_b!, up to rounding."""
+    """The multinomial coefficients k! / Π α_b! (M,) of exponents (M, B), up to rounding."""
     most = int(exponents.max(initial=0))
     degree = int(exponents[0].sum()) if len(exponents) else 0
     parts = np.array([float(factorial(k)) for k in range(most + 1)])

@@ -91,7 +91,7 @@ class _Run:
         return (slice(None),) * self.batch + (where,)
 
     def read(self, source: Source, t: int) -> Interval:
-        """What a placeholder stands for at step t."""
+        """The range of the array or state that a placeholder stands for at step t."""
         if isinstance(source, StateAt):
             lo, hi = self.states[source.state]
             where = self.at(t + place(source.shift, self.sizes))

@@ -184,8 +184,10 @@ def _natural(
 
 
 def _cells_of(values: Values, radius: float, effort: Effort) -> list[Array]:
-    """The cells: fewer where there are many elements; one where the radius is small compared with
-    the layers of a deep network.
+    """Upper corners (count,) of the cells into which the ball is divided.
+
+    They are fewer for layers with many elements; there is one for a deep network if the radius is
+    small compared with the norms of its layers.
     """
     count = len(values.levels)
     least = min(level.norm for level in values.levels)

@@ -150,7 +150,7 @@ def _sums(setting: Setting, one: LogSum) -> SoftmaxSum | None:
 
 
 def _features(setting: Setting, one: LogSum) -> tuple[Rows, Array] | None:
-    """The z of u = W z + b, where the sum is over the units, and their norms; otherwise None."""
+    """The features z of u = W z + b and their norms, for a sum over the units; otherwise None."""
     order = postorder(one.u)
     layer = layer_at(one.u, dependents(order, set(setting.variables).__contains__))
     if layer is None or one.summed != (layer.units,):

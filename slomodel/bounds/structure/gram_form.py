@@ -47,7 +47,7 @@ class SignedContraction:
 
 @once_per_setting
 def in_gram_form(setting: Setting) -> Setting:
-    """The setting with such sums rewritten where Gram matrices are smaller than the data."""
+    """The setting with sums of squares in terms of Gram matrices that are smaller than the data."""
     order = postorder(setting.objective)
     moving = dependents(order, set(setting.variables).__contains__)
     holding = _with_data(order, moving)

@@ -234,9 +234,10 @@ def applied(function: ScalarFunction, operands: Sequence[Value]) -> Value:
 def _error_scale(function: ScalarFunction, value: Expr, at: Sequence[Expr]) -> Expr:
     """Upper bound on the magnitude in whose ulps errors are counted.
 
-    That of the terms, where the record states it, is at most `_MOST_SCALE` times the largest of 1,
-    the value and the operands: records state constants of at most 40, an operand, or |lgamma| of
-    an operand, which exceeds 24 only near 0, where it is the largest part of the value.
+    The magnitude of the terms, where the record states it, is at most `_MOST_SCALE` times the
+    largest of 1, the value and the operands: records state constants of at most 40, an operand,
+    or |lgamma| of an operand, which exceeds 24 only near 0, where it is the largest part of the
+    value.
     tests/calculus/test_rays.py checks this of every record over the range of doubles.
     """
     size = abs(value)
@@ -371,7 +372,7 @@ def _recurs(at: float, period: float, a: Range) -> Expr:
 
 @dataclass(frozen=True, slots=True)
 class PartialFunction:
-    """A function of its operand number `moving`, with known numbers in place of the others."""
+    """A function of operand `moving` alone; the other operands are known numbers."""
 
     function: ScalarFunction
     moving: int

@@ -1,4 +1,4 @@
-"""Loops over time in loop form: what each group of updates reads, computes and stores in a step."""
+"""Loops over time in loop form: the reads, values and stores of each group of updates in a step."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _log_sum_terms(node: Recur, fusion: Fusion, first: int) -> Element | None:
 
 @dataclass(slots=True)
 class _Parts:
-    """What a group of updates reads and writes, as arrays or by element."""
+    """The reads and writes of a group of updates, as arrays or elementwise."""
 
     node: Recur
     accesses: Accesses
@@ -129,7 +129,7 @@ class _Parts:
         return schedule(every, read, prints=None, numbers=numbers)
 
     def _read(self, name: Expr, placeholder: Expr, source: Source, at: tuple[int, ...]) -> None:
-        """Where the value of a placeholder, or its element `at`, lies at each step."""
+        """Record where the value of a placeholder, or its element `at`, lies at each step."""
         if isinstance(source, StateAt):
             array: Expr = self.node.states[source.state]
         else:
@@ -154,7 +154,7 @@ class _Parts:
             self.read_places[name] = (source.state, element, shift)
 
     def _write(self, update: Update, element: int | None) -> None:
-        """The target of an update, or of one element of it."""
+        """Record the target of an update, or of one element of it."""
         loop, state = self.node.loop, self.node.states[update.state]
         shape = self.accesses.shape(state)[1:]
         stride, shift = elements(shape), number_of(update.shift, self.accesses.numbers)

@@ -63,7 +63,7 @@ def library(text: str, single: bool) -> ctypes.CDLL:
 
 
 def is_compiled(text: str, single: bool) -> bool:
-    """Whether a text has been compiled by the first compiler, so that its library is cached."""
+    """Whether the cache holds the library that the preferred compiler made of this text."""
     flags = flags_of(text, single)
     return any(is_own(_path(command, flags, text)) for command in compilers()[:1])
 

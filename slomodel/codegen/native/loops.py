@@ -57,7 +57,7 @@ class Total:
         return f"double a{self.k} = 0.0, e{self.k} = 0.0;"
 
     def adding(self, text: str) -> str:
-        """The statement that combines `text`, the total of a block or part, with this total."""
+        """The statement that adds `text`, the total of a block or part, to this total."""
         if self.largest:
             return f"a{self.k} = {self.largest}(a{self.k}, {text});"
         return f"slo_add(&a{self.k}, &e{self.k}, {text});"

@@ -9,7 +9,7 @@ from slomodel.codegen.loops.nest import Element, MatrixCall, Scalar
 from slomodel.codegen.loops.text import indented
 
 LAPACK = "slo_matrix_"
-"""What the names of the functions in `MATRICES` begin with."""
+"""Prefix of the names of the functions in `MATRICES`."""
 
 
 def matrix_call_lines(node: MatrixCall, names: Names) -> list[str]:

@@ -59,7 +59,7 @@ def vector_call_lines(blocks: Sequence[Block], names: Names) -> Lines | None:
 
 
 def _assignments(blocks: Sequence[Block]) -> list[_Assignment] | None:
-    """What the blocks assign, in order; None if they do more than that."""
+    """The assignments of the blocks, in order; None if the blocks do more than assign."""
     found: list[_Assignment] = []
     after: dict[Expr, int] = {}
     for block in blocks:

@@ -173,7 +173,7 @@ def preparation_lines(program: Program, layout: Layout) -> list[str]:
         *([LISTED_SOURCE.strip("\n"), "", ""] if lists else []),
         '@np.errstate(all="ignore")',
         "def prepare(data):",
-        '    """What is computed from the data once: tables of indices, factors of wide data."""',
+        '    """Values computed from the data once: tables of indices, factors of wide data."""',
         *indented(body, 1),
     ]
 

@@ -10,7 +10,7 @@ from slomodel.codegen.python.names import GeneratedNames
 from slomodel.ir.expr import MatrixOperation
 
 MATRICES = "_matrix_"
-"""What the names of these functions of a generated module begin with."""
+"""Prefix of the names of these functions in a generated module."""
 
 
 def matrix_lines(step: Step, scope: GeneratedNames) -> list[str]:

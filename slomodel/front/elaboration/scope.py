@@ -45,7 +45,7 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """What is tested at bind: indices, tables of indices, conditions; and the index sets."""
+    """The checks of a bind: indices, tables of indices, conditions; and the index sets."""
 
     bounds: tuple[Bound, ...]
     lookups: tuple[LookupBound, ...]
@@ -102,7 +102,7 @@ class Elaboration:
         return Label(name, dim, start or Dim(), self.labels, is_range, step)
 
     def requirements(self) -> Requirements:
-        """What has to be tested at bind so far, to be restored if an expression is read again."""
+        """The checks of a bind so far, which are restored if an expression is read again."""
         bounds, lookups = tuple(self.bounds), tuple(self.lookups)
         return Requirements(
             bounds, lookups, tuple(self.checks), tuple(self.tuple_counts), tuple(self.selections)
@@ -199,7 +199,7 @@ class Ongoing:
 
 
 Local: TypeAlias = Label | Value | Symbol | Ongoing
-"""What a name stands for inside an expression or function: an index, a value or a dim."""
+"""The meaning of a name inside an expression or function: an index, a value or a dim."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,7 +72,7 @@ def entry_label(iteration: Iteration, pattern: Pattern, model: Elaboration) -> L
 
 
 def index_names(count: int) -> list[str]:
-    """Names of indices for a remedy."""
+    """Names of `count` indices, for the example in a remedy."""
     return [*"ijklpq"[:count], *(f"i{k}" for k in range(6, count))]
 
 

@@ -92,7 +92,7 @@ class BlockKernels:
             return evaluated(self._of(block), quantity, x, v)
 
     def bounds(self, block: NumberedBlock, x: Vector, radius: float, effort: str) -> TermBounds:
-        """What is proved about a block over a ball around x (n,)."""
+        """Proved bounds on the term of a block over a ball around x (n,)."""
         with self._lock:
             return bounds_of(self._of(block), x, radius, effort)
 
@@ -128,7 +128,7 @@ def evaluated(model: Model, quantity: Quantity, x: Vector, v: Vector | None) -> 
 
 
 def bounds_of(model: Model, x: Vector, radius: float, effort: str) -> TermBounds:
-    """What is proved about a term of a sum over a ball around x (n,)."""
+    """Proved bounds on a term of a sum over a ball around x (n,)."""
     from slomodel.bounds import effort_of
     from slomodel.bounds.term_sums import term_bounds
 
@@ -173,7 +173,7 @@ class Executor(Protocol):
     def results(self, quantity: Quantity, x: Vector, v: Vector | None) -> Iterator[Result]: ...
 
     def bounds(self, x: Vector, radius: float, effort: str) -> Iterator[TermBounds]:
-        """What is proved about each block over a ball around x (n,)."""
+        """Proved bounds on the term of each block over a ball around x (n,)."""
         ...
 
 

@@ -80,7 +80,7 @@ class SampleSum:
         return self._samples in node.shape
 
     def __getstate__(self) -> tuple[Recipe, Problem]:
-        """What the workers of a cluster need: g alone."""
+        """The part that workers of a cluster need: g alone."""
         return self.recipe, self.problem
 
     def __setstate__(self, state: tuple[Recipe, Problem]) -> None:

@@ -24,7 +24,7 @@ class PenaltySubproblem:
 
 @dataclass(frozen=True, slots=True)
 class ConstraintRows:
-    """Rows `start` to `stop` of the constraints, an array of `shape` in C order.
+    """One constraint of the given shape: rows start, …, stop - 1 of the vector of all, in C order.
 
     They are `orientation` times the difference of the sides as written: 1 for `g <= h` and
     equations, −1 for `g >= h`. Constraints with two ends have rows of the same name.

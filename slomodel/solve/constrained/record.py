@@ -23,7 +23,7 @@ COUNTS = ("nit", "nfev", "njev", "nhev", "rounding_steps", "violations")
 
 @dataclass(slots=True)
 class RunRecord:
-    """What the minimisations of the subproblems and the Newton steps have taken so far.
+    """Counts and time of the minimisations of subproblems and of the Newton steps so far.
 
     `outer` numbers the subproblems from 1, which are the epochs of the history. The fields of the
     history are those of the augmented Lagrangian.

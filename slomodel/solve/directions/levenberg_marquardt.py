@@ -188,7 +188,7 @@ class LevenbergMarquardt:
     def _solve(self, at: Iterate, out: Vector) -> float:
         """Write the step within the present limit into `out` (n,); return its norm.
 
-        If a change of the affine unknowns alone attains less, and much, that is the step; otherwise
+        If a change of the affine unknowns alone lowers f much, that is the step; otherwise
         the limit is lowered.
         """
         for _ in range(CORRECTIONS):

@@ -33,10 +33,10 @@ class Products(Protocol):
 
 @runtime_checkable
 class CountsSteps(Protocol):
-    """Products that are told of the steps along their vectors."""
+    """Hessian products that record the lengths of the steps along their vectors."""
 
     def took(self, step: float) -> None:
-        """Note a step of this length along the last vector."""
+        """Record a step of this length along the last vector."""
         ...
 
 

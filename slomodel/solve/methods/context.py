@@ -36,5 +36,5 @@ class MethodContext:
 
     @property
     def proves(self) -> bool:
-        """Whether there is a source of constants that are not estimates."""
+        """Whether the constants come from a proof, and not from estimates."""
         return self.constants is not None and self.constants.without_estimates is not None

@@ -59,7 +59,7 @@ class Saved:
 
 
 class Keeper:
-    """Writes checkpoints of one run to `path`, and restores `saved` at its start."""
+    """Checkpoints of one run: written to `path`, and restored from `saved` at its start."""
 
     def __init__(
         self,

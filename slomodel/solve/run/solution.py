@@ -32,7 +32,7 @@ _SCALARS = ("fun", "gradient_norm", "violation", *_COUNTS, "seed")
 
 
 class FittedModel(Protocol):
-    """What a solution needs of its model."""
+    """The members of its model that a solution needs."""
 
     def evaluate(self, name: str, x: Solution) -> Vector: ...
 
@@ -114,7 +114,7 @@ class Solution:
 
     @property
     def measure(self) -> str:
-        """What `gradient_norm` is the norm of."""
+        """The vector whose norm is `gradient_norm`, in words."""
         if self.active.keys() - self.variables.keys():
             return "gradient of the Lagrangian"
         return "projected gradient" if self.active else "gradient"
@@ -198,7 +198,7 @@ class Solution:
         return explanation(self)
 
     def certify(self) -> PointCertificate:
-        """What is proved about x: `model.certify`. `certificate` is that of the run."""
+        """Proved statements about x, by `model.certify`; `certificate` is that of the run."""
         return self._fitted.certify(self)
 
     @property

@@ -27,7 +27,7 @@ class ScalarDerivatives:
 
     @classmethod
     def of(cls, ranges: Sequence[Interval]) -> ScalarDerivatives:
-        """From the ranges of φ and its derivatives up to `ORDER`."""
+        """The bounds that follow from the ranges of φ and of its derivatives up to `ORDER`."""
         return cls(tuple(rounded_up(one.magnitude) for one in ranges), ranges[1])
 
     def largest(self, k: int) -> float:

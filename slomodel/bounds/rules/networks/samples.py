@@ -40,7 +40,10 @@ class Bundle:
 
 
 def by_sample(values: Values, cell: Cell, groups: Groups | None = None) -> Bundle:
-    """Each sample individually; norms ‖W diag(D)‖ use the largest D of each of the `groups`."""
+    """Bounds on the layers of a network over a cell, per sample.
+
+    Norms ‖W diag(D)‖ use the largest D of each of the `groups` of samples.
+    """
     weights, largest = [], []
     for k, level in enumerate(values.levels[1:], 1):
         sizes, rho = cell.sizes[k - 1], cell.rho[k]
