@@ -43,7 +43,7 @@ def test_from_eight_of_ten_starts_at_least(name: str) -> None:
     assert sum(abs(gap) < WANTED for gap in found) >= 8
 
 
-def test_runs_end_in_time_and_are_told() -> None:
+def test_runs_end_in_time_and_are_reported() -> None:
     model, optimum = beside_saddle()
     every = solvers()
     for name in ("lbfgs + second order", "SciPy CG"):

@@ -72,7 +72,7 @@ def test_layer_by_layer_is_the_same(name: str) -> None:
     assert distance(model, x, *case.hand(pieces(model, x), case.known)) < 1e-11
 
 
-def test_a_target_that_is_missed_is_told() -> None:
+def test_a_target_that_is_missed_is_reported() -> None:
     times = {"by hand": 60.0, "layers": 900.0}
     speeds = {"by hand": 0.8, "layers": 15.0}
     row = Saved("deep_linear", "", (), 60.0, 60.0, 1.0, times, speeds, 0.0)

@@ -77,7 +77,7 @@ def test_files_and_dense_blocks(tmp_path: Path) -> None:
     assert files.value(x) == dense.value(x)
 
 
-def test_what_is_no_sum_or_has_no_partition() -> None:
+def test_what_is_not_a_sum_or_has_no_partition() -> None:
     square = ss.eye_array(N, format="csr")
     wrong: list[tuple[str, dict[str, Any], str]] = [
         (HEAD + "var w[p] minimize sumsq(A' @ (A @ w - y))", {"A": ROWS, "y": YS}, "combines"),

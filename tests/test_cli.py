@@ -108,7 +108,7 @@ def test_mistakes_in_the_command(run: Run, arguments: list[str], code: int, said
     assert said in result.stderr
 
 
-def test_check_tells_what_is_known_and_what_is_missing(run: Run) -> None:
+def test_check_reports_what_is_known_and_what_is_missing(run: Run) -> None:
     result = run("check", "fit.slo", "--data", "A=A.npy")
     assert result.exit_code == 0
     assert "model fit: minimize" in result.stdout

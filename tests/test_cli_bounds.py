@@ -69,7 +69,7 @@ def test_json_has_the_numbers_of_the_library() -> None:
     assert second["radius"] is None
 
 
-def test_where_there_is_no_bound_the_reason_is_told() -> None:
+def test_where_there_is_no_bound_the_reason_is_reported() -> None:
     result = run("logarithm.slo", "--radius", "1", "--json")
     (only,) = json.loads(result.stdout)["bounds"]
     assert (result.exit_code, only["L1"], only["L2"]) == (0, None, None)

@@ -32,7 +32,7 @@ def run(*arguments: str, text: str | None = None) -> Result:
 
 
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
-def test_check_tells_dims_shapes_unknowns_and_smoothness(path: Path, tmp_path: Path) -> None:
+def test_check_reports_dims_shapes_unknowns_and_smoothness(path: Path, tmp_path: Path) -> None:
     data = tmp_path / "data.npz"
     names = json.loads(run("random-data", str(path), "-o", str(data), "--json").stdout)["data"]
     options = [f"--data={name}={data}" for name in names]
@@ -120,7 +120,7 @@ def test_every_function_is_listed_with_its_signature() -> None:
     assert [one["signature"] for one in told] == signatures
 
 
-def test_one_function_is_told_in_full() -> None:
+def test_one_function_is_reported_in_full() -> None:
     assert run("functions", "log1p").stdout == (
         "log1p(x)\n  log(1 + x), accurate near 0\n"
         "  elementwise; domain: x > -1; smoothness: derivatives of every order\n"

@@ -82,7 +82,7 @@ def test_json_is_the_run_with_bounds_round_its_end(folder: Path) -> None:
     assert told["bounds"] == [document(model.bounds(solution.x, 1.0))]
 
 
-def test_no_bound_is_told_with_the_reason(folder: Path) -> None:
+def test_no_bound_is_reported_with_the_reason(folder: Path) -> None:
     kinked = MODEL.replace("x^4 - 2*x^2", "abs(x)")
     (folder / "banana.slo").write_text(kinked, encoding="utf-8")
     run("--max-iter", "3", "--radius", "0.1")
@@ -113,7 +113,7 @@ def test_without_matplotlib_a_line_stands_for_the_curves(
         (("--method", "ngd", "--d", "1e-9", "--max-time", "0.02", "--radius", "0.1"), 0, ""),
     ],
 )
-def test_bad_options_are_told_and_budgets_are_no_failure(
+def test_bad_options_are_reported_and_budgets_are_not_failures(
     folder: Path, arguments: tuple[str, ...], code: int, said: str
 ) -> None:
     result = run(*arguments)

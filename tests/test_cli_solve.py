@@ -38,7 +38,7 @@ def told(*arguments: str) -> dict[str, Any]:
     return document
 
 
-def test_help_tells_the_kinds_of_data_and_the_tolerance() -> None:
+def test_help_reports_the_kinds_of_data_and_the_tolerance() -> None:
     text = " ".join(run("--help").stdout.split())
     assert "npz, npy, csv, tsv, json or mtx" in text
     assert "FILE.csv:COLUMN" in text
@@ -78,7 +78,7 @@ def test_bad_seeds(seed: str) -> None:
     assert result.stdout == ""
 
 
-def test_a_stationary_start_is_told() -> None:
+def test_a_stationary_start_is_reported() -> None:
     result = run("factors.slo", "--data", "M=M.csv")
     assert "converged (the start is stationary)" in result.stdout
     assert "saddle or a maximum" in " ".join(result.stdout.split())

@@ -199,7 +199,7 @@ def test_nothing_live_in_a_pipe(folder: Path) -> None:
     assert "max_time (not solved)" in done.stdout
 
 
-def test_closed_pipe_is_no_traceback(folder: Path) -> None:
+def test_a_closed_pipe_leaves_no_traceback(folder: Path) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(

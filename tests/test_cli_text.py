@@ -59,7 +59,7 @@ def test_fmt_of_standard_input() -> None:
     assert run("fmt", "-", text=UGLY).stdout == NEAT
 
 
-def test_fmt_as_json_tells_of_every_file() -> None:
+def test_fmt_as_json_reports_every_file() -> None:
     result = run("fmt", "--json", "--check", "ugly.slo", "neat.slo", "wrong.slo")
     told = json.loads(result.stdout)["files"]
     assert result.exit_code == 1

@@ -89,7 +89,7 @@ def test_sparse_hessians_are_the_dense_ones(name: str) -> None:
     np.testing.assert_allclose(sparse.toarray(), dense, rtol=1e-13, atol=1e-14)
 
 
-def test_zeros_of_data_are_no_entries() -> None:
+def test_zeros_of_data_are_not_entries() -> None:
     """The product with a data matrix couples the unknowns that some row has together."""
     text = "dim m\ndim n\ndata A[m,n]\nvar x[n] init 0.2\nminimize sum(exp(A@x))"
     model = slomodel.compile(text, data={"A": SPARSE_MATRIX}, backend="numpy")

@@ -17,7 +17,7 @@ def run(code: str) -> str:
     return done.stdout
 
 
-def test_the_version_is_told_without_any_library() -> None:
+def test_the_version_is_reported_without_any_library() -> None:
     code = f"""
 import sys
 sys.argv = ["slomodel", "--version"]

@@ -61,7 +61,7 @@ def test_a_relative_path(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     ],
 )
-def test_what_is_no_model(source: object, kind: type[Exception], words: str) -> None:
+def test_what_is_not_a_model(source: object, kind: type[Exception], words: str) -> None:
     with pytest.raises(kind, match=words):
         slomodel.compile(source)
 
@@ -250,7 +250,7 @@ def test_a_maximum(backend: str) -> None:
     assert np.all(np.diff(found.history.fun) >= 0.0)
 
 
-def test_the_solver_starts_where_it_is_told() -> None:
+def test_the_solver_starts_at_the_given_point() -> None:
     model = least_squares()
     x = model.x0(7)
     assert model.solve(seed=7, max_iter=0).x.tolist() == x.tolist()

@@ -64,7 +64,7 @@ def test_single_precision_is_kept_by_bind_and_pickle() -> None:
         np.testing.assert_array_equal(other.gradient(x), model.gradient(x))
 
 
-def test_data_too_large_for_single_precision_is_told_at_the_start() -> None:
+def test_data_too_large_for_single_precision_is_reported_at_the_start() -> None:
     text = "data a[2] var x[2] init 1 minimize sum(a .* x)"
     model = slomodel.compile(text, data={"a": [1.0, 1e300]}, dtype="float32")
     solution = model.solve()

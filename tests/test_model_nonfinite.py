@@ -103,7 +103,7 @@ def test_of_a_sympy_model() -> None:
     assert found.startswith("log of x[1] = -1.0 is nan at element [1], in `log(x[i])`")
 
 
-def test_data_is_asked_for() -> None:
+def test_data_is_requested() -> None:
     with pytest.raises(slomodel.SlomodelError, match="no values for data `a`"):
         slomodel.compile("dim n data a[n] var x minimize x * sum(a)").trace_nonfinite([1.0])
 
@@ -152,7 +152,7 @@ def test_a_sentence_for_every_number_that_is_not_finite(scale: float) -> None:
             assert (model.trace_nonfinite(x) is None) == finite
 
 
-def test_a_run_that_ends_well_tells_of_none() -> None:
+def test_a_run_that_ends_well_reports_none() -> None:
     model = slomodel.compile("var x init 5 minimize x - log(x)")
     found = model.solve(x0=[1e-3])
     assert found.success

@@ -122,7 +122,7 @@ def test_kinks_warn_where_the_model_is_compiled() -> None:
 
 @pytest.mark.filterwarnings("ignore::slomodel.NonsmoothWarning")
 @pytest.mark.parametrize(("delta", "told"), [([1.0, 0.0], "C1"), ([1.0, -0.1], "nonsmooth")])
-def test_the_numbers_of_data_tell_whether_huber_has_a_kink(delta: list[float], told: str) -> None:
+def test_the_numbers_of_data_decide_whether_huber_has_a_kink(delta: list[float], told: str) -> None:
     text = "data d[2] var x[2] minimize sum(huber(x - 3, d)) + sumsq(x)"
     model = slomodel.compile(text, data={"d": delta})
     assert f"smoothness {told}" in model.explain()
@@ -132,7 +132,7 @@ def test_the_numbers_of_data_tell_whether_huber_has_a_kink(delta: list[float], t
 
 
 @pytest.mark.parametrize(("delta", "kinks"), [("3", 0), ("-3", 1)])
-def test_numbers_in_a_long_sum_are_no_unknown_data(delta: str, kinks: int) -> None:
+def test_numbers_in_a_long_sum_are_not_unknown_data(delta: str, kinks: int) -> None:
     """Terms that were written out are gathered, and their numbers become data."""
     terms = [f"huber(x - {k}.5, {1 + k % 7})" for k in range(300)]
     text = f"var x minimize {' + '.join(terms)} + huber(x, {delta})"

@@ -146,7 +146,7 @@ def test_several_runs_share_the_axes() -> None:
 
 
 @pytest.mark.parametrize("wrong", [[], ["run.npz"]])
-def test_what_is_no_run_is_refused(wrong: list[Solution]) -> None:
+def test_what_is_not_a_run_is_refused(wrong: list[Solution]) -> None:
     with pytest.raises(DomainError, match="takes a Solution"):
         plots.convergence(wrong)
 

@@ -69,7 +69,7 @@ def checked(model: slomodel.Model, found: Solution) -> Solution:
     ],
     ids=["log of -1", "nan", "inf"],
 )
-def test_no_number_at_the_start_is_no_success(
+def test_no_number_at_the_start_is_not_success(
     text: str, x0: list[float], said: list[str], name: str
 ) -> None:
     model = compiled(text)
@@ -104,7 +104,7 @@ def test_kernels_in_float32_reach_what_they_can(name: str) -> None:
 
 
 @of_searches
-def test_a_kink_is_told_from_rounding(name: str) -> None:
+def test_a_kink_is_distinguished_from_rounding(name: str) -> None:
     with pytest.warns(NonsmoothWarning):
         model = slomodel.compile("var x[2]\nminimize sum(abs(x))")
     if DIRECTIONS[name].squares:
@@ -197,7 +197,7 @@ def test_counts_in_a_message_are_those_made(limit: dict[str, int], name: str) ->
     assert found.nfev <= limit.get("max_nfev", found.nfev)
 
 
-def test_an_objective_that_is_no_number_is_an_error_of_the_model() -> None:
+def test_an_objective_that_is_not_a_number_is_an_error_of_the_model() -> None:
     with pytest.raises(SlomodelError) as caught:
         slomodel.compile("var x[2]\nminimize x^2")
     text = str(caught.value)

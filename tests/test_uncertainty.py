@@ -66,7 +66,7 @@ def test_ordinary_least_squares(curvature: str) -> None:
     assert "57 degrees of freedom" in found.assumption
 
 
-def test_the_scale_of_the_objective_is_no_matter_of_least_squares() -> None:
+def test_the_scale_of_the_objective_does_not_matter_for_least_squares() -> None:
     mean = compiled(LINEAR.replace("0.5 * sumsq(y - eta)", "sumsq(y - eta) / N"), data=DATA)
     errors = mean.solve(gtol=1e-12).uncertainty().standard_errors["b"]
     np.testing.assert_allclose(errors, np.sqrt(np.diag(ols()[1])), rtol=1e-9)

@@ -129,7 +129,7 @@ def test_where_there_is_none(text: str, told: str) -> None:
         slomodel.compile(text).bound_formula("L1")
 
 
-def test_another_constant_is_asked_for() -> None:
+def test_another_constant_is_requested() -> None:
     with pytest.raises(slomodel.DomainError, match="expected 'L1' or 'L2', found 'L3'"):
         slomodel.compile("var x minimize x^4").bound_formula("L3")
 

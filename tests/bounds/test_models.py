@@ -33,7 +33,7 @@ def compiled(name: str) -> slomodel.Model:
     return slomodel.compile(case.source, data=case.data, dims=case.dims)
 
 
-def test_every_model_is_asked() -> None:
+def test_every_model_is_queried() -> None:
     asked = {*OTHERS, *(case.model for case in CASES.values())}
     assert {file.stem for file in MODELS.glob("*.slo")} <= asked
 

@@ -152,7 +152,7 @@ def test_a_finite_bound_across_a_kink_is_found(name: str, jump: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["abs(x - 0.1)*(x - 0.1)", "where(x > 0.1, (x - 0.1)^2, 0)"])
-def test_a_join_that_is_smooth_is_no_violation(text: str) -> None:
+def test_a_join_that_is_smooth_is_not_a_violation(text: str) -> None:
     one = setting(f"var x minimize {text}", [0.2])
     (case,) = cases(one, np.random.default_rng(0), (0.5,))
     assert case.bound["L1"] == pytest.approx(2.0)

@@ -27,7 +27,7 @@ class Countdown:
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", ["deep_linear", "robust_logistic", "rosenbrock", "softplus_net"])
-def test_a_proof_stops_wherever_it_is_asked_to(name: str) -> None:
+def test_a_proof_stops_wherever_that_is_requested(name: str) -> None:
     model = small(name)
     x0 = model.x0(seed=1) + 0.1
     whole = Countdown(np.inf)

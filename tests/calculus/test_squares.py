@@ -75,7 +75,7 @@ def test_products_are_those_of_the_jacobian(objective: str) -> None:
 
 
 @pytest.mark.parametrize("objective", NO_SUMS)
-def test_what_is_no_sum_of_squares(objective: str) -> None:
+def test_what_is_not_a_sum_of_squares(objective: str) -> None:
     problem = problem_of(objective)
     assert squares(problem.objective, [v.node for v in problem.variables]) == ()
 

@@ -116,7 +116,7 @@ def test_invariance_is_claimed_of_nothing_that_changes() -> None:
     assert is_invariant(outer, (1, 0), known)
 
 
-def test_a_node_that_is_reached_in_many_ways_is_asked_once() -> None:
+def test_a_node_that_is_reached_in_many_ways_is_queried_once() -> None:
     node: Expr = cube(X, X, X)
     for _ in range(60):
         node = fn.sin(fn.add(node, fn.mul(node, node)))

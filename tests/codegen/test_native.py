@@ -229,7 +229,7 @@ def test_without_a_compiler_there_is_a_sentence() -> None:
 
 
 @pytest.mark.parametrize("script", ["exit 1", "kill -9 $$", "cat > /dev/null; exit 0"])
-def test_a_compiler_that_fails_is_no_compiler(
+def test_a_compiler_that_fails_is_not_a_compiler(
     script: str, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = tmp_path / "broken"

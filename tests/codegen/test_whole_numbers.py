@@ -29,7 +29,7 @@ def test_what_float32_would_round_is_refused(name: str) -> None:
         slomodel.compile(f"dim n = {n}\n{text}", data=data, dtype="float32").value([1.0])
 
 
-def test_positions_that_only_read_arrays_are_no_numbers() -> None:
+def test_positions_that_only_read_arrays_are_not_numbers() -> None:
     text = "dim n, k data g[k] in n var x[n] minimize sumsq(x[g])"
     model = slomodel.compile(text, data={"g": POSITIONS}, dims={"n": n})
     (declared,) = model._problem.data

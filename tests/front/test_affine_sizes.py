@@ -92,7 +92,7 @@ def test_names_of_sizes_that_others_determine() -> None:
 
 
 @pytest.mark.parametrize("size", ["n*n", "n/2", "a", "1.5", "q + 1", "x"])
-def test_what_is_no_named_size(size: str) -> None:
+def test_what_is_not_a_named_size(size: str) -> None:
     with pytest.raises(SlomodelError, match=r"E201|E209|E217"):
         slomodel.compile(f"dim n\ndata a\nvar x[n]\ndim m = {size}\nvar y[m]\nminimize sumsq(y)")
 
@@ -105,7 +105,7 @@ def test_it_is_written_again_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("size", ["n*n", "2/n", "1.5*n", "2 - 3", "2*q", "n k", "-n", "n .* 2"])
-def test_what_is_no_size(size: str) -> None:
+def test_what_is_not_a_size(size: str) -> None:
     with pytest.raises(SlomodelError, match=r"E101|E123|E217"):
         slomodel.compile(f"dim n, k\nvar x[{size}]\nminimize sumsq(x)")
 

@@ -214,5 +214,5 @@ def test_data_called_like_a_function_or_a_sympy_name() -> None:
     assert evaluated(problem, values | {"x": np.ones(3)}, {}) == 3 * 66
 
 
-def test_a_mask_of_numbers_is_no_choice() -> None:
+def test_a_mask_of_numbers_is_not_a_choice() -> None:
     assert evaluated(problem_of("var x minimize masked(x, 2)"), {"x": np.asarray(3.0)}, {}) == 3.0

@@ -126,7 +126,7 @@ KINKS = [
 
 
 @pytest.mark.parametrize(("text", "places"), KINKS)
-def test_kinks_are_told_with_their_place(text: str, places: list[str]) -> None:
+def test_kinks_are_reported_with_their_place(text: str, places: list[str]) -> None:
     model = f"data d[3], a = 1 var x[3], w[2] minimize {text}"
     found = [place for code, place in warnings_of(model) if code == NONSMOOTH]
     assert sorted(found) == sorted(places)
@@ -155,7 +155,7 @@ def test_data_are_the_delta_of_huber(delta: str, kinks: int) -> None:
     assert len([code for code, _ in warnings_of(model) if code == NONSMOOTH]) == kinks
 
 
-def test_what_is_not_used_is_told() -> None:
+def test_what_is_not_used_is_reported() -> None:
     text = "data a, b, x0 var x init x0, z check a > 0 minimize x^2"
     assert warnings_of(text) == [("W202", "b"), ("W202", "z")]
 

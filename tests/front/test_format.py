@@ -114,6 +114,6 @@ def test_a_call_is_not_left_on_the_next_line() -> None:
     assert not parse(SourceText(new)).warnings
 
 
-def test_what_is_no_model_is_refused() -> None:
+def test_what_is_not_a_model_is_refused() -> None:
     with pytest.raises(ModelSyntaxError, match="E108"):
         layout("var x minimize 2x")

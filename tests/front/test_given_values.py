@@ -122,7 +122,7 @@ def test_numbers_of_every_kind(reader: str, value: object, expected: list[float]
     ],
     ids=range(31),
 )
-def test_what_is_no_array_of_numbers(reader: str, value: object, words: str) -> None:
+def test_what_is_not_an_array_of_numbers(reader: str, value: object, words: str) -> None:
     with pytest.raises(DomainError) as caught:
         READERS[reader](value)
     message = str(caught.value)
@@ -141,7 +141,7 @@ TEXT = "dim n data y[n], lam = 0.5 var x[n] init 1 minimize lam * sumsq(x - y)"
 REFUSED = r"E306.*data `(y|lam)` is None(.|\n)*leave it out"
 
 
-def test_none_is_no_value_of_data() -> None:
+def test_none_is_not_a_value_of_data() -> None:
     """Silently, None would mean a default, or remove data."""
     model = slomodel.compile(TEXT, data={"y": np.zeros(3)})
     for name in ("y", "lam"):

@@ -141,7 +141,7 @@ def test_four_powers_associate_to_the_right() -> None:
     "text",
     ["x / 0", "sumsq(x / 0 * 6)", "(x / 0) / (1 + exp(x))", "x^2 / 0", "sum(exp(y) / 0 + y)"],
 )
-def test_division_by_zero_is_no_error_of_the_compiler(text: str, backend: str) -> None:
+def test_division_by_zero_is_not_an_error_of_the_compiler(text: str, backend: str) -> None:
     """Division by a constant 0 gives infinity in the value, as in NumPy."""
     model = slomodel.compile(f"var x, y[2] init 1 minimize {text} + x * sum(y)", backend=backend)
     assert model.value([1.0, 1.0, 1.0]) == np.inf

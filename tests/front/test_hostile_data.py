@@ -41,7 +41,7 @@ def described(shape: object, kind: str = "<f8") -> str:
 
 
 @pytest.mark.parametrize("cell", NEARLY)
-def test_a_first_line_of_nearly_numbers_is_no_header(tmp_path: Path, cell: str) -> None:
+def test_a_first_line_of_nearly_numbers_is_not_a_header(tmp_path: Path, cell: str) -> None:
     """As names of columns they would be silently lost."""
     path = tmp_path / "x.csv"
     for text, line in ((f"{cell}\n2\n3\n", 1), (f"2\n{cell}\n", 2), (f"a\n2\n{cell}\n", 3)):
@@ -199,7 +199,7 @@ def test_what_unpacks_to_far_more_is_not_unpacked(
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
-def test_paths_that_are_no_files(tmp_path: Path, suffix: str) -> None:
+def test_paths_that_are_not_files(tmp_path: Path, suffix: str) -> None:
     loop = tmp_path / f"loop{suffix}"
     loop.symlink_to(loop)
     (tmp_path / f"zero{suffix}").symlink_to("/dev/zero")

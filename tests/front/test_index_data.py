@@ -141,7 +141,7 @@ def test_computed_indices_are_tested_with_the_data() -> None:
     assert value("sum(a[g[i] + 1] for i in N)", g=np.full(N, 3)) == pytest.approx(N * A[4])
 
 
-def test_undeclared_index_data_are_told_how_to_be_declared() -> None:
+def test_undeclared_index_data_are_reported_with_their_declaration() -> None:
     with pytest.raises(SlomodelError, match=r"declare `data x\[N\] in G`") as caught:
         value("sum(a[x[i]] for i in N)")
     assert caught.value.diagnostics[0].code == "E209"

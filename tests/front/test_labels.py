@@ -88,7 +88,7 @@ REFUSED: dict[str, tuple[object, str, str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_no_label_is_refused(name: str) -> None:
+def test_what_is_not_a_label_is_refused(name: str) -> None:
     model = slomodel.compile(TEXT, data={"city": CITY, "y": Y})
     given, code, words = REFUSED[name]
     with pytest.raises(SlomodelError, match=words) as caught:

@@ -54,7 +54,7 @@ def test_signs_are_counted_for_each_statement() -> None:
     assert beyond_limits(SourceText(f"let a = ({half} let {half} let {half}")) is not None
 
 
-def test_many_mistakes_are_told_in_time_that_grows_with_the_text_alone() -> None:
+def test_many_mistakes_are_reported_in_time_that_grows_with_the_text_alone() -> None:
     lines = "".join(f"let a{k} = zz{k}\n" for k in range(4000))
     source = SourceText(f"var x\n{lines}minimize x")
     program = parse(source)

@@ -148,7 +148,7 @@ def test_kind_of_error(text: str, kind: type[SlomodelError]) -> None:
     assert type(error_of(DECLARED + text)) is kind
 
 
-def test_independent_mistakes_are_told_once_each_and_what_follows_is_not() -> None:
+def test_independent_mistakes_are_reported_once_each_and_what_follows_is_not() -> None:
     text = """dim n
 data A[n, q], y[n]
 var x[n], x
@@ -188,7 +188,7 @@ def test_golden_several(golden: Callable[[str, str], None]) -> None:
     golden("several_mistakes.txt", str(error_of(text)) + "\n")
 
 
-def test_a_dim_that_is_not_declared_is_told_once() -> None:
+def test_a_dim_that_is_not_declared_is_reported_once() -> None:
     text = "data X[N, d] data y[N] var w[d], v[N] minimize sumsq(X @ w - y) + sumsq(v)"
     with pytest.raises(ModelSyntaxError) as caught:
         elaborate(parse(SourceText(text)), SourceText(text))

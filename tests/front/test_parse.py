@@ -242,7 +242,7 @@ def test_byte_order_mark_and_line_ends(tmp_path: Path) -> None:
         (b"x" * (LONGEST_TEXT + 1), "E003", "longer than 2 MB"),
     ],
 )
-def test_files_that_are_no_text(tmp_path: Path, raw: bytes, code: str, words: str) -> None:
+def test_files_that_are_not_texts(tmp_path: Path, raw: bytes, code: str, words: str) -> None:
     path = tmp_path / "m.slo"
     path.write_bytes(raw)
     with pytest.raises(ModelSyntaxError, match=words) as caught:

@@ -60,7 +60,7 @@ NOT = [
 ]
 
 
-def test_a_start_that_only_some_variables_do_not_leave_is_called_no_saddle() -> None:
+def test_a_start_that_only_some_variables_do_not_leave_is_not_called_a_saddle() -> None:
     """softplus(0) is not 0, so that v moves in the first step and W after it."""
     fit = "sumsq(v' @ softplus(W @ A') - y) + sumsq(W)"
     remark = told(f"var W[h, m], v[h] init 0 minimize {fit}")[0]
@@ -107,7 +107,7 @@ def test_units_that_start_alike(text: str, dim: str) -> None:
 
 
 @pytest.mark.parametrize("text", NOT)
-def test_other_starts_are_not_told_of(text: str) -> None:
+def test_other_starts_are_not_reported(text: str) -> None:
     assert told(text) == []
 
 

@@ -68,7 +68,7 @@ def test_bounds_are_closed_intervals(pair: object, text: str) -> None:
         assert all(isinstance(end, Const) for end in one.numbers)
 
 
-def test_no_bound_is_no_set() -> None:
+def test_no_bound_is_not_a_set() -> None:
     assert sets({q: (None, None)})["q"] is None
 
 

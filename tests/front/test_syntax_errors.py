@@ -160,7 +160,7 @@ def test_one_message_in_the_right_place(marked: str, code: str, words: str) -> N
     assert problems(crlf) == [(code, line, column)]
 
 
-def test_independent_mistakes_are_told_once_each_in_order() -> None:
+def test_independent_mistakes_are_reported_once_each_in_order() -> None:
     text = """model many
 data A[m, n] symetric
 var x[n], lambda

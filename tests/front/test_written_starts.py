@@ -23,6 +23,6 @@ minimize sumsq(q) + sumsq(R) + sumsq(s)"""
 @pytest.mark.parametrize(
     "start", ["[1, 2]", "[[1, 2, 3]]", "[1, [2], 3]", "[1, x0, 2]", "[1, 2, 1/0]"]
 )
-def test_what_is_no_start(start: str) -> None:
+def test_what_is_not_a_start(start: str) -> None:
     with pytest.raises(SlomodelError, match=r"E216|E218"):
         slomodel.compile(f"data x0  var x[3] init {start}  minimize sumsq(x) + x0")

@@ -154,7 +154,7 @@ def test_refusal(expr: sp.Expr, error: type[Exception], words: str) -> None:
         to_graph(expr, VALUES)
 
 
-def test_depth_is_no_limit() -> None:
+def test_depth_is_not_a_limit() -> None:
     expr = s
     for _ in range(5000):
         expr = sp.sin(expr, evaluate=False)

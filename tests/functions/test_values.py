@@ -112,7 +112,7 @@ def test_spelling_is_the_meaning(function: ScalarFunction, target: str) -> None:
 
 
 @EVERY
-def test_every_target_can_say_it(function: ScalarFunction) -> None:
+def test_every_target_can_print_it(function: ScalarFunction) -> None:
     assert set(function.spelling) <= {*TARGETS, "c"}
     if function.stable is None:
         # What numexpr lacks runs as a step of NumPy.

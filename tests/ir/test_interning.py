@@ -48,7 +48,7 @@ def test_the_same_expression_is_the_same_object() -> None:
     assert build.variable("x", (literal(10),)) is not build.variable("x", (named("h"),))
 
 
-def test_constants_are_told_apart_by_type_and_bits() -> None:
+def test_constants_are_distinguished_by_type_and_bits() -> None:
     values = (0.0, -0.0, 1.0, True, False, math.nan, math.inf, -math.inf, 5e-324, 0.1 + 0.2, 0.3)
     for one, other in combinations(values, 2):
         assert build.const(one) is not build.const(other), (one, other)

@@ -29,7 +29,7 @@ def test_nothing_is_violated_with_valid_constants(problem: str, method: str) -> 
 
 
 @pytest.mark.parametrize("problem", ["expsum", "quartic", "wells"])
-def test_rounding_at_the_end_is_no_violation(problem: str) -> None:
+def test_rounding_at_the_end_is_not_a_violation(problem: str) -> None:
     for method in ("pgd", "tgd", "agp"):
         one = recorded(problem, method, 1e-9, 3000)
         assert one.found.certificate.holds, one.found.certificate.summary

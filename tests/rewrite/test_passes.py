@@ -29,7 +29,7 @@ def test_every_pass_states_its_law_and_its_place() -> None:
     assert when == sorted(when, reverse=True)
 
 
-def test_what_was_rewritten_is_told() -> None:
+def test_what_was_rewritten_is_reported() -> None:
     told = slomodel.compile(CHAIN, data=drawn(4, 50)).explain()
     assert "rewritten  contraction order: " in told
     assert "product of v, W, X" in told

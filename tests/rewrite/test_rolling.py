@@ -98,7 +98,7 @@ def test_many_numbers_keep_their_names() -> None:
     assert set(solution.variables) == set(names)
 
 
-def test_a_nan_is_told_by_the_name_of_its_variable() -> None:
+def test_a_nan_is_reported_by_the_name_of_its_variable() -> None:
     x = sp.symbols("x0:31")
     model = slomodel.compile(sp.Add(*[sp.log(one) ** 2 for one in x]))
     told = model.trace_nonfinite(np.where(np.arange(31) == 7, -1.0, 1.0))

@@ -258,7 +258,7 @@ def test_mixed_newton_returns() -> None:
 
 
 @pytest.mark.parametrize("matrix", ["newton", "gauss-newton"])
-def test_loading_of_products_is_no_time_of_the_run(
+def test_loading_of_products_is_not_charged_to_the_run(
     matrix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [0.0]
@@ -345,7 +345,7 @@ def test_an_interrupted_run_of_an_earlier_version_keeps_its_direction() -> None:
     np.testing.assert_allclose(found.x, 1.0, rtol=1e-5)
 
 
-def test_a_start_where_f_is_huge_is_no_measure_of_its_end() -> None:
+def test_a_start_where_f_is_huge_is_not_a_measure_of_its_end() -> None:
     """f falls from 1e86 to 0; no fraction of it at the start may end the run."""
     t = np.arange(1.0, 101.0)
     text = "dim m\ndata t[m], y[m]\nvar a, k\nminimize sum((a*exp(k*t[i]) - y[i])^2 for i in m)"

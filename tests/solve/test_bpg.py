@@ -80,7 +80,7 @@ def test_refused_with_the_reason() -> None:
 
 
 @pytest.mark.parametrize("method", ["pgd", "tgd", "norm-armijo"])
-def test_steps_below_the_spacing_of_x_are_no_precision(method: str) -> None:
+def test_steps_below_the_spacing_of_x_are_not_precision(method: str) -> None:
     model = slomodel.compile("var x\nminimize x^2")
     options = {"delta_bar": 1.0} if method == "norm-armijo" else {"D": 1.0}
     found = model.solve(method, [1e17], **options)

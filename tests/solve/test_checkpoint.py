@@ -155,7 +155,7 @@ def refused(path: Path, objective: Objective | None = None, **asked: object) -> 
     return str(caught.value)
 
 
-def test_what_is_asked_for_has_to_agree(tmp_path: Path) -> None:
+def test_what_is_requested_has_to_agree(tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
     solve(Rosenbrock(), X0, checkpoint=path, max_iter=3, theta=0.4, gtol=1e-7)
     assert "theta was 0.4 in the run to resume, and 0.3 is asked for" in refused(path, theta=0.3)
@@ -188,7 +188,7 @@ def test_a_function_is_given_again(tmp_path: Path) -> None:
     assert_same(whole, solve(Rosenbrock(), None, resume=path, max_iter=20, **asked))
 
 
-def test_files_that_are_no_checkpoint(tmp_path: Path) -> None:
+def test_files_that_are_not_checkpoints(tmp_path: Path) -> None:
     found = solve(Rosenbrock(), X0, max_iter=3, checkpoint=tmp_path / "run.npz")
     found.save(tmp_path / "solution.npz")
     assert "is not a checkpoint: it holds" in refused(tmp_path / "solution.npz")

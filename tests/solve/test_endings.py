@@ -178,7 +178,7 @@ def test_max_iter_zero_and_a_start_that_is_stationary(method: str) -> None:
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e-20])
-def test_a_fixed_interval_too_short_for_the_units_is_no_precision(scale: float) -> None:
+def test_a_fixed_interval_too_short_for_the_units_is_not_precision(scale: float) -> None:
     found = solve(parabola(3.0, scale=scale), [0, 0], method="std-armijo")
     check(found, "line_search_stalled")
     assert "With delta_bar = 1 the steps are too short" in found.message

@@ -35,14 +35,14 @@ def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return found
 
 
-def test_what_is_no_solution(path: Path) -> None:
+def test_what_is_not_a_solution(path: Path) -> None:
     model = slomodel.compile("var x[2] minimize sumsq(x)", backend="numpy")
     for read in (slomodel.load_solution, lambda path: model.solve(resume=path)):
         with pytest.raises(DomainError, match=r"E601.*x\.npz(.|\n)* help: "):
             read(path)
 
 
-def test_what_is_no_start(path: Path) -> None:
+def test_what_is_not_a_start(path: Path) -> None:
     model = path.with_name("m.slo")
     model.write_text("var x[2] minimize sumsq(x)")
     for command in (["solve", "--x0"], ["bounds", "--radius=1", "--at"]):

@@ -31,7 +31,7 @@ def point(f: float, gnorm: float) -> Iterate:
     return Iterate(np.array([f]), f, np.array([gnorm]), gnorm)
 
 
-def test_best_is_the_least_gradient_among_points_that_f_cannot_tell_apart() -> None:
+def test_best_is_the_least_gradient_among_points_that_f_cannot_distinguish() -> None:
     resolution = Resolution(point(1.0, 8.0))
     resolution.record(point(0.5, 4.0))
     assert resolution.best is None

@@ -63,7 +63,7 @@ def test_case_does_not_matter(option: str, value: str, meant: str) -> None:
     assert help_of(**{option: value}) == f"did you mean {meant!r}?"
 
 
-def test_directions_are_no_methods() -> None:
+def test_directions_are_not_methods() -> None:
     assert "norm-armijo (or auto) with direction newton-cg" in help_of(method="Newton_CG")
 
 

@@ -230,14 +230,14 @@ def test_an_objective_without_a_minimum_over_the_set_is_unbounded(method: str) -
     assert_allclose(vertex.x, [0.0, 0.0, 1.0])
 
 
-def test_a_wrong_gradient_is_no_success() -> None:
+def test_a_wrong_gradient_is_not_success() -> None:
     where = Box(np.zeros(2), np.full(2, 10.0))
     f = Functions(lambda x: float(np.sum((x - 3.0) ** 2)), lambda x: 6.0 - 2.0 * x, 2)
     found = solve(f, np.ones(2), method="auto", within=where)
     assert found.status in (Status.not_descent, Status.line_search_stalled)
 
 
-def test_a_kink_is_no_success_either() -> None:
+def test_a_kink_is_not_success_either() -> None:
     where = Box(np.zeros(2), np.full(2, 10.0))
     f = Functions(
         lambda x: abs(x[0] - 1.0) + x[1],

@@ -33,7 +33,7 @@ MINIMA = {
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", FALLING)
-def test_a_point_that_is_no_minimum_is_told_and_left(name: str) -> None:
+def test_a_point_that_is_not_a_minimum_is_reported_and_left(name: str) -> None:
     text, x0, lower = FALLING[name]
     model = slomodel.compile(text, backend="numpy")
     found = model.solve("auto", x0)

@@ -145,7 +145,7 @@ def test_a_rise_is_counted_once() -> None:
 
 
 @METHODS
-def test_cancellation_is_no_violation(method: str) -> None:
+def test_cancellation_is_not_a_violation(method: str) -> None:
     stiffness = np.array([1.0, 10.0, 100.0])
 
     def f(x: Vector) -> float:
@@ -202,7 +202,7 @@ def test_a_constant_that_allows_no_step(method: str, L1: float, part: str) -> No
         np.ones(1),
     ],
 )
-def test_answers_that_are_no_constants(answer: object) -> None:
+def test_answers_that_are_not_constants(answer: object) -> None:
     with pytest.raises(DomainError, match=r"lipschitz\(centre, radius\): expected L1 or"):
         solve(parabola(), [0.0, 0.0], method="pgd", lipschitz=lambda centre, radius: answer)
 

@@ -44,7 +44,7 @@ def test_certified_parameters(
 @pytest.mark.parametrize(
     ("direction", "start", "scales"), [("newton-cg", 0, SCALES[0]), ("lbfgs", 1, SCALES[1])]
 )
-def test_units_that_hide_the_way_down_are_no_precision(
+def test_units_that_hide_the_way_down_are_not_precision(
     direction: str, start: int, scales: tuple[float, float]
 ) -> None:
     """Parameters from 1e1 down to 1e-7: along −g f shows nothing far from a minimum."""

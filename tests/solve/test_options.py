@@ -163,7 +163,7 @@ def test_several_starts_are_for_models(name: str) -> None:
     assert f"{name} is for models, Model.solve" in refused(DomainError, **{name: 4})
 
 
-def test_options_that_are_not_set_are_no_options() -> None:
+def test_options_that_are_not_set_are_not_options() -> None:
     plain = solve(parabola(), [0.0, 0.0])
     unset = solve(parabola(), [0.0, 0.0], verify=False, checkpoint=None, delta_bar=None)
     assert_array_equal(plain.x, unset.x)

@@ -56,7 +56,7 @@ BOUNDED = {
 
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", UNBOUNDED)
-def test_a_pole_is_no_solution(name: str) -> None:
+def test_a_pole_is_not_a_solution(name: str) -> None:
     text, data = UNBOUNDED[name]
     model = slomodel.compile(text, data=data, backend="numpy")
     found = model.solve()
@@ -86,7 +86,7 @@ def test_a_run_that_resumes_at_a_pole_is_not_solved() -> None:
     assert not model.solve("norm-armijo", x, direction="lbfgs").success
 
 
-def test_the_edge_of_the_domain_is_no_kink() -> None:
+def test_the_edge_of_the_domain_is_not_a_kink() -> None:
     found = slomodel.compile("var x init 1\nminimize x + sqrt(x - 0.3)", backend="numpy").solve()
     assert found.status is Status.line_search_stalled
     assert "as in `var s > 0`" in found.message

@@ -148,7 +148,7 @@ def slowly(centre: Vector, radius: float) -> Proof:
         ),
     ],
 )
-def test_time_that_went_to_proofs_is_told(options: dict[str, object], remedy: str) -> None:
+def test_time_that_went_to_proofs_is_reported(options: dict[str, object], remedy: str) -> None:
     found = solve(QUARTIC, [30.0, 20.0], prove=slowly, max_time=0.1, gtol=1e-12, **options)
     assert found.status == "max_time"
     told = re.search(r"Of ([\d.]+) s, ([\d.]+) s went to proving .* ([\d.]+) s to", found.message)

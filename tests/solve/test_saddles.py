@@ -161,7 +161,7 @@ def test_a_run_cut_short_says_that_its_end_is_not_judged(limits: dict[str, int])
     assert "ended before second_order had judged its last point" in found.message
 
 
-def test_time_that_ends_in_the_look_is_told() -> None:
+def test_time_that_ends_in_the_look_is_reported() -> None:
     """The point is what it is, and nothing is said to be known of its Hessian."""
 
     class Slow(Quadratic):

@@ -140,7 +140,7 @@ def test_second_derivatives(direction: str, second: dict[str, object]) -> None:
     assert differenced.nhev == 0
 
 
-def test_a_matrix_is_asked_for_once_a_point() -> None:
+def test_a_matrix_is_requested_once_a_point() -> None:
     points: list[bytes] = []
 
     def counted(x: np.ndarray) -> np.ndarray:

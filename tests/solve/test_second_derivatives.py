@@ -180,7 +180,7 @@ def test_plain_functions_are_differenced(direction: str, scale: float) -> None:
     assert found.njev > found.nit + 1 + 2 * min(found.nit, 6)
 
 
-def test_what_they_need_is_asked_for() -> None:
+def test_what_they_need_is_requested() -> None:
     with pytest.raises(DomainError, match=r"a sum of squares that the compiler sees"):
         solve(Quadratic(np.eye(2)), np.ones(2), direction="gauss-newton")
     with pytest.raises(DomainError, match=r"at most 300 unknowns, and these are 301"):

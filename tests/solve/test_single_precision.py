@@ -112,7 +112,7 @@ SMALL = ("least squares", "with a constant", "logistic", "rosenbrock", "tukey_re
 
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize(("name", "direction"), DIRECTIONS_OF)
-def test_minima_are_no_kinks_along_any_direction(name: str, direction: str) -> None:
+def test_minima_are_not_kinks_along_any_direction(name: str, direction: str) -> None:
     if DIRECTIONS[direction].squares and name in ("logistic", *KEPT_APART):
         return
     x0 = model(name, "float64").x0(1)
@@ -128,7 +128,7 @@ def test_minima_are_no_kinks_along_any_direction(name: str, direction: str) -> N
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("method", sorted(set(METHODS) - {"bpg"}))
 @pytest.mark.parametrize("name", SMALL)
-def test_minima_are_no_kinks_for_any_method(name: str, method: str) -> None:
+def test_minima_are_not_kinks_for_any_method(name: str, method: str) -> None:
     given = {"lipschitz": "sampled"} if "lipschitz" in METHODS[method].options else {}
     x0 = model(name, "float64").x0(1)
     found = model(name, "float32").solve(method, x0, max_iter=500, max_nfev=5000, **given)

@@ -71,7 +71,7 @@ def test_separable_logistic_regression_is_bounded() -> None:
         assert found.status != "unbounded", found.message
 
 
-def test_what_was_seen_is_told() -> None:
+def test_the_divergence_is_reported() -> None:
     told = slomodel.compile("var x\nminimize -log(x)").solve("std-armijo", [1.0]).message
     assert "it fell by 0.693 in the last of" in told
     told = slomodel.compile("var x\nmaximize log(x)").solve("std-armijo", [1.0]).message

@@ -44,7 +44,7 @@ def seeds(solution: Solution) -> list[int]:
 
 
 @pytest.mark.parametrize("workers", [1, 2, 9])
-def test_the_best_is_first_and_what_is_no_number_last(workers: int) -> None:
+def test_the_best_is_first_and_runs_without_a_number_last(workers: int) -> None:
     found = many(Valued(), 6, workers, RunOptions())
     assert seeds(found) == [5, 1, 3, 0, 4, 2]
     assert (found.seed, found.fun, found.starts) == (5, -math.inf, 6)
@@ -103,7 +103,7 @@ def test_a_process_that_dies_costs_its_run_alone() -> None:
         many(Valued(lambda seed: os._exit(9)), 6, 2, RunOptions())
 
 
-def test_what_a_display_is_told() -> None:
+def test_a_display_receives_every_state() -> None:
     class Display:
         def __init__(self) -> None:
             self.states: list[State] = []

@@ -270,7 +270,7 @@ def test_limits_point_to_the_faster_method() -> None:
 
 
 @pytest.mark.parametrize("method", ["auto", "pgd", "tgd", "std-armijo"])
-def test_a_start_whose_norm_overflows_is_no_warning(method: str) -> None:
+def test_a_start_whose_norm_overflows_gives_no_warning(method: str) -> None:
     huge = Functions(lambda x: float(np.abs(x).sum()), np.sign, 2)
     options = {"lipschitz": 1.0} if method in ("pgd", "tgd") else {}
     found = solve(huge, [1e200, 1e200], method=method, max_iter=2, **options)

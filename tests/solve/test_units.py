@@ -244,7 +244,7 @@ def test_way_down_goes_no_farther_than_asked() -> None:
     assert norm(way.step) <= 1e-3
 
 
-def test_another_valley_is_no_way_down() -> None:
+def test_another_valley_is_not_a_way_down() -> None:
     """f falls at a distance, but not as the slope here says."""
     steps = Functions(
         lambda x: 1.0 + float((x[0] - 1.0) ** 2) - (10.0 if abs(x[0] - 1.0) > 0.4 else 0.0),
@@ -274,7 +274,7 @@ def test_balance_follows_any_change_of_units(seed: int) -> None:
 
 @pytest.mark.parametrize("direction", ANY_UNITS)
 @pytest.mark.parametrize("kink", [0.0, 1e-20, 1.0])
-def test_kinks_are_no_narrow_valleys(direction: str, kink: float) -> None:
+def test_kinks_are_not_narrow_valleys(direction: str, kink: float) -> None:
     if DIRECTIONS[direction].squares:
         return
     f = Functions(

@@ -117,7 +117,7 @@ def test_stacks_have_the_errors_of_their_matrices(A, B, e):
 
 @settings(deadline=None)
 @given(matrices(1, 3), matrices(1, 3), _ERRORS, _ERRORS)
-def test_products_by_elements_hold_the_worst_operands(A, B, e, d):
+def test_elementwise_products_hold_the_worst_operands(A, B, e, d):
     a, b = bounded.Bounded(A[0], np.full(3, e)), bounded.Bounded(B[0], np.full(3, d))
     found = a * b
     for k in range(3):

@@ -86,7 +86,7 @@ def test_infinite_ends_and_zeros():
     assert (point(1e308) + point(1e308)).lo < np.inf
 
 
-def test_nan_is_no_bound():
+def test_nan_is_not_a_bound():
     assert point(np.nan).lo == -np.inf
     assert point(np.nan).hi == np.inf
     assert interval(np.nan, 1.0).lo == -np.inf

@@ -189,7 +189,7 @@ def test_numbers_times_powers_of_two_are_rounded_up_only_where_they_are_subnorma
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-162, 1e-320, 1e150])
-def test_products_of_matrices_that_are_not_negative_are_no_less_than_the_exact_ones(scale):
+def test_products_of_nonnegative_matrices_are_at_least_the_exact_ones(scale):
     rng = np.random.default_rng(0)
     A, B = scale * rng.random((3, 50)), rng.random((50, 2)) * min(scale, 1.0)
     for a, b in ((A, B), (A, B[:, 0])):
@@ -201,7 +201,7 @@ def test_products_of_matrices_that_are_not_negative_are_no_less_than_the_exact_o
                 assert _exact(found[i, j]) <= truth * (1 + Fraction(1e-13)) + 200 * Fraction(5e-324)
 
 
-def test_sums_over_runs_are_no_less_than_the_exact_ones():
+def test_sums_over_runs_are_at_least_the_exact_ones():
     a = np.random.default_rng(0).random(1000)
     found = r.up_reduceat(a, np.array([0, 300, 301]))
     for high, part in zip(found, np.split(a, [300, 301]), strict=True):

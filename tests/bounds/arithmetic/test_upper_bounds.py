@@ -22,7 +22,7 @@ _BOUNDS = (
 
 @settings(deadline=None)
 @given(st.lists(_BOUNDS, min_size=6, max_size=6))
-def test_products_sums_and_roots_are_no_less_than_the_exact_ones(own):
+def test_products_sums_and_roots_are_at_least_the_exact_ones(own):
     a, b, c, d, e, f = floored(np.array(own))
     A, B, C, D, E, F = map(Fraction, own)
     results = [

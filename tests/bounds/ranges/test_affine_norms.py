@@ -72,7 +72,7 @@ def test_it_holds_all_values_and_few_more(m, n, conditioning):
             assert values.max() * (1 - 1e-12) <= found.hi
 
 
-def test_a_zero_in_the_ball_is_no_lower_bound():
+def test_a_zero_in_the_ball_is_not_a_lower_bound():
     rng = np.random.default_rng(0)
     A, x = rng.standard_normal((9, 3)), rng.standard_normal(3)
     for offset in (0.0, 1e-9, 0.4):

@@ -168,7 +168,7 @@ def test_logs_of_differences_of_later_numbers(n):
     assert_bounds(found, hessian, np.arange(n, dtype=float), 0.1)
 
 
-def test_a_factor_of_zero_is_no_mask():
+def test_a_factor_of_zero_is_not_a_mask():
     """0 times infinity is no number: such pairs count."""
     text = PAIRS["of data"].replace("masked(4 * (r .^ (-12) - r .^ (-6)), M)", "M .* r .^ (-6)")
     found = model(text, M=upper(4)[1]).bounds(POINTS.ravel(), 1e-3)

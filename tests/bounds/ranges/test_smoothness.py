@@ -92,7 +92,7 @@ def test_the_reason_names_the_part_and_its_line():
     assert "no value" in _order("var x minimize log(x)", [1.0], 2.0)[1]
 
 
-def test_cells_are_told_apart():
+def test_cells_are_distinguished():
     asked = setting("var x minimize abs(x)", [0.0])
     (x,) = asked.variables
     found = enclose([asked.objective], {x: around([0.0, 2.0], 1.0)}, {}, 1)

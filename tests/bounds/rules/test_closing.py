@@ -17,7 +17,7 @@ from slomodel.bounds.rules.jets.closing import (
 INF = math.inf
 
 
-def test_blocks_of_the_hessian_move_by_themselves() -> None:
+def test_blocks_of_the_hessian_move_separately() -> None:
     """x³ + 10y² round (1, 0): only the first block moves, and it reaches 9 at r = 0.5."""
     third = np.zeros((2, 2, 2))
     third[0, 0, 0] = 6.0

@@ -170,7 +170,7 @@ def test_quadratics_are_exact_at_any_radius():
 @pytest.mark.parametrize(
     "text", ["var x minimize x^3", "var x minimize abs(x)", "var x minimize huber(x)"]
 )
-def test_what_is_not_quadratic_is_not_taken_for_it(text):
+def test_functions_that_are_not_quadratic_are_not_taken_for_it(text):
     assert constant_hessian(setting(text, [1.0])) is None
 
 

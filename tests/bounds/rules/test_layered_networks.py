@@ -73,7 +73,7 @@ def test_layers_with_their_biases_from_the_first_to_the_last() -> None:
         "data X[4,4] var W[3,4], V[3,4] minimize sumsq(V @ tanh(W @ X)')",
     ],
 )
-def test_one_layer_a_shared_weight_and_a_sum_over_samples_are_no_network(text: str) -> None:
+def test_one_layer_a_shared_weight_and_a_sum_over_samples_are_not_networks(text: str) -> None:
     rows, columns = (int(size) for size in text[7:10].split(","))
     one = setting(
         text, [0.1] * (24 if "V" in text else 9 if "3,3" in text else 6), X=np.ones((rows, columns))
@@ -103,7 +103,7 @@ def test_the_loss_of_classes_is_recognised_however_it_is_written(loss: str) -> N
 
 
 @pytest.mark.parametrize("summed", ["logsumexp(O)", "sum(logsumexp(O, axis=1))"])
-def test_log_sums_over_samples_are_no_network(summed: str) -> None:
+def test_log_sums_over_samples_are_not_networks(summed: str) -> None:
     text = f"data X[3,4] var W[2,3], V[3,2] let O = V @ tanh(W @ X) minimize {summed}"
     one = setting(text, [0.1] * 12, X=np.ones((3, 4)))
     assert network(one.objective, one.variables) is None

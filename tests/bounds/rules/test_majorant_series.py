@@ -190,7 +190,7 @@ def test_constants_of_balls_that_the_series_attains(text, centre, L1, L2, radius
     ],
 )
 @pytest.mark.filterwarnings("ignore::slomodel.NonsmoothWarning")
-def test_what_is_no_polynomial_is_left_to_others(text: str) -> None:
+def test_what_is_not_a_polynomial_is_left_to_others(text: str) -> None:
     centre = [1.0, 2.0] if "y" in text or "[2]" in text else [1.0]
     assert claimed(majorant_series, setting(text, centre), 0.5) is None
 
@@ -208,7 +208,7 @@ def test_a_polynomial_of_too_high_a_degree_is_left_to_others() -> None:
     assert claimed(majorant_series, setting(text, [1.0]), 0.5) is None
 
 
-def test_the_trace_tells_each_term() -> None:
+def test_the_trace_reports_each_term() -> None:
     found = claimed(majorant_series, setting("var x minimize x^4", [2.0]), 0.5)
     assert found is not None
     assert [line[:11] for line in found.trace[:3]] == ["‖H(c)‖ ≤ 48", "6 s_3 r ≤ 2", "12 s_4 r^2 "]
@@ -216,7 +216,7 @@ def test_the_trace_tells_each_term() -> None:
     assert found.enclosure.third_by.inequality == "Σ k(k-1)(k-2) s_k r^(k-3)"
 
 
-def test_the_trace_tells_blocks_and_leaves_out_what_is_small() -> None:
+def test_the_trace_reports_blocks_and_leaves_out_what_is_small() -> None:
     text = "var u[2], v minimize sumsq(u)^2 * v + 1e-9 * v^3"
     found = claimed(majorant_series, setting(text, [0.0, 0.0, 3.0]), 1.0)
     assert found is not None

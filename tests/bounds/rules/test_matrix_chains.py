@@ -107,7 +107,7 @@ def test_nothing_attained_is_above_the_bound(name: str) -> None:
     ],
 )
 @pytest.mark.parametrize("radius", only(0.1, [0.0, 0.1, 1e-170]))
-def test_norms_of_any_scale_are_no_failure(
+def test_norms_of_any_scale_are_not_failures(
     text: str, centre: list[float], X: float, Y: float, radius: float
 ) -> None:
     names = ", ".join(f"{name}[1,1]" for name in "ABC"[: len(centre)])

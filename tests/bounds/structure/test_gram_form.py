@@ -160,7 +160,7 @@ def test_polynomials_are_left_alone():
         "exp(sum(A[i, j] * A[i, k] * x[j] * x[j] * x[k] for i in n, j in n, k in n))",
     ],
 )
-def test_what_is_no_square_is_not_taken_for_one(text):
+def test_what_is_not_a_square_is_not_taken_for_one(text):
     rng = np.random.default_rng(0)
     vector = ", b[n]" if "@ b" in text else ""
     data = {"A": rng.standard_normal((3, 3))} | ({"b": rng.standard_normal(3)} if vector else {})

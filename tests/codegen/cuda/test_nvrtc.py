@@ -50,7 +50,7 @@ def test_single_precision_computes_in_it_and_adds_up_in_double() -> None:
     assert not re.search(r"\b(add|mul|div|fma|cvt)\S*\.f32\b", both.decode())
 
 
-def test_a_text_that_is_no_cuda_is_refused() -> None:
+def test_a_text_that_is_not_cuda_is_refused() -> None:
     wrong = text("rosenbrock", "float64").replace("__syncthreads()", "__sync_threads()")
     with pytest.raises(SyntaxError, match="__sync_threads"):
         nvrtc.compiled(wrong, "compute_75")
