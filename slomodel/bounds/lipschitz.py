@@ -39,9 +39,9 @@ def bounds(setting: Setting, radius: float) -> Bounds:
             raise DomainError(Diagnostic("E606", message, help="give a finite centre"))
     setting = written_out(with_limits_at_centre(setting))
     given, radius = radius, limited_radius(setting, radius)
-    asked = in_gram_form(with_negative_powers(setting))
-    found = _in_other_units(asked, radius, claims(asked, radius))
-    found = with_closed(asked, radius, found)
+    rewritten = in_gram_form(with_negative_powers(setting))
+    found = _in_other_units(rewritten, radius, claims(rewritten, radius))
+    found = with_closed(rewritten, radius, found)
     gradient, hessian = _constant(found.L1), _constant(found.L2)
     useless = useless_bound(setting, radius, gradient.best.value)
     gradient = replace(gradient, useless=useless)
@@ -56,7 +56,7 @@ def bounds(setting: Setting, radius: float) -> Bounds:
         hessian=hessian,
         at_radius=partial(bounds, setting),
         curvature=HessianOverBall(
-            asked, radius, found.enclosure, gradient.best.value, hessian.best.value
+            rewritten, radius, found.enclosure, gradient.best.value, hessian.best.value
         ),
     )
 

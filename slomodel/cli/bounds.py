@@ -106,9 +106,9 @@ def bounds(
     slomodel bounds models/rosenbrock.slo --set n=10 --at run.npz --radius 0.1 --explain
     """
     with handled_errors(as_json):
-        asked = request(file, settings, files)
-        model = asked.model()
-        check_ready(asked, model)
+        requested = request(file, settings, files)
+        model = requested.model()
+        check_ready(requested, model)
         center = start_from(at) if at else model.x0(seed)
         with shown_work():
             if sampled:

@@ -59,9 +59,9 @@ def certify(
     slomodel certify models/rosenbrock.slo --set n=10 --at run.npz
     """
     with handled_errors(as_json):
-        asked = request(file, settings, files)
-        model = asked.model()
-        check_ready(asked, model)
+        requested = request(file, settings, files)
+        model = requested.model()
+        check_ready(requested, model)
         point = start_of_run(at) if at else model.x0(seed)
         with shown_work():
             found = model.certify(point, effort=effort, modulo=modulo or "")

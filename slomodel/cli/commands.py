@@ -45,10 +45,10 @@ def check(file: Path, settings: dict[str, str], files: dict[str, str], as_json: 
     slomodel check models/deep_linear.slo --set h1=30 --json
     """
     with handled_errors(as_json):
-        asked = request(file, settings, files)
-        model = asked.model()
+        requested = request(file, settings, files)
+        model = requested.model()
         if as_json:
-            print_json(asked.facts())
+            print_json(requested.facts())
             return
         click.echo(model.explain())
         if model.missing:
@@ -78,9 +78,9 @@ def codegen(
     with handled_errors(as_json):
         if out:
             check_target(out)
-        asked = request(file, settings, files)
-        model = asked.model()
-        check_ready(asked, model, values=False)
+        requested = request(file, settings, files)
+        model = requested.model()
+        check_ready(requested, model, values=False)
         source = model.source(target)
         if out:
             write_text(out, source)
@@ -152,18 +152,20 @@ def solve(
     given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
     with handled_errors(as_json):
         check_outputs(plot, out)
-        asked = request(file, settings, files)
-        model = asked.model(backend, dtype)
-        if asked.blocks and (quantities or scale is not None):
+        requested = request(file, settings, files)
+        model = requested.model(backend, dtype)
+        if requested.blocks and (quantities or scale is not None):
             raise click.UsageError("data in folders of blocks have no quantities and errors")
-        if not asked.blocks:
-            check_ready(asked, model)
+        if not requested.blocks:
+            check_ready(requested, model)
         for name in quantities:
             model.shape_of(name)
         if x0:
             given["x0"] = start_of_run(x0)
         with connected(dask) as client, shown_warnings():
-            blocks = over_blocks(model, asked.blocks, client=client) if asked.blocks else None
+            blocks = (
+                over_blocks(model, requested.blocks, client=client) if requested.blocks else None
+            )
             if blocks is None and client is not None:
                 given["client"] = client
             began = perf_counter()

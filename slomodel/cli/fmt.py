@@ -31,7 +31,7 @@ class Formatter:
     only_check: bool
     show_diff: bool
     as_json: bool
-    told: list[dict[str, object]] = field(default_factory=list)
+    results: list[dict[str, object]] = field(default_factory=list)
 
     def run(self, files: Sequence[Path]) -> int:
         """Format the files and return the exit code.
@@ -40,7 +40,7 @@ class Formatter:
         """
         good = [self._one(path) for path in files]
         if self.as_json:
-            print_json({"files": self.told})
+            print_json({"files": self.results})
         return 0 if all(good) else BAD_INPUT
 
     def _one(self, path: Path) -> bool:
@@ -50,7 +50,7 @@ class Formatter:
             text = formatted(source)
         except SlomodelError as error:
             click.echo(str(error), err=True)
-            self.told.append({"file": str(path), **error_document(error)})
+            self.results.append({"file": str(path), **error_document(error)})
             return False
         changed = text != source.text
         writes = not (self.only_check or self.show_diff)
@@ -58,7 +58,7 @@ class Formatter:
             sys.stdout.write(text)
         elif changed:
             self._changed(path, source.text, text, writes and not is_input)
-        self.told.append({"file": str(path), "changed": changed, "text": text})
+        self.results.append({"file": str(path), "changed": changed, "text": text})
         return not (changed and self.only_check)
 
     def _changed(self, path: Path, before: str, after: str, writes: bool) -> None:

@@ -134,7 +134,7 @@ def _not_settable(
     return DomainError(Diagnostic("E703", message, help=f"--set can give {known}"))
 
 
-def check_ready(asked: Request, model: Model, *, values: bool = True) -> None:
+def check_ready(requested: Request, model: Model, *, values: bool = True) -> None:
     """Raise DomainError if data or sizes are missing; with `values=False` check sizes only."""
     if values and model.missing:
         listed = ", ".join(f"`{name}`" for name in model.missing)
@@ -142,7 +142,7 @@ def check_ready(asked: Request, model: Model, *, values: bool = True) -> None:
         raise DomainError(Diagnostic("E706", f"no values for data {listed}", help=remedy))
     if _is_sized(model):
         return
-    dims = asked.facts()["dims"]
+    dims = requested.facts()["dims"]
     assert isinstance(dims, dict)
     unsized = [name for name, size in dims.items() if size is None]
     listed = ", ".join(f"`{name}`" for name in unsized)

@@ -102,9 +102,9 @@ def report(
         check_target(out)
         for radius in radii:
             checked_radius(radius)
-        asked = request(file, settings, files)
-        model = asked.model(backend, dtype)
-        check_ready(asked, model)
+        requested = request(file, settings, files)
+        model = requested.model(backend, dtype)
+        check_ready(requested, model)
         if x0:
             given["x0"] = start_of_run(x0)
         words = {**chosen, "x0": x0, "compare": compared, "radius": radii}
@@ -113,7 +113,7 @@ def report(
         others = [_other_run(model, one, given, progress) for one in compared]
         found = _bounds_at(model, result.solution, radii)
         sections = [
-            *_model(asked.text, model),
+            *_model(requested.text, model),
             *data_sections(model),
             _run(result, others),
             _bounds(found),

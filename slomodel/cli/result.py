@@ -51,9 +51,9 @@ def check_outputs(plot: Path | None, out: Path | None) -> None:
         plots.check_format(plot)
 
 
-def exit_code(status: Status, asked: Collection[str]) -> int:
-    """0 if solved or if a budget in `asked` ended the run, 130 for Ctrl-C, 3 otherwise."""
-    if status.success or _BUDGETS.get(status) in asked:
+def exit_code(status: Status, budgets: Collection[str]) -> int:
+    """0 if solved or if one of `budgets` ended the run, 130 for Ctrl-C, 3 otherwise."""
+    if status.success or _BUDGETS.get(status) in budgets:
         return 0
     return INTERRUPTED if status is Status.interrupted else NOT_SOLVED
 
@@ -68,7 +68,7 @@ class Result:
     name: str
     solution: Solution
     seconds: float
-    asked: Collection[str]
+    budgets: Collection[str]
     out: Path | None
     plot: Path | None
     labels: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
@@ -117,13 +117,15 @@ class Result:
     @property
     def exit_code(self) -> int:
         """The exit code."""
-        return exit_code(Status.interrupted if self._stopped else self.solution.status, self.asked)
+        return exit_code(
+            Status.interrupted if self._stopped else self.solution.status, self.budgets
+        )
 
     @property
     def _stopped(self) -> bool:
         """Whether Ctrl-C ended a run of several starts after at least one of them."""
         runs = self.solution.runs
-        cut = len(runs) < self.solution.starts and runs and "max_time" not in self.asked
+        cut = len(runs) < self.solution.starts and runs and "max_time" not in self.budgets
         return bool(cut) or any(run.status is Status.interrupted for run in runs)
 
     def _save(self, path: Path) -> None:

@@ -31,7 +31,7 @@ LONGEST = 90.0
 """Compile time in seconds that no run justifies; the compiler is stopped after 120."""
 
 _PYTHON = PythonTarget(NUMEXPR)
-_told: set[str] = set()
+_reported: set[str] = set()
 
 
 class Automatic:
@@ -89,14 +89,16 @@ class Automatic:
         if wait <= QUICK or is_compiled(printed.text, printed.layout.precision == "float32"):
             return True
         slow = _PYTHON.seconds(printed.entry, printed.layout, printed.numbers)
-        told = (
+        estimate = (
             f"compiling its {length:,} characters of C takes about {wait:.2g} s, "
             f"an evaluation on numexpr about {1e3 * slow:.2g} ms"
         )
         if wait <= min(LONGEST, EVALUATIONS * slow):
-            self.note = told
+            self.note = estimate
             return True
-        limit = TargetLimit(Diagnostic("E801", told, help="backend='c' compiles it all the same"))
+        limit = TargetLimit(
+            Diagnostic("E801", estimate, help="backend='c' compiles it all the same")
+        )
         self._leave(limit)
         return False
 
@@ -105,8 +107,8 @@ class Automatic:
         return NATIVE if self.reason is None else _PYTHON
 
     def _leave(self, limit: TargetLimit) -> None:
-        (told,) = limit.diagnostics
-        self.reason = reason = f"{told.message}; {told.help}"
-        if reason not in _told:
-            _told.add(reason)
+        (diagnostic,) = limit.diagnostics
+        self.reason = reason = f"{diagnostic.message}; {diagnostic.help}"
+        if reason not in _reported:
+            _reported.add(reason)
             warnings.warn(f"numexpr runs the kernels: {reason}", BackendWarning, stacklevel=2)

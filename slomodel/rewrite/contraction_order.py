@@ -42,7 +42,7 @@ def contraction_order(root: Expr, facts: Facts) -> tuple[Expr, tuple[str, ...]]:
             flat = _flattened(node, inner)
             made = _multiplied(flat, done, facts.sizes)
             if made is not None:
-                notes.append(_told(flat))
+                notes.append(_note(flat))
         done[node] = made or remake(node, tuple(done[operand] for operand in node.operands))
     return done[root], tuple(notes)
 
@@ -143,6 +143,6 @@ def _pair(
     return made, kept
 
 
-def _told(flat: _Flat) -> str:
+def _note(flat: _Flat) -> str:
     names = [term.name if isinstance(term, Input) else "…" for term in flat.terms]
     return f"product of {', '.join(names)}"

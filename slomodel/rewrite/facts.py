@@ -17,7 +17,7 @@ Question = Literal["finite", "nonnegative"]
 
 
 class Facts:
-    """Sizes and data of one bind; `asked` records the queries about the data and their results.
+    """Sizes and data of one bind; `queries` records the queries about the data and their results.
 
     `known` holds the facts that are declared. A rewriting depends on a bind only by its sizes and
     these answers: it is valid for every bind with the same ones.
@@ -31,7 +31,7 @@ class Facts:
     ) -> None:
         self.sizes = dict(sizes)
         self.known = known
-        self.asked: dict[tuple[Question, Expr], bool] = {}
+        self.queries: dict[tuple[Question, Expr], bool] = {}
         self._values = values
 
     def finite(self, node: Expr) -> bool:
@@ -49,9 +49,9 @@ class Facts:
 
     def answer(self, question: Question, node: Expr) -> bool:
         key = (question, node)
-        if key not in self.asked:
-            self.asked[key] = self._found(question, node)
-        return self.asked[key]
+        if key not in self.queries:
+            self.queries[key] = self._found(question, node)
+        return self.queries[key]
 
     def forget(self) -> None:
         """Release the data but not the answers; new queries are no longer possible."""
@@ -60,7 +60,7 @@ class Facts:
     def agrees(self, other: Facts) -> bool:
         """True if the sizes, and the answers to all queries to `other`, are the same here."""
         return self.sizes == other.sizes and all(
-            self.answer(*key) == found for key, found in other.asked.items()
+            self.answer(*key) == found for key, found in other.queries.items()
         )
 
     def _found(self, question: Question, node: Expr) -> bool:

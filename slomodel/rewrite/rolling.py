@@ -134,8 +134,8 @@ class Rolled:
             like, visited = aligned_terms(group)
             self.visited += visited
             if like is None:
-                told = f"{len(group)} like terms stay written out: they share most of their parts"
-                self.remarks.append(told)
+                remark = f"{len(group)} like terms stay written out: they share most of their parts"
+                self.remarks.append(remark)
                 rest += group
                 continue
             alone, sums = self._like(like)

@@ -70,12 +70,12 @@ def closest(name: object, names: Collection[str]) -> str:
     """`did you mean …?`, ignoring case and treating - as _; empty if no name is close."""
     plain = {_plain(one): one for one in names}
     exact = {one.replace("-", "_"): one for one in names}
-    asked = str(name).replace("-", "_")
+    given = str(name).replace("-", "_")
     # D and d are two options: a name in exactly this case has priority.
-    near = get_close_matches(asked, exact, n=1)
+    near = get_close_matches(given, exact, n=1)
     if near:
         return f"did you mean {exact[near[0]]!r}?"
-    near = get_close_matches(_plain(asked), plain, n=1)
+    near = get_close_matches(_plain(given), plain, n=1)
     return f"did you mean {plain[near[0]]!r}?" if near else ""
 
 

@@ -63,10 +63,10 @@ def scipy_method(
         )
         product = _product(hess, hessp, args)
         objective = CurvedFunctions(objective, product) if product else objective
-        told = None if callback is None else _told(callback)
+        reporting = None if callback is None else _reporting(callback)
         known = _translated(options)
         within = None if bounds is None else box_of(bounds, start.size)
-        found = solve(objective, start, method=method, within=within, callback=told, **known)  # type: ignore[arg-type]
+        found = solve(objective, start, method=method, within=within, callback=reporting, **known)  # type: ignore[arg-type]
         return _result(found)
 
     return minimize
@@ -166,7 +166,7 @@ def _translated(options: dict[str, object]) -> dict[str, object]:
     return {names.get(k, k): v for k, v in options.items() if k not in _SCIPY_ONLY}
 
 
-def _told(callback: Callable[..., object]) -> Callable[[State], bool | None]:
+def _reporting(callback: Callable[..., object]) -> Callable[[State], bool | None]:
     """Adapt SciPy's two kinds of callback: with `intermediate_result`, or with x alone."""
     try:
         wants_result = "intermediate_result" in inspect.signature(callback).parameters

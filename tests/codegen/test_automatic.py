@@ -30,7 +30,7 @@ def chosen_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
     """Nothing is chosen for `auto`, the cache is empty, and nothing has been told."""
     monkeypatch.delenv("SLOMODEL_BACKEND", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    automatic._told.clear()
+    automatic._reported.clear()
     for one in (user_cache.directory, compiler.compilers):
         one.cache_clear()
     yield

@@ -65,12 +65,12 @@ class Series:
             DerivativeBounds(both_ends(self.first(radius)), self.second(radius)),
             second_by=Derivation(
                 "‖H(c)‖ + Σ k(k-1) s_k r^(k-2)" if self.sizes else "H is constant",
-                self.told(2, radius),
+                self.explanation(2, radius),
             ),
-            third_by=Derivation("Σ k(k-1)(k-2) s_k r^(k-3)", self.told(3, radius)),
+            third_by=Derivation("Σ k(k-1)(k-2) s_k r^(k-3)", self.explanation(3, radius)),
         )
 
-    def told(self, order: int, radius: float) -> tuple[str, ...]:
+    def explanation(self, order: int, radius: float) -> tuple[str, ...]:
         """The terms that add up, each with its dominant product of blocks; small ones together."""
         every = series_terms(self.sizes, order, radius)
         terms = {k: term for k, term in every.items() if self.sizes[k] > 0.0}

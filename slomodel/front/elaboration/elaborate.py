@@ -94,9 +94,9 @@ def elaborate(
         if sum(one.diagnostic is not None for one in faults) >= _MOST_MESSAGES:
             break
     faults += _missing_parts(program, model)
-    told = [f for f in faults if f.diagnostic is not None][:_MOST_MESSAGES]
-    if told:
-        raise _error(told)
+    reported = [f for f in faults if f.diagnostic is not None][:_MOST_MESSAGES]
+    if reported:
+        raise _error(reported)
     assert gathered.objective is not None
     return _problem(program, model, gathered, gathered.objective)
 

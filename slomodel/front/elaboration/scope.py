@@ -164,9 +164,9 @@ class Elaboration:
 
     def _warn_not_finite(self, fact: str, span: Span) -> None:
         """Warn once, since the enclosing expressions are not finite for the same reason."""
-        told = [w.span for w in self.warnings if w.code == "W205" and w.span is not None]
-        inner = any(span.start <= one.start and one.end <= span.end for one in told)
-        if not inner and len(told) < _MOST_NOT_FINITE:
+        reported = [w.span for w in self.warnings if w.code == "W205" and w.span is not None]
+        inner = any(span.start <= one.start and one.end <= span.end for one in reported)
+        if not inner and len(reported) < _MOST_NOT_FINITE:
             message = f"{fact}, whatever the variables are"
             remedy = "the objective must be finite for a run: change this number"
             self.warn(Diagnostic("W205", message, span, help=remedy, severity="warning"))

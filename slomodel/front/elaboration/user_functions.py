@@ -240,8 +240,10 @@ def from_library(node: FunctionCall, fn: Fn, scope: Scope) -> Steps:
         if found is None or found.span is None or found.span.source in arguments:
             raise
         message = f"`{fn.name.text}` does not accept these arguments: {found.message}"
-        told = Diagnostic("E220", message, place, help=f"it is `{fn.head}`, in {found.span.text!r}")
-        raise StatementError(told, problem.kind) from None
+        diagnostic = Diagnostic(
+            "E220", message, place, help=f"it is `{fn.head}`, in {found.span.text!r}"
+        )
+        raise StatementError(diagnostic, problem.kind) from None
 
 
 def _check_counts(name: str, argument: Operand, model: Elaboration) -> None:

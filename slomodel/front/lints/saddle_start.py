@@ -37,16 +37,18 @@ def with_saddle_warning(problem: Problem) -> Problem:
     slopes = dict(zip(nodes, gradient(problem.objective, nodes), strict=True))
     facts = initial_facts([problem.objective, *slopes.values()], starts)
     flat = all(facts[slope].is_zero for slope in slopes.values())
-    told: dict[tuple[Input, ...], str] = {}
+    reasons: dict[tuple[Input, ...], str] = {}
     for factors in list(products.values())[:_MOST_PRODUCTS]:
         stuck = _stuck(factors, slopes, facts, facts[problem.objective].is_zero)
         if stuck:
-            told[stuck] = _SADDLE if flat else _UNMOVED
+            reasons[stuck] = _SADDLE if flat else _UNMOVED
     for node in list(products)[:_MOST_PRODUCTS]:
         for dim, alike in _in_step(node, products[node], slopes, facts):
-            told.setdefault(alike, f"and elements along `{dim}` that start equal stay equal")
-    least = [a for a in told if any(set(a) < set(b) and told[a] == told[b] for b in told)]
-    remarks = [_remark(problem, a, text) for a, text in told.items() if a not in least]
+            reasons.setdefault(alike, f"and elements along `{dim}` that start equal stay equal")
+    least = [
+        a for a in reasons if any(set(a) < set(b) and reasons[a] == reasons[b] for b in reasons)
+    ]
+    remarks = [_remark(problem, a, text) for a, text in reasons.items() if a not in least]
     return replace(problem, warnings=(*problem.warnings, *remarks)) if remarks else problem
 
 

@@ -135,10 +135,10 @@ class Clocked:
     def stop_by(self, check: Callable[[], None]) -> None:
         self._source.stop_by(check)
 
-    def _timed(self, ask: Prove, centre: Vector, radius: float) -> Proof:
+    def _timed(self, prove: Prove, centre: Vector, radius: float) -> Proof:
         began = perf_counter()
         try:
-            return ask(centre, radius)
+            return prove(centre, radius)
         finally:
             took = perf_counter() - began
             self.number += 1

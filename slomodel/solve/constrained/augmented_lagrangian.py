@@ -97,12 +97,12 @@ class AugmentedLagrangian:
         at: PrimalDual,
         objective: ConstrainedObjective,
         within: Set | None,
-        asked: Trajectory,
+        requested: Trajectory,
         record: RunRecord,
         diagnose: Diagnose | None,
     ) -> AugmentedLagrangian:
         """The run from a point with multipliers 0, at which `at.g` is the gradient of f."""
-        run = asked.run
+        run = requested.run
         scale = min(1.0, max(abs(at.f), at.stationarity)) or 1.0
         tolerance = run.gtol * (scale if run.scaled and np.isfinite(scale) else 1.0)
         excess = np.where(objective.equations, at.c, np.maximum(at.c, 0.0))
@@ -111,7 +111,7 @@ class AugmentedLagrangian:
         if squares > 0.0:
             penalty = float(np.clip(2.0 * abs(at.f) / squares, LEAST_PENALTY, FIRST_PENALTY))
         wanted = max(FIRST * min(1.0, at.stationarity), tolerance)
-        own = (objective, within, asked.method, asked.options, run, record, diagnose)
+        own = (objective, within, requested.method, requested.options, run, record, diagnose)
         return AugmentedLagrangian(*own, at, tolerance, penalty, wanted)
 
     def resume(self, saved: Saved) -> None:

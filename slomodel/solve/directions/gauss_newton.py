@@ -76,9 +76,9 @@ class GaussNewton:
         if not pair.own:
             self.forget()
             return
-        asked = min(self._length, self._delta_bar)
-        if pair.snorm < 0.9 * asked:
-            self._damping = min(self._damping * asked / pair.snorm, MOST_DAMPING)
+        length = min(self._length, self._delta_bar)
+        if pair.snorm < 0.9 * length:
+            self._damping = min(self._damping * length / pair.snorm, MOST_DAMPING)
             self._predicted = 0.0
 
     def share(self, at: Iterate) -> float:

@@ -36,11 +36,11 @@ class Ended(Protocol):
 def summary_of(runs: Sequence[Ended], starts: int) -> str:
     """How the runs ended, and the distinct objectives with the number of runs that reached each."""
     endings = Counter(str(one.status) for one in runs)
-    told = ", ".join(f"{count} {status}" for status, count in endings.most_common())
+    statuses = ", ".join(f"{count} {status}" for status, count in endings.most_common())
     # Hops keep the minima of several runs that have one start.
     hopped = len(runs) > starts
     what = f"{len(runs)} minima" if hopped else f"{starts} start{'' if starts == 1 else 's'}"
-    lines = [f"{what}: {told}"]
+    lines = [f"{what}: {statuses}"]
     if len(runs) < starts:
         lines[0] += f", {starts - len(runs)} not made"
     groups = reached(runs)

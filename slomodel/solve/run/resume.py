@@ -20,21 +20,21 @@ UNASKED_METHOD = "auto"
 _SAME = 1e-9
 
 
-def agreed(saved: Saved, asked: Trajectory) -> Trajectory:
+def agreed(saved: Saved, requested: Trajectory) -> Trajectory:
     """The trajectory to continue: that of the checkpoint, with the options that it cannot store.
 
     Budgets are taken from the call. Raises DomainError if another option differs.
     """
     there = saved.trajectory
-    if asked.method not in (there.method, UNASKED_METHOD):
-        raise _differs("method", there.method, asked.method)
+    if requested.method not in (there.method, UNASKED_METHOD):
+        raise _differs("method", there.method, requested.method)
     before: dict[str, Any] = there.run.trajectory()
     defaults = RunOptions().trajectory()
-    for name, value in asked.run.trajectory().items():
+    for name, value in requested.run.trajectory().items():
         if value not in (before[name], defaults[name]):
             raise _differs(name, before[name], value)
     options = dict(there.options)
-    given = {name: value for name, value in asked.options.items() if value is not None}
+    given = {name: value for name, value in requested.options.items() if value is not None}
     for name, value in given.items():
         if name in there.not_held:
             options[name] = value
@@ -45,7 +45,7 @@ def agreed(saved: Saved, asked: Trajectory) -> Trajectory:
             message = f"the checkpoint was written with a {name} that it cannot hold"
             raise DomainError(Diagnostic("E604", message, help=f"give {name} again"))
     options |= chosen_before(saved) if there.method == UNASKED_METHOD else {}
-    return replace(there, options=options, run=replace(asked.run, **before))
+    return replace(there, options=options, run=replace(requested.run, **before))
 
 
 def chosen_before(saved: Saved) -> dict[str, object]:

@@ -60,7 +60,7 @@ class Line:
             return "not checked"
         return "violated" if self.violated else "held"
 
-    def told(self, width: int) -> str:
+    def text(self, width: int) -> str:
         """One line of text, with the name in `width` columns."""
         parts = [f"{self.name.ljust(width)}  {self.state}"]
         if self.checked:
@@ -109,7 +109,7 @@ class Certificate:
     def summary(self) -> str:
         """A verdict, one line per inequality, and the meaning of the numbers."""
         width = max((len(line.name) for line in self.lines), default=0)
-        text = [self._verdict(), *(line.told(width) for line in self.lines)]
+        text = [self._verdict(), *(line.text(width) for line in self.lines)]
         if any(line.checked for line in self.lines):
             text.append(_LEGEND)
         return "\n".join(text)

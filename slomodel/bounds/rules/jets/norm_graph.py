@@ -117,13 +117,13 @@ def _want(prepared: Prepared) -> None:
     """Collect the norms of every node that bound those of the roots, users before operands."""
     wanted: dict[Expr, dict[Norm, None]] = {}
 
-    def ask(node: Expr, norm: Norm) -> None:
+    def demand(node: Expr, norm: Norm) -> None:
         own = wanted.setdefault(node, {frobenius(prepared.scope.shape(node)): None})
         if len(own) < _MOST_NORMS:
             own[norm] = None
 
     for root in prepared.roots:
-        ask(root, prepared.root_norm(root))
+        demand(root, prepared.root_norm(root))
     for node in reversed(prepared.order):
         if node not in wanted:
             continue
@@ -139,4 +139,4 @@ def _want(prepared: Prepared) -> None:
                 raise MissingRule(_unruled(prepared.setting, node)) from gap
             prepared.rules[node, norm] = rule
             for operand, word in demanded(rule):
-                ask(operand, word)
+                demand(operand, word)

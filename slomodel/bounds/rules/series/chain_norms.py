@@ -75,17 +75,17 @@ class Ends:
     def of(cls, gaps: Gaps) -> Ends:
         m = gaps.m
         known: dict[Layers, _Between] = {}
-        asked: dict[tuple[Layers, str], Bounded[float]] = {}
+        needed: dict[tuple[Layers, str], Bounded[float]] = {}
         for i in range(m):
             for s, e in product(range(i + 1, m), range(i + 1, 2 * m)):
                 if m <= e <= m + i:
                     continue
                 one = known[i, s, e] = _Between.of(gaps, i, s, e)
-                asked.update({((i, s, e), word): a for word, a in one.asked().items()})
-        norms = norms_of(asked)
+                needed.update({((i, s, e), word): a for word, a in one.needed().items()})
+        norms = norms_of(needed)
         once, twice = {}, {}
         for key, one in known.items():
-            words = {word: norms[key, word] for word in one.asked()}
+            words = {word: norms[key, word] for word in one.needed()}
             once[key], twice[key] = one.once(words), one.twice(words)
             twice[key] *= gaps.norms["B", key[0], key[0]]
         return cls(gaps, once, twice)
@@ -111,7 +111,7 @@ class _Between:
             Q, V, q, v = gaps.L[i, u], gaps.T[i, u], size["L", i, u], size["T", i, u]
         return cls(P, Q, U, V, (p, q, w, v))
 
-    def asked(self) -> dict[str, Bounded[float]]:
+    def needed(self) -> dict[str, Bounded[float]]:
         """The matrices whose norms are required; none if they are large or one of them is 0."""
         p, q, u, v = self.norms
         largest = max(max(one.value.shape) for one in (self.P, self.Q, self.U, self.V))

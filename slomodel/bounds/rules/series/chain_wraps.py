@@ -33,7 +33,7 @@ Scales = tuple[float, float, float, float]
 def wraps_of(gaps: Gaps) -> dict[Layers, float]:
     """Norms at ‖h‖ = 1 of the factors around layers t .. u, by (i, j, t, u); without large ones."""
     known: dict[Layers, list[Scales]] = {}
-    asked: dict[tuple[Layers, int, str], Bounded[float]] = {}
+    needed: dict[tuple[Layers, int, str], Bounded[float]] = {}
     for i, j in combinations(range(gaps.m), 2):
         for t, u in combinations_with_replacement(range(i + 1, j), 2):
             key: Layers = (i, j, t, u)
@@ -45,8 +45,8 @@ def wraps_of(gaps: Gaps) -> dict[Layers, float]:
                 continue
             known[key] = [_shifted(start, *shift) for shift in _SHIFTS]
             for k, scales in enumerate(known[key]):
-                asked.update({(key, k, x): a for x, a in _factors(gaps, key, scales).items()})
-    norms = norms_of(asked)
+                needed.update({(key, k, x): a for x, a in _factors(gaps, key, scales).items()})
+    norms = norms_of(needed)
     result: dict[Layers, float] = {}
     for key, every in known.items():
         found = []
