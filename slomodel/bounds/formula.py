@@ -79,4 +79,4 @@ def _why(setting: Setting) -> str:
     if node is None:
         return "no formula for a bound: the objective is a polynomial with too many terms"
     found = place(node, setting.spans, setting.objective)
-    return f"no formula for a bound: {found} is no polynomial"
+    return f"no formula for a bound: {found} is not a polynomial"

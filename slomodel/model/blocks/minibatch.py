@@ -116,5 +116,5 @@ def _no_samples(problem: Problem, found: Sequence[str], dim: str | None) -> Doma
     else:
         where = "any dim" if dim is None else f"`{dim}`"
         message = f"the objective is not a sum or mean over samples along {where}"
-        remedy = "slomodel.over_blocks tells the reason; model.solve() takes all data at once"
+        remedy = "slomodel.over_blocks states the reason; model.solve() takes all data at once"
     return DomainError(Diagnostic("E604", message, help=remedy))
