@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from itertools import combinations
 
 from slomodel.functions import (
@@ -219,8 +220,8 @@ def _permuted(one: Index, order: Axes) -> Index:
     if isinstance(one, Affine):
         return Affine(one.offset, tuple(one.coefficients[axis] for axis in order))
     if isinstance(one, Lookup):
-        return Lookup(tuple(order[axis] for axis in one.axes), one.table)
-    return one
+        return Lookup(tuple(order.index(axis) for axis in one.axes), one.table)
+    return replace(one, axis=order.index(one.axis))
 
 
 def flattened(node: Einsum) -> Einsum:

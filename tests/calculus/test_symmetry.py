@@ -12,7 +12,7 @@ from slomodel.calculus import Known, gradient
 from slomodel.calculus.symmetry import is_invariant
 from slomodel.ir import build
 from slomodel.ir.dims import named
-from slomodel.ir.expr import Einsum, Expr, Input
+from slomodel.ir.expr import Einsum, Expr, Input, Multiset
 from slomodel.ir.walk import postorder
 from slomodel.reference import evaluate
 
@@ -114,6 +114,15 @@ def test_invariance_is_claimed_of_nothing_that_changes() -> None:
     assert not is_invariant(skew, (1, 0), known)
     assert not is_invariant(build.data("A", (D, D)), (1, 0), known)
     assert is_invariant(outer, (1, 0), known)
+
+
+def test_entries_of_sorted_tuples_swap_with_the_axes_of_their_tuples() -> None:
+    # A[i_0, j_0] over pairs i and j: swapping the pairs transposes A.
+    pairs, A = named("pairs"), build.data("A", (D, D))
+    index = [Multiset(axis, D, 2, 0, 1) for axis in (0, 1)]
+    node = build.gather(A, index, (pairs, pairs))
+    assert is_invariant(node, (1, 0), frozenset({A}))
+    assert not is_invariant(node, (1, 0), frozenset())
 
 
 def test_a_node_that_is_reached_in_many_ways_is_queried_once() -> None:
