@@ -16,12 +16,10 @@ slomodel is faster. `--write` puts the table in results/linear_algebra.md.
 
 from __future__ import annotations
 
-import argparse
-import json
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -34,10 +32,9 @@ if __package__ in (None, ""):  # run as a script
 import slomodel
 from benchmarks.by_hand import Array, Arrays
 from benchmarks.evaluate import in_columns
-from benchmarks.machine import description, run_again
 from benchmarks.measure import Call, seconds
+from benchmarks.result_page import ResultPage
 
-RESULT = Path(__file__).parent / "results" / "linear_algebra.md"
 POINTS = 20
 TOLERANCE = 1e-9
 
@@ -215,26 +212,14 @@ def table(rows: Sequence[Timed]) -> str:
     return in_columns([heads, *cells], True)
 
 
+def rows_here(names: Sequence[str], quick: bool) -> list[Timed]:
+    return [measured(name) for name in names or likelihoods()]
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Print the table, or write it."""
-    parser = argparse.ArgumentParser(description="Time likelihoods that factor matrices.")
-    parser.add_argument("names", nargs="*", help="likelihoods, by default all")
-    parser.add_argument("--write", action="store_true", help=f"write results/{RESULT.name}")
-    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
-    names = options.names or list(likelihoods())
-    if options.here:
-        print(json.dumps([asdict(measured(name)) for name in names]))
-        return 0
-    given = run_again(__file__, [*names, "--here"], "kept", 1)
-    assert isinstance(given, list)
-    facts = "\n".join(f"- {key}: {value}" for key, value in description(1).items())
-    text = "\n\n".join([facts, table([Timed(**one) for one in given])])
-    if options.write:
-        told = "Printed by `python -m benchmarks.linear_algebra --write`; the module explains it."
-        RESULT.write_text(f"# Linear algebra\n\n{told}\n\n{text}\n", encoding="utf-8")
-    else:
-        print(text)
+    about = "Time likelihoods that factor matrices."
+    ResultPage(__file__, "Linear algebra", about, Timed, rows_here, table).run(arguments)
     return 0
 
 

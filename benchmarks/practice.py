@@ -16,7 +16,6 @@ checked against the record before they are timed; those that are not installed a
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
@@ -24,7 +23,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -36,16 +35,15 @@ if __package__ in (None, ""):  # run as a script
 import slomodel
 from benchmarks.by_hand import Array, Arrays
 from benchmarks.evaluate import in_columns
-from benchmarks.machine import description, run_again
 from benchmarks.measure import Call, cpu_seconds, memory, seconds
 from benchmarks.practice_by_hand import BY_HAND
+from benchmarks.result_page import ResultPage
 from benchmarks.targets import mean
 from slomodel import user_cache
 
 ROOT = Path(__file__).parent.parent
 MODELS = ROOT / "models" / "practice"
 DATA = ROOT / "tests" / "data" / "practice"
-RESULT = ROOT / "benchmarks" / "results" / "practice.md"
 DIMS = {"rater_error_rates": {"I": 45}}
 TARGETS = ("c", "numexpr", "numpy")
 TOLERANCE = 1e-9
@@ -257,30 +255,14 @@ def summary(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
+def page(rows: Sequence[Row]) -> str:
+    return f"{table(rows)}\n\n{summary(rows)}"
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Print the table, or write it; 1 when a value or a gradient is wrong."""
-    parser = argparse.ArgumentParser(description="Time the models of practice.")
-    parser.add_argument("names", nargs="*", help="models, by default all")
-    parser.add_argument("--quick", action="store_true", help="target c only, short runs, no solver")
-    parser.add_argument("--write", action="store_true", help=f"write results/{RESULT.name}")
-    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
-    if options.here:
-        print(json.dumps([asdict(row) for row in rows_here(options.names, options.quick)]))
-        return 0
-    chosen = [*options.names, *(["--quick"] if options.quick else [])]
-    given = run_again(__file__, [*chosen, "--here"], "kept", 1)
-    assert isinstance(given, list)
-    rows = [Row(**one) for one in given]
-    facts = "\n".join(f"- {key}: {value}" for key, value in description(1).items())
-    text = "\n\n".join([facts, table(rows), summary(rows)])
-    if options.write:
-        told = (
-            "Printed by `python -m benchmarks.practice --write`; the module explains the columns."
-        )
-        RESULT.write_text(f"# Models of practice\n\n{told}\n\n{text}\n", encoding="utf-8")
-    else:
-        print(text)
+    about = "Time the models of practice; with --quick target c only, and no solver."
+    rows = ResultPage(__file__, "Models of practice", about, Row, rows_here, page).run(arguments)
     return int(any("c" not in row.right for row in rows))
 
 

@@ -14,15 +14,13 @@ processor. `--write` puts the table in results/unseen.md.
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -34,14 +32,13 @@ import slomodel
 from benchmarks.by_hand import Array
 from benchmarks.evaluate import in_columns
 from benchmarks.limits import limit, work
-from benchmarks.machine import description, run_again
 from benchmarks.measure import Call, cpu_seconds, seconds
+from benchmarks.result_page import ResultPage
 from benchmarks.targets import mean
 from benchmarks.unseen_models import MODELS, Unseen
 from benchmarks.unseen_more import MORE
 from slomodel import user_cache
 
-RESULT = Path(__file__).parent / "results" / "unseen.md"
 POINTS = 20
 MOST_DEVIATION = 1e-8
 NEAR = 0.85
@@ -220,28 +217,14 @@ def _means(rows: Sequence[Row], part: str) -> list[str]:
     return lines
 
 
+def page(rows: Sequence[Row]) -> str:
+    return f"{table(rows)}\n\n{summary(rows)}"
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Print the table, or write it."""
-    parser = argparse.ArgumentParser(description="Time models that nothing was tuned for.")
-    parser.add_argument("names", nargs="*", help="models, by default all")
-    parser.add_argument("--quick", action="store_true", help="short runs")
-    parser.add_argument("--write", action="store_true", help=f"write results/{RESULT.name}")
-    parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
-    if options.here:
-        print(json.dumps([asdict(row) for row in rows_here(options.names, options.quick)]))
-        return 0
-    chosen = [*options.names, *(["--quick"] if options.quick else [])]
-    given = run_again(__file__, [*chosen, "--here"], "kept", 1)
-    assert isinstance(given, list)
-    rows = [Row(**one) for one in given]
-    facts = "\n".join(f"- {key}: {value}" for key, value in description(1).items())
-    text = "\n\n".join([facts, table(rows), summary(rows)])
-    if options.write:
-        told = "Printed by `python -m benchmarks.unseen --write`; the module explains the columns."
-        RESULT.write_text(f"# Unseen models\n\n{told}\n\n{text}\n", encoding="utf-8")
-    else:
-        print(text)
+    about = "Time models that nothing was tuned for."
+    ResultPage(__file__, "Unseen models", about, Row, rows_here, page).run(arguments)
     return 0
 
 
