@@ -157,7 +157,7 @@ class DataDeclaration:
     """A declared data array or scalar; optional at bind if it has a default or a file.
 
     `may_be_missing`: every use, if any, is below `masked`, so that the data may contain NaN.
-    `may_be_infinite`: every use is an end of a box, where ±inf stands for no bound.
+    `may_be_infinite`: every use is an end of a box or a constraint, where ±inf stands for no bound.
     `values` are those of constant arrays that were written out in the objective. `domain` is the
     size of the axis into which index data point; with the attribute `one_based` their values count
     from 1. Sparse data are an array along their `entries`, whose positions are declared apart, as

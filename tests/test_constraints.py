@@ -306,3 +306,38 @@ def test_variables_held_at_values() -> None:
     found = model.fix(x=1.0).solve()
     assert_allclose(found.variables["y"], 2.0, rtol=1e-9)
     assert_allclose(model.solve(starts=1).x, 1.5, rtol=1e-9)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "c"])
+def test_ends_of_constraints_may_be_infinite(backend: str) -> None:
+    """Rows without an end bind nothing: the model with finite ends alone has the same solution."""
+    A, target = np.eye(4) + 1.0, np.array([3.0, -1.0, 2.0, 5.0])
+    text = """
+        dim m, n
+        data A[m, n], t[n], lo[m], hi[m]
+        var x[n] init 0
+        minimize sumsq(x - t)
+        subject to range: lo <= A @ x <= hi
+    """
+    low, high = np.array([1.0, -np.inf, -np.inf, 2.0]), np.array([np.inf, 1.0, np.inf, 2.0])
+    given = {"A": A, "t": target}
+    model = slomodel.compile(text, data={**given, "lo": low, "hi": high}, backend=backend)
+    found = model.solve()
+    rows = "A[0, :] @ x >= 1, A[1, :] @ x <= 1, A[3, :] @ x == 2"
+    text = text.replace("lo <= A @ x <= hi", rows).replace(", lo[m], hi[m]", "")
+    finite = slomodel.compile(text, data=given).solve()
+    assert found.success
+    assert_allclose(found.x, finite.x, atol=1e-7)
+    assert found.multipliers["range"][2] == 0.0
+    assert not found.active["range"][2]
+    for change in ({"lo": low + np.array([0, 0, 0, 1.0])}, {"hi": high * np.nan}):
+        with pytest.raises(DomainError, match="cannot hold"):
+            model.bind(**change)
+
+
+def test_an_infinite_number_elsewhere_in_a_constraint_is_refused() -> None:
+    text = "dim n data a[n], hi[n] var x[n] minimize sumsq(x) subject to {}"
+    given = {"a": [1.0, np.inf], "hi": [1.0, 2.0]}
+    for limits in ("-hi <= x .* a <= hi", "-hi <= x .* x + a <= a"):
+        with pytest.raises(DomainError, match="not finite"):
+            slomodel.compile(text.format(limits), data=given)

@@ -53,6 +53,8 @@ def closed_set(problem: Problem, binding: Binding) -> Set | None:
             where = _set_of(one, shape, known, binding)
             _append(parts, SetPart(at, at + n, where))
         at += n
+    if not parts:
+        return Box(np.empty(0), np.empty(0))
     return parts[0].set if len(parts) == 1 else ProductSet(tuple(parts))
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
+from slomodel.front.elaboration.definitions import holds_everywhere
 from slomodel.front.elaboration.errors import StatementError, error, shape_error
 from slomodel.front.elaboration.expressions import evaluate
 from slomodel.front.elaboration.index_sets import bind_iterations
@@ -12,13 +15,23 @@ from slomodel.front.elaboration.linear_conditions import conjuncts
 from slomodel.front.elaboration.scope import Elaboration, Scope, described
 from slomodel.front.elaboration.shape_mismatch import marks, operand, unequal
 from slomodel.front.elaboration.tuples import TupleSet, has_dependent_range, tuple_set
-from slomodel.front.elaboration.values import Label, Value, as_axes, combine, merged, settled, show
+from slomodel.front.elaboration.values import (
+    Label,
+    Value,
+    as_axes,
+    combine,
+    merged,
+    number,
+    settled,
+    show,
+)
 from slomodel.front.text.syntax import ConstraintStatement, Name, VarDecl
-from slomodel.functions import sub
+from slomodel.functions import ge, le, sub, where
 from slomodel.ir.walk import inputs
-from slomodel.problem import Constraint, DeclaredSet, Init, Variable
+from slomodel.problem import Check, Constraint, DeclaredSet, Init, Variable
 from slomodel.rewrite import rewritten
 
+_LARGEST = float(np.finfo(np.float64).max)
 _CLOSED = {"<": "<=", ">": ">="}
 _MIRRORED = {"<=": ">=", ">=": "<=", "==": "=="}
 
@@ -37,6 +50,7 @@ def constraints_of(
         raise error("E219", message, statement.span, "write `check` for a condition on data")
     if len(values) == 3:
         _check_ends(statement, fixed)
+        _check_order(statement, values, labels, model)
     middle = 1 if len(values) == 3 or fixed[0] else 0
     text = " ".join(statement.span.text.split()).removeprefix("subject to ")
     found = []
@@ -49,12 +63,25 @@ def constraints_of(
         op = op if middle == k else _MIRRORED[op]
         above = op == ">="
         value = combine(sub, end, body) if above else combine(sub, body, end)
+        if len(values) == 3 and inputs(end.expr):
+            value = _where_finite(value, end, above)
+            model.ends.append(end.expr)
+            model.bodies.append(body.expr)
+        else:
+            model.bodies.append(value.expr)
         node = settled(_over_indices(statement, value, labels)).expr
         model.spans.setdefault(node, statement.span)
         stable = rewritten(node)[node]
         own = (name, text, stable, op == "==", -1 if above else 1, statement.span)
         found.append(Constraint(*own))
     return found
+
+
+def _where_finite(value: Value, end: Value, above: bool) -> Value:
+    """A constraint by its value, or −1, which never binds, where its end is infinite."""
+    bound = number(-_LARGEST if above else _LARGEST)
+    finite = combine(ge if above else le, end, bound)
+    return combine(where, finite, value, number(-1.0))
 
 
 def _varies(value: Value) -> bool:
@@ -80,6 +107,24 @@ def _check_ends(statement: ConstraintStatement, fixed: Sequence[bool]) -> None:
             side = statement.sides[k].span
             message = f"the ends of a constraint are data, and `{side.text}` has variables"
             raise error("E228", message, side, "write two constraints")
+
+
+def _check_order(
+    statement: ConstraintStatement,
+    values: Sequence[Value],
+    labels: Sequence[Label],
+    model: Elaboration,
+) -> None:
+    """Check at bind that the lower end is at most the upper one, and none is NaN."""
+    low, high = (0, 2) if statement.ops[0] == "<=" else (2, 0)
+    pair = (values[low], values[high])
+    if merged(pair) is None or not inputs(*(value.expr for value in pair)):
+        return
+    condition = settled(_over_indices(statement, combine(le, *pair), labels))
+    first, second = (statement.sides[k].span.text for k in (low, high))
+    fault = f"the constraint `{statement.span.text}` cannot hold"
+    text = f"{first} <= {second}"
+    model.checks.append(Check(holds_everywhere(condition).expr, text, statement.span, fault))
 
 
 def _name(label: Name | None, model: Elaboration, others: Sequence[Constraint]) -> str:

@@ -201,10 +201,12 @@ def _error(faults: list[StatementError]) -> SlomodelError:
     return kind(*found)
 
 
-def _only_bounds(declared: list[DeclaredSet], elsewhere: list[Input]) -> set[Input]:
-    """The data that are used as ends of boxes and nowhere else."""
+def _only_bounds(
+    declared: list[DeclaredSet], ends_of_constraints: list[Expr], elsewhere: list[Input]
+) -> set[Input]:
+    """The data that are used as ends of boxes or of constraints and nowhere else."""
     boxes = [one for one in declared if one.kind in ("box", "open_box")]
-    ends = inputs(*(number for one in boxes for number in one.numbers))
+    ends = inputs(*ends_of_constraints, *(number for one in boxes for number in one.numbers))
     others = inputs(*(number for one in declared if one not in boxes for number in one.numbers))
     return set(ends) - {*others, *elsewhere}
 
@@ -222,7 +224,7 @@ def _problem(
     idle = {d.node for d in gathered.data if d.node not in used and d.name not in starts}
     elsewhere = set(inputs(*ends, *constraints))
     missing = idle | (may_be_missing(objective, gathered.checks, model.masked) - elsewhere)
-    infinite = _only_bounds(declared, inputs(objective, *constraints, *conditions))
+    infinite = _only_bounds(declared, model.ends, inputs(objective, *model.bodies, *conditions))
     data = completed(
         replace(one, may_be_missing=one.node in missing, may_be_infinite=one.node in infinite)
         for one in gathered.data

@@ -64,6 +64,7 @@ class Elaboration:
     first name that each `from` reads. `whole` has the data whose elements are whole numbers, with
     the size of the axis that they index if declared. `tuple_counts` are the sizes of index sets
     that depend on data, each after those it uses.
+    `ends` are those ends of constraints that may be infinite, `bodies` the rest of all constraints.
     `dense` are the places of conditions that hold for many of the tuples: they become masks.
     `bounds`, `lookups` and `warnings` are ordered sets.
     """
@@ -85,6 +86,8 @@ class Elaboration:
     masks: set[str] = field(default_factory=set)
     counts: dict[Expr, Span] = field(default_factory=dict)
     matrices: MatrixFacts = field(default_factory=MatrixFacts)
+    ends: list[Expr] = field(default_factory=list)
+    bodies: list[Expr] = field(default_factory=list)
     files: dict[Span, str] = field(default_factory=dict)
     labels: int = 0
     steps: int = 0

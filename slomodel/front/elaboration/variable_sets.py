@@ -199,7 +199,8 @@ def _along_axis(
         raise _not_a_vector(call)
     axis = _axis(found, -1, call, shape, model)
     if axis is None:
-        raise error("E208", f"`{call.function.text}` needs one axis", call.span)
+        message = f"`{call.function.text}` needs one axis"
+        raise error("E208", message, call.span, "leave `axis` out for the last one")
     return DeclaredSet(kind, "", axis=axis)
 
 
