@@ -1,15 +1,19 @@
 """A membrane over an obstacle, with a picture: bounds from data, and many of them active.
 
 python examples/obstacle.py
+python examples/obstacle.py 320
+
+The number is that of points along each side, by default 60; 320 gives 102,400 unknowns.
 """
 
+import sys
 from pathlib import Path
 
 import numpy as np
 
 import slomodel
 
-N = 60
+N = int(sys.argv[1]) if sys.argv[1:] and sys.argv[1].isdigit() else 60
 points = np.arange(1, N + 1) / (N + 1)
 x, y = np.meshgrid(points, points, indexing="ij")
 hill = 0.5 - 4.0 * ((x - 0.5) ** 2 + (y - 0.5) ** 2)

@@ -1,7 +1,9 @@
-"""Variables that stay in closed sets: nonnegative least squares, and a portfolio.
+"""Variables that stay in closed sets: nonnegative least squares, and a portfolio, with a picture.
 
 python examples/stay_in_a_set.py
 """
+
+from pathlib import Path
 
 import numpy as np
 
@@ -41,3 +43,22 @@ for gamma in (1.0, 10.0, 100.0):
     best = portfolio.bind(gamma=gamma).solve()
     weights = best.variables["w"]
     print(f"gamma {gamma:5.0f}: {np.count_nonzero(weights)} assets, weights {np.round(weights, 3)}")
+
+try:
+    from matplotlib.figure import Figure
+except ImportError:
+    print("matplotlib is not installed: no picture")
+else:
+    risks = np.geomspace(0.3, 300.0, 40)
+    shares = [portfolio.bind(gamma=gamma).solve().variables["w"] for gamma in risks]
+    figure = Figure(figsize=(9.0, 4.0), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    left.bar(range(20), fit.variables["x"], label="element")
+    left.plot(np.flatnonzero(active), multipliers[active], "rv", label="multiplier at 0")
+    left.legend()
+    left.set_title("nonnegative least squares")
+    right.stackplot(risks, np.transpose(shares))
+    right.set(xscale="log", xlabel="aversion to risk", title="weights of the portfolio")
+    path = Path("stay_in_a_set.png")
+    figure.savefig(path)
+    print(f"picture: {path}")

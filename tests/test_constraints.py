@@ -1,6 +1,7 @@
 """Models with constraints: minima of known problems, multipliers, statuses, results, files."""
 
 import json
+import re
 import warnings
 from pathlib import Path
 
@@ -231,6 +232,8 @@ def test_the_command_line_shows_violation_and_multipliers(tmp_path: Path) -> Non
     run = CliRunner().invoke(main, ["solve", str(tmp_path / "m.slo")])
     assert "gradient of the Lagrangian" in run.stdout
     assert "product 1 element of 1" in run.stdout
+    assert re.search(r"multiplier square +scalar = -0\.161469", run.stdout)
+    assert re.search(r"multiplier x +\[4\] = 1\.08787, 0, 0, 0", run.stdout)
 
 
 @pytest.mark.parametrize("method", ["SLSQP", "trust-constr"])

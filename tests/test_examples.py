@@ -91,7 +91,10 @@ def test_variables_end_in_their_sets_near_those_that_made_the_data(printed: Prin
     assert after("logit: cuts", out) == pytest.approx([-1.0, 0.5, 2.0], abs=0.15)
 
 
-def test_sets_hold_where_multipliers_are_positive(printed: Printed) -> None:
+def test_sets_hold_where_multipliers_are_positive(
+    printed: Printed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
     out = printed("stay_in_a_set")
     assert after("at least", out)[0] > 0.0
     assets = [int(after(f"gamma {gamma:5.0f}:", out)[0]) for gamma in (1.0, 10.0, 100.0)]

@@ -226,7 +226,16 @@ class Result:
             for key, array in solution.variables.items()
         }
         computed = {f"  {key}": _shown(array, ()) for key, array in self.evaluated.items()}
-        return rows | shown | computed
+        return rows | shown | computed | self._multipliers()
+
+    def _multipliers(self) -> dict[str, str]:
+        """The multipliers of active bounds and constraints, by label."""
+        solution = self.solution
+        return {
+            f"  multiplier {key}": _shown(array, self.labels.get(key, ()))
+            for key, array in solution.multipliers.items()
+            if solution.active[key].any()
+        }
 
 
 def at_bounds(solution: Solution) -> str:
