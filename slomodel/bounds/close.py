@@ -45,10 +45,11 @@ class Closed:
 
 @dataclass(frozen=True, slots=True)
 class Closure:
-    """Both constants over a ball."""
+    """Both constants over a ball, and upper bounds on λ_max(H) and λ_max(-H) over it."""
 
     first: Closed
     second: Closed
+    ends: Ends
 
 
 def moved(start: Real, radius: Real, slope: Real) -> Real:
@@ -58,18 +59,20 @@ def moved(start: Real, radius: Real, slope: Real) -> Real:
     return up_add(start, up_mul(radius, slope))
 
 
-def first_by_slope(centre: Ends, radius: float, slope: float) -> float:
-    """L1 from bounds on both extreme eigenvalues of H(c) and a Lipschitz constant of H."""
-    return float(max(0.0, *(moved(end, radius, slope) for end in centre)))
+def ends_by_slope(centre: Ends, radius: float, slope: float) -> Ends:
+    """Both ends of H over the ball from those of H(c) and a Lipschitz constant of H."""
+    upper, lower = (float(moved(end, radius, slope)) for end in centre)
+    return upper, lower
 
 
-def first_by_fourth(centre: Ends, radius: float, third: float, fourth: Ends) -> float:
-    """L1 from bounds on both signs of H(c), on ‖D³f(c)‖ and on both signs of D⁴f over the ball."""
-    found = [0.0]
-    for end, last in zip(centre, fourth, strict=True):
-        half = up_mul(0.5, up_mul(radius, last))
-        found.append(float(moved(end, radius, up_add(third, half))))
-    return max(found)
+def ends_by_fourth(centre: Ends, radius: float, third: float, fourth: Ends) -> Ends:
+    """Both ends of H over the ball from those of H(c), ‖D³f(c)‖ and both ends of D⁴f over it."""
+    halves = (float(up_mul(0.5, up_mul(radius, last))) for last in fourth)
+    upper, lower = (
+        float(moved(end, radius, up_add(third, half)))
+        for end, half in zip(centre, halves, strict=True)
+    )
+    return upper, lower
 
 
 def close(enclosure: Enclosure, radius: float) -> Closure:
@@ -81,14 +84,15 @@ def close(enclosure: Enclosure, radius: float) -> Closure:
             THIRD_BY_FOURTH: float(moved(centre.third, radius, norm_of(over.fourth))),
         }
     )
-    L1 = Closed.least(
-        {
-            OVER_FIRST: norm_of(over.second),
-            BY_SLOPE: first_by_slope(centre.second, radius, L2.value),
-            BY_FOURTH: first_by_fourth(centre.second, radius, centre.third, over.fourth),
-        }
-    )
-    return Closure(L1, L2)
+    third = min(centre.third, L2.value)
+    ends = {
+        OVER_FIRST: over.second,
+        BY_SLOPE: ends_by_slope(centre.second, radius, L2.value),
+        BY_FOURTH: ends_by_fourth(centre.second, radius, third, over.fourth),
+    }
+    L1 = Closed.least({name: norm_of(both) for name, both in ends.items()})
+    upper, lower = (min(both[k] for both in ends.values()) for k in (0, 1))
+    return Closure(L1, L2, (upper, lower))
 
 
 def series_terms(sizes: Mapping[int, float], order: int, radius: float) -> dict[int, float]:

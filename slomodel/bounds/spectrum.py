@@ -10,10 +10,10 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval
-from slomodel.bounds.arithmetic.rounding import Array, up_add, up_div, up_mul, up_sum
+from slomodel.bounds.arithmetic.rounding import Array, up_add, up_div, up_sum
 from slomodel.bounds.centre import centre_hessian, hessian_over
-from slomodel.bounds.close import moved
-from slomodel.bounds.enclosure import Enclosure
+from slomodel.bounds.close import close
+from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.norms.eigenvalues import (
     UNKNOWN,
     SpectralInterval,
@@ -67,9 +67,8 @@ def spectral_ends(
 ) -> SpectralInterval:
     """λ_min and λ_max of H over the ball, given both constants and the bounds on derivatives.
 
-    Each end is the best of: the bound over the ball itself; that at the centre moved by r·L2, or by
-    r‖D³f(c)‖ + r²/2 sup ±D⁴f[v, v, w, w]; that of the entries over the ball; ±L1. They are those of
-    `close`, without the step from both ends to one norm. Hypothesis: f is C¹ where L1 is finite.
+    Each end is the better of that of `close` and of that of the entries over the ball. Hypothesis:
+    f is C¹ where L1 is finite.
     """
     if setting.n == 0:
         return SpectralInterval(0.0, 0.0)
@@ -79,16 +78,10 @@ def spectral_ends(
         known = centre_spectrum(setting)
         H = hessian_over_ball(setting, radius)
         entries = UNKNOWN if H is None else spectral_interval(H)
-    centre, over = enclosure.centre, enclosure.over
-    third = min(centre.third, L2)
-    found = []
-    for k, at_centre in enumerate((known.high, -known.low)):
-        end = min(centre.second[k], at_centre)
-        half = up_mul(0.5, up_mul(radius, over.fourth[k]))
-        by_slope = float(moved(end, radius, L2))
-        by_fourth = float(moved(end, radius, float(up_add(third, half))))
-        found.append(min(over.second[k], by_slope, by_fourth, L1))
-    return entries.meet(-found[1], found[0])
+    centre = enclosure.centre.least(DerivativeBounds((known.high, -known.low)))
+    over = enclosure.over.least(DerivativeBounds(both_ends(L1), L2))
+    upper, lower = close(Enclosure(centre, over), radius).ends
+    return entries.meet(-lower, upper)
 
 
 @once_per_setting

@@ -28,9 +28,9 @@ from slomodel.bounds.arithmetic.bounded import Bounded, midpoint
 from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import Array, up_add
 from slomodel.bounds.centre import centre_hessian, centre_third
-from slomodel.bounds.close import OVER_FIRST, OVER_SECOND, Closed, close, moved
+from slomodel.bounds.close import Closed, close
 from slomodel.bounds.effort import MOST_NUMBERS
-from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, Ends, add, norm_of
+from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, Ends, add
 from slomodel.bounds.norms.cubic import cubic_norm
 from slomodel.bounds.norms.eigenvalues import UNKNOWN, SpectralInterval, spectral_interval
 from slomodel.bounds.norms.element_derivatives import (
@@ -266,8 +266,9 @@ def bounds_of_sum(
     total = reduce(TermBounds.plus, terms)
     with np.errstate(all="ignore"):
         enclosure = total.least
-        first, second = _closed(enclosure, radius)
-        ends = _ends(enclosure, radius, first.value, second.value)
+        closure = close(enclosure, radius)
+    first, second = closure.first, closure.second
+    ends = min(closure.ends[0], first.value), min(closure.ends[1], first.value)
     return Bounds(
         L1=first.value,
         L2=second.value,
@@ -280,30 +281,6 @@ def bounds_of_sum(
         at_radius=at_radius,
         curvature=HessianOfSum(total, ends, first.value),
     )
-
-
-def _closed(enclosure: Enclosure, radius: float) -> tuple[Closed, Closed]:
-    """Both constants from the least bound on each derivative."""
-    if 0.0 < radius < math.inf:
-        closure = close(enclosure, radius)
-        return closure.first, closure.second
-    known = enclosure.over if radius else enclosure.over.least(enclosure.centre)
-    return (
-        Closed.least({OVER_FIRST: norm_of(known.second)}),
-        Closed.least({OVER_SECOND: known.third}),
-    )
-
-
-def _ends(enclosure: Enclosure, radius: float, first: float, second: float) -> Ends:
-    """Bounds on λ_max(H) and λ_max(-H) over the ball, given both constants."""
-    centre, over = enclosure.centre, enclosure.over
-    found = []
-    for k in (0, 1):
-        tried = [over.second[k], first]
-        if radius < math.inf:
-            tried.append(float(moved(centre.second[k], radius, second)))
-        found.append(min(tried))
-    return found[0], found[1]
 
 
 def _constant(found: Closed, reason: str) -> Constant:

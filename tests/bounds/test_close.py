@@ -12,8 +12,8 @@ from slomodel.bounds.close import (
     OVER_SECOND,
     THIRD_BY_FOURTH,
     close,
-    first_by_fourth,
-    first_by_slope,
+    ends_by_fourth,
+    ends_by_slope,
     series_terms,
     total,
 )
@@ -79,16 +79,21 @@ def test_a_radius_of_zero_leaves_the_centre() -> None:
 def test_each_end_of_the_spectrum_goes_alone() -> None:
     """x⁴ - 10y² at 0: H has the ends 0 and -20, and D⁴f[v, v, w, w] lies in [0, 24]."""
     centre, fourth = (0.0, 20.0), (24.0, 0.0)
-    assert 20.0 <= first_by_fourth(centre, 1.0, 0.0, fourth) <= 20.0 * (1.0 + 1e-14)
-    assert first_by_fourth(centre, 2.0, 0.0, fourth) >= 48.0
-    assert first_by_slope(centre, 1.0, 4.0) >= 24.0
-    assert first_by_slope((-3.0, -1.0), 0.5, 1.0) == 0.0, "an end below 0 bounds no norm"
+    found = norm_of(ends_by_fourth(centre, 1.0, 0.0, fourth))
+    assert 20.0 <= found <= 20.0 * (1.0 + 1e-14)
+    assert norm_of(ends_by_fourth(centre, 2.0, 0.0, fourth)) >= 48.0
+    assert norm_of(ends_by_slope(centre, 1.0, 4.0)) >= 24.0
+    assert norm_of(ends_by_slope((-3.0, -1.0), 0.5, 1.0)) == 0.0, "an end below 0 bounds no norm"
+    at_centre, over = DerivativeBounds(centre, 0.0), DerivativeBounds(fourth=fourth)
+    upper, lower = close(Enclosure(at_centre, over), 1.0).ends
+    assert 12.0 <= upper <= 12.0 * (1.0 + 1e-14)
+    assert 20.0 <= lower <= 20.0 * (1.0 + 1e-14)
 
 
 @pytest.mark.parametrize("radius", [5e-324, 1e-200, 1e-9])
 def test_a_small_radius_is_not_lost(radius: float) -> None:
-    assert first_by_fourth((1.0, 1.0), radius, 0.0, (1.0, 1.0)) > 1.0
-    assert first_by_slope((0.0, 0.0), radius, 1e-300) > 0.0
+    assert min(ends_by_fourth((1.0, 1.0), radius, 0.0, (1.0, 1.0))) > 1.0
+    assert min(ends_by_slope((0.0, 0.0), radius, 1e-300)) > 0.0
 
 
 def test_a_sum_has_the_sums_of_both_ends() -> None:

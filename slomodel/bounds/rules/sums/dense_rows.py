@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slomodel.bounds.arithmetic.rounding import up_add
-from slomodel.bounds.close import first_by_fourth, moved
+from slomodel.bounds.close import ends_by_fourth, moved
 from slomodel.bounds.enclosure import (
     UNKNOWN,
     Derivation,
@@ -134,7 +134,7 @@ def sums_at_centre(setting: Setting, parts: tuple[ElementSum[Rows], ...]) -> Sum
 
 
 def _by_ends(centre: SumAtCentre, fourth: Ends, radius: float) -> float:
-    return first_by_fourth(centre.ends, radius, centre.third.norm, fourth)
+    return norm_of(ends_by_fourth(centre.ends, radius, centre.third.norm, fourth))
 
 
 def _from_centre(
