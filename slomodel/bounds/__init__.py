@@ -1,4 +1,21 @@
-"""Proved bounds on the Lipschitz constants of the gradient and the Hessian over balls."""
+"""Proved bounds on the Lipschitz constants of the gradient and the Hessian over balls.
+
+`pipeline` is the flow: split into parts, apply the rules, add, close, take the least. Its values
+are `setting` (an objective at a centre) and `enclosure` (bounds on derivatives); its steps are
+`split`, `rules/table`, `close`; `lipschitz` makes the result that users see. Below it stand
+
+    arithmetic/     what rounding may do: `rounding` (scalars, sums), `bounded` (matrix products)
+    norms/          `spectral`, `cubic`, `quartic`: the largest value of a form on the unit sphere
+    structure/      what an objective is made of
+    ranges/         values and derivatives of nodes over a ball
+    refinements/    second looks at an enclosure
+    rules/          one principle a file: `separable_sums` (logistic regression and its like),
+                    `layered_networks`, `log_sum_exp`, `majorant_series` (polynomials), …
+    centre          derivatives at the centre
+    effort          how much work they may take
+
+`docs/bounds.md` has the theorems and their proofs, one for each rule.
+"""
 
 from slomodel.bounds.certificates.point_certificate import PointCertificate
 from slomodel.bounds.effort import EFFORTS, effort_of
