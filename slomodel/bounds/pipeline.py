@@ -136,11 +136,11 @@ def _answers(part: Setting, radius: float, rules: Sequence[BoundRule] | None) ->
     answers: list[Answer] = []
     gap = part.effort.gap
     for stage in range(3):
-        is_enough = any(one.is_finite and one.rule.suffices(part) for one in answers)
+        is_enough = any(one.is_finite and one.rule.suffices(one.rule.read(part)) for one in answers)
         for rule in (rule for rule in every if rule.stage == stage):
             if stage == 2 and not _leave_a_gap(part, answers, gap):
                 break
-            found = None if is_enough and rule.is_long(part) else answer(rule, part, radius)
+            found = answer(rule, part, radius, is_enough)
             if found is not None:
                 answers.append(found)
                 if stage < 2 and rule.reads_written and found.is_finite:
@@ -148,14 +148,17 @@ def _answers(part: Setting, radius: float, rules: Sequence[BoundRule] | None) ->
     return answers
 
 
-def answer(rule: BoundRule, part: Setting, radius: float) -> Answer | None:
-    """The answer of one rule; None where it does not apply, inf with the reason where a node has
-    no rule.
+def answer(rule: BoundRule, part: Setting, radius: float, is_enough: bool = False) -> Answer | None:
+    """The answer of one rule; inf with the reason where a node has no rule.
+
+    None where it does not apply, or is long and other answers are enough.
     """
     pause()
-    own = as_written(part) if rule.reads_written else part
+    own = rule.read(part)
     try:
         with np.errstate(all="ignore"), working_on(rule.name):  # overflow is rounded outward
+            if is_enough and rule.is_long(own):
+                return None
             found = rule.bound(own, radius)
     except MissingRule as gap:
         found = Enclosure(reason=str(gap))

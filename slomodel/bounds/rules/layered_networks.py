@@ -19,7 +19,6 @@ from slomodel.bounds.rules.networks.jets import NetworkJets
 from slomodel.bounds.rules.networks.values import Values, network_values, over_cell
 from slomodel.bounds.rules.separable_sums import Sums, sums_of
 from slomodel.bounds.setting import Setting, once_per_setting
-from slomodel.bounds.structure.gram_form import as_written
 from slomodel.bounds.structure.networks import Network, network
 from slomodel.ir.function import ANALYTIC
 
@@ -86,7 +85,7 @@ def layered_networks(setting: Setting, radius: float) -> Enclosure | None:
 
 def is_deep(setting: Setting) -> bool:
     """Whether the objective is a network with hidden layers beyond the first."""
-    prepared = _prepared(as_written(setting))
+    prepared = _prepared(setting)
     return prepared is not None and len(prepared.values.levels) > 2
 
 

@@ -17,6 +17,7 @@ from slomodel.bounds.rules.norm_powers import norm_powers
 from slomodel.bounds.rules.separable_sums import is_large, separable_sums
 from slomodel.bounds.rules.symmetric_powers import symmetric_powers
 from slomodel.bounds.setting import Setting
+from slomodel.bounds.structure.gram_form import as_written
 
 
 def never(part: Setting) -> bool:
@@ -48,6 +49,10 @@ class BoundRule:
     is_long: Callable[[Setting], bool] = never
     by_cells: bool = False
     closes_gaps: bool = False
+
+    def read(self, part: Setting) -> Setting:
+        """The form of the part that the rule takes."""
+        return as_written(part) if self.reads_written else part
 
     @property
     def name(self) -> str:
