@@ -73,3 +73,45 @@ def test_sums_of_angles_run_over_each_side() -> None:
     # 17² sines would be two loops, or 289 numbers.
     assert not re.search(r"sin\(\(p0\[\w+\] - p1\[\w+\]\)\)", text)
     assert text.count("sin(") < 30
+
+
+AFFINE = {
+    "first order": """var a, b, c
+        let e[t in T] = y[t] - (a + b * y[t-1] + c * e[t-1])  first y[0] - a
+        minimize sumsq(e)""",
+    "several states": """var m[3]
+        let z[t in T, i in 2] =
+            z[t-1, i] + 0.1 * (m[i] * (1 - z[t-1, i]) - m[2] * z[t-1, 1-i] / 3) + y[t]  first 0.2
+        minimize sum(z .^ 4)""",
+    "two lags": """var p[2]
+        let z[t in T] = p[0] * z[t-1] - z[t-2] * p[1] + y[t] * p[0]^2  first 0.1, 0.3
+        minimize sum(cos(z))""",
+    "a system": """var p[3]
+        fn rate(v[2]) = [-(p[0] + p[2]) * v[0]^2, p[0] * v[0]^2 - p[1] * v[1]]
+        fn next(v[2], u) =
+          let k = rate(v)
+          return v + 0.1 * rate(v + 0.05 * k) + [u, 0] / 9
+        let z[t in T] = next(z[t-1, :], y[t])  first [1, 0]
+        minimize sum(z .^ 2)""",
+}
+
+
+@pytest.mark.parametrize("name", AFFINE)
+def test_affine_steps_are_those_of_numpy(name: str) -> None:
+    text = f"dim T\ndata y[T]\n{AFFINE[name]}"
+    rng = np.random.default_rng(4)
+    model, right = _both(text, {"y": rng.normal(size=14)})
+    x, v = 0.4 + 0.2 * rng.normal(size=model.n), rng.normal(size=model.n)
+    for own, other in zip(model.value_and_gradient(x), right.value_and_gradient(x), strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-12, atol=1e-13 * np.abs(other).max())
+    own, other = model.hvp(x, v), right.hvp(x, v)
+    np.testing.assert_allclose(own, other, rtol=1e-11, atol=1e-12 * np.abs(other).max())
+
+
+def test_only_products_with_coefficients_wait_for_states() -> None:
+    text = f"dim T\ndata y[T]\n{AFFINE['first order']}"
+    source = slomodel.compile(text, data={"y": np.zeros(9)}, backend="c").source("c")
+    steps = re.findall(r"for \(long step = [^{]*\{(.*?)\n +\}", source, re.DOTALL)
+    assert steps
+    # A product, perhaps a sum, and the accumulation of the adjoint.
+    assert all(len(re.findall(r"s\d+ = ", body)) <= 2 for body in steps[:2])

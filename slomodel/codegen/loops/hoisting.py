@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from math import prod
 
 from slomodel.codegen.loops.access import Numbers, number_of
+from slomodel.codegen.loops.affine_steps import affine_values
 from slomodel.codegen.lower import lowered
 from slomodel.functions import where
 from slomodel.ir import build
@@ -58,7 +59,7 @@ def with_hoisted(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[Expr, ...]:
                 size = length * prod(number_of(dim, numbers) for dim in one.shape)
                 return isinstance(one, Map) and one.function.costly and size <= _MOST
 
-            values = [update.value for update in node.loop.updates]
+            values = affine_values(node.loop, numbers)
             states[key] = rewrite(with_values(node, values, stores), simple)
         return states[key][node.state]
 
