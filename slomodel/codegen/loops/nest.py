@@ -381,11 +381,20 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
+class LogProducts:
+    """y_k = e_k + log Σ_j exp(y_j + P_jk) for `count` states: e by step and state, and P."""
+
+    count: int
+    terms: Element
+    weights: Element
+
+
+@dataclass(frozen=True, slots=True)
 class TimeLoop:
     """Passages executed at the steps `first`, …, `length` - 1, in this order or backwards.
 
     If every step is the log-sum-exp of the only state before it and of a term, `log_sums` is the
-    place of these terms, from step `first` on.
+    place of these terms, from step `first` on; `log_products` likewise for several states.
     """
 
     length: int
@@ -394,6 +403,7 @@ class TimeLoop:
     begins: tuple[Begin, ...]
     passages: tuple[Passage, ...]
     log_sums: Element | None = None
+    log_products: LogProducts | None = None
 
 
 Block = Nest | Fill | Copy | Recurrence | Contraction | MatrixCall | Collection | TimeLoop

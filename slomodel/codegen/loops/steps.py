@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from slomodel.codegen.loops.access import Access, Accesses, c_order, number_of
 from slomodel.codegen.loops.fusion import Fusion, elements
+from slomodel.codegen.loops.log_sums import log_products, log_sum_terms
 from slomodel.codegen.loops.nest import (
     Begin,
     Block,
@@ -19,18 +20,14 @@ from slomodel.codegen.loops.nest import (
     TimeLoop,
     located,
 )
-from slomodel.codegen.loops.planning import spells
 from slomodel.codegen.loops.regions import Region
 from slomodel.codegen.loops.scalars import by_element, scalars
 from slomodel.codegen.loops.workspace import Memory
-from slomodel.codegen.lower import lower
 from slomodel.codegen.program import Program, UpdateGroup
 from slomodel.codegen.schedule import schedule
-from slomodel.functions import logaddexp
-from slomodel.ir import build
 from slomodel.ir.dims import Dim
 from slomodel.ir.expr import Const, Expr, Recur
-from slomodel.ir.loop import SliceAt, Source, StateAt, Update, Whole
+from slomodel.ir.loop import Source, StateAt, Update, Whole
 from slomodel.ir.walk import postorder
 
 Blocks = Callable[[Region, Fusion], list[Block]]
@@ -58,31 +55,10 @@ def time_loop(node: Recur, fusion: Fusion, blocks: Blocks) -> TimeLoop:
         passages.append(parts.passage(group, program, blocks))
     first_step = min((one.start for one in passages), default=length)
     own = (length, loop.backwards, first_step, tuple(begins), tuple(passages))
-    terms = None if any(one.cleared for one in begins) else _log_sum_terms(node, fusion, first_step)
-    return TimeLoop(*own, terms)
-
-
-def _log_sum_terms(node: Recur, fusion: Fusion, first: int) -> Element | None:
-    """Where the terms of a running log-sum-exp lie, from step `first` on; None for other loops."""
-    loop = node.loop
-    if len(loop.updates) != 1 or len(loop.shapes) != 1 or loop.shapes[0] or loop.backwards:
-        return None
-    (update,), numbers = loop.updates, fusion.accesses.numbers
-    before = [(one, s) for one, s in loop.sources if isinstance(s, StateAt)]
-    terms = [(one, s) for one, s in loop.sources if isinstance(s, SliceAt)]
-    if len(before) != 1 or len(terms) != 1 or len(loop.sources) != 2 or first < 1:
-        return None
-    ((state, last),), ((term, source),) = before, terms
-    forms = (build.apply(logaddexp, *pair) for pair in ((state, term), (term, state)))
-    if update.value not in lower(list(forms), numbers, spells):
-        return None
-    access = fusion.accesses.of(node.operands[source.operand])
-    shifts = [number_of(one.shift, numbers) for one in (update, last)]
-    if shifts != [0, -1] or not access.base.rank:
-        return None
-    (stride,) = access.strides
-    offset = access.offset + stride * (first + number_of(source.shift, numbers))
-    return Element(access.base, Position(offset, (stride,)))
+    if any(one.cleared for one in begins):
+        return TimeLoop(*own)
+    sums = log_sum_terms(node, fusion, first_step)
+    return TimeLoop(*own, sums, log_products(node, fusion, first_step))
 
 
 @dataclass(slots=True)

@@ -27,6 +27,8 @@ from slomodel.codegen.loops.runs import runs_of
 from slomodel.codegen.loops.text import indented
 from slomodel.codegen.loops.workspace import Memory
 from slomodel.codegen.native.compiler import FLAGS
+from slomodel.codegen.native.log_products import DEFINITION as LOG_PRODUCTS
+from slomodel.codegen.native.log_products import NAME as LOG_PRODUCTS_NAME
 from slomodel.codegen.native.log_sums import DEFINITION as LOG_SUMS
 from slomodel.codegen.native.log_sums import NAME as LOG_SUMS_NAME
 from slomodel.codegen.native.loops import BlockedLoop
@@ -174,7 +176,9 @@ def joined(name: str, units: Sequence[Unit], layout: Layout, numbers: Mapping[st
     bodies = [one.text for one in units]
     shares = [SHARES] if any(one.shared for one in units) else []
     linear = [MATRICES] if LAPACK in "\n".join(bodies) else []
-    sums = [LOG_SUMS] if f"{LOG_SUMS_NAME}(" in "\n".join(bodies) else []
+    every = "\n".join(bodies)
+    known = ((LOG_SUMS_NAME, LOG_SUMS), (LOG_PRODUCTS_NAME, LOG_PRODUCTS))
+    sums = [definition for name, definition in known if f"{name}(" in every]
     common = [prelude("\n".join([*bodies, *sums]), single), *linear, *sums, *shares]
     return "\n".join([_header(name, units, layout, numbers), *common, *bodies])
 

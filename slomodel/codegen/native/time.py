@@ -27,6 +27,7 @@ from slomodel.codegen.loops.nest import (
     TimeLoop,
 )
 from slomodel.codegen.loops.text import indented
+from slomodel.codegen.native.log_products import log_product_lines
 from slomodel.codegen.native.log_sums import log_sum_lines
 from slomodel.codegen.native.names import EntryNames
 from slomodel.codegen.native.plain import copy_lines, fill_line
@@ -123,6 +124,8 @@ def time_lines(
     lines = [line for one in loop.begins for line in _begin_lines(one, names)]
     if loop.log_sums is not None:
         return [*lines, *log_sum_lines(loop, loop.log_sums, names)]
+    if loop.log_products is not None:
+        return [*lines, *log_product_lines(loop, loop.log_products, names)]
     starts = [start]
     for one in loop.passages:
         starts.append(starts[-1] + one.memory.size)
