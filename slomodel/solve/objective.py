@@ -21,7 +21,6 @@ from slomodel.solve.facts import (
     RayBounded,
     Residual,
     SparselyCurved,
-    facts_of,
 )
 from slomodel.solve.norms import EPS, Vector, norm, ratio
 from slomodel.solve.options import bad_value
@@ -166,7 +165,7 @@ class Evaluator:
     """
 
     __slots__ = (
-        *("_coloured", "_curved", "_precise"),
+        *("_coloured", "_curved", "_described", "_operations", "_precise", "_residual"),
         *("_loaded", "_max_nfev", "_max_time", "_objective", "_ray_loaded"),
         *("deadline", "has_own_gradients", "last_nonfinite", "own_gradient"),
         *("nfev", "nhev", "njev", "nonfinite", "sign", "started", "within"),
@@ -180,6 +179,9 @@ class Evaluator:
         # These tests of protocols take longer than a small evaluation.
         self._precise = objective if isinstance(objective, Precise) else None
         self._curved = objective if isinstance(objective, Curved) else None
+        self._described = objective if isinstance(objective, DescribedObjective) else None
+        self._residual = objective if isinstance(objective, Residual) else None
+        self._operations = 0.0 if self._described is None else self._described.facts.operations
         self.within = within
         self._loaded: set[Product] = set()
         self._ray_loaded = False
@@ -205,8 +207,7 @@ class Evaluator:
     @property
     def has_residuals(self) -> bool:
         """Whether f is a sum of squares, up to a constant, whose residuals are available."""
-        objective = self._objective
-        return self.sign > 0.0 and isinstance(objective, Residual) and objective.has_residuals
+        return self.sign > 0.0 and self._residual is not None and self._residual.has_residuals
 
     def jacobian(self, x: Vector, columns: Positions | None = None) -> tuple[Vector, Vector]:
         """r (m,) with f = Σ r² up to a constant, and its Jacobian (m, n), at x (n,).
@@ -215,19 +216,19 @@ class Evaluator:
         columns count as one Hessian product, of which each is about half the work.
         """
         self.check_time()
-        assert isinstance(self._objective, Residual)
+        assert self._residual is not None
         self.nhev += ((len(x) if columns is None else len(columns)) + 1) // 2
-        return self._objective.jacobian(x, columns)
+        return self._residual.jacobian(x, columns)
 
     def affine_unknowns(self) -> NDArray[np.bool_]:
         """Unknowns (n,) in which the residuals are affine, for given values of the others."""
-        assert isinstance(self._objective, Residual)
-        return self._objective.affine_unknowns()
+        assert self._residual is not None
+        return self._residual.affine_unknowns()
 
     @property
     def operations(self) -> float:
         """An estimate of the operations of a value and gradient; 0 if unknown."""
-        return facts_of(self._objective).operations
+        return self._operations
 
     @property
     def measure(self) -> str:
@@ -355,9 +356,9 @@ class Evaluator:
         if product in self._loaded:
             return
         self._loaded.add(product)
-        if isinstance(self._objective, DescribedObjective):
+        if self._described is not None:
             began = perf_counter()
-            self._objective.load(product)
+            self._described.load(product)
             self._stop_clock(perf_counter() - began)
 
     def _stop_clock(self, seconds: float) -> None:
@@ -383,5 +384,5 @@ class Evaluator:
         self.check_time()
         self._load("gauss_newton")
         self.nhev += 1
-        assert isinstance(self._objective, DescribedObjective)
-        np.multiply(self._objective.gauss_newton(x, v), self.sign, out=out)
+        assert self._described is not None
+        np.multiply(self._described.gauss_newton(x, v), self.sign, out=out)
