@@ -46,6 +46,15 @@ def test_every_method_has_an_account(method: str) -> None:
     assert text.explain().startswith(f"Method: {method}.")
 
 
+def test_no_least_point() -> None:
+    text = "data t[4], y[4]\nvar a, b\nminimize sum(softplus(-y[i]*(a + b*t[i])) for i in 4)"
+    data = {"t": [-2.0, -1.0, 1.0, 2.0], "y": [-1.0, -1.0, 1.0, 1.0]}
+    found = slomodel.compile(text, data=data, backend="numpy").solve()
+    assert "there may be no least point" in " ".join(found.explain().split())
+    inside = slomodel.compile(f"{text} + a^2 + b^2", data=data, backend="numpy").solve()
+    assert "no least point" not in " ".join(inside.explain().split())
+
+
 def test_kinks_are_suspected_only_where_there_may_be_one() -> None:
     smooth = slomodel.compile("var x init 2\nminimize log(x^2 - 1)", backend="numpy").solve()
     assert not smooth.success

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
+from slomodel.solve.norms import Vector, norm
 from slomodel.solve.run.history import History
 from slomodel.solve.run.message import counted
 from slomodel.solve.status import Status
@@ -28,6 +29,8 @@ Parameters = Mapping[str, float | str]
 class FinishedRun(Protocol):
     """What an account needs of a solution."""
 
+    @property
+    def x(self) -> Vector: ...
     @property
     def status(self) -> Status: ...
     @property
@@ -116,6 +119,12 @@ def _limits(run: FinishedRun) -> Iterator[str]:
     steps = run.history.step[1:]
     if len(steps) > LAST and np.median(steps[-LAST:]) < SHORT * steps.max():
         yield "The last steps were far shorter than earlier ones."
+    if run.status.success and _goes_on(run):
+        yield (
+            f"The last steps, to ‖x‖ = {norm(run.x):.3g}, were as long as those before, while the "
+            "gradient vanished: there may be no least point, as of a logistic regression of "
+            "separable data, and a regulariser or a prior gives one."
+        )
     if run.rounding_steps:
         yield f"{counted(run.rounding_steps, 'step')} changed f by no more than its rounding error."
     if run.status in _BUDGETS:
@@ -126,6 +135,14 @@ def _flat_steps(run: FinishedRun) -> int:
     """The number of steps after f was within 1 % of its whole decrease of the last value."""
     left = np.abs(run.history.fun - run.history.fun[-1])
     return int(len(left) - 1 - np.argmax(left <= 0.01 * left[0])) if len(left) else 0
+
+
+def _goes_on(run: FinishedRun) -> bool:
+    """Whether steps of about the same length lowered the gradient norm by much, as towards inf."""
+    steps, norms = run.history.step[-LAST:], run.history.gradient_norm
+    if len(norms) <= LAST:
+        return False
+    return bool(steps.min() >= 0.5 * steps.max() and norms[-1] <= 0.1 * norms[-LAST - 1])
 
 
 def _advice(run: FinishedRun) -> Iterator[str]:
