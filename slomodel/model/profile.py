@@ -138,7 +138,7 @@ class _Profile:
         return float(self._point[self._j] + direction * steps * self._error)
 
     def _growth(self, steps: float) -> float:
-        """How much the minimum grows where the element is moved by so many standard errors."""
+        """The growth of the minimum when the element is moved by `steps` standard errors."""
         moved = steps * self._error
         start = self._point.copy()
         start[self._j] += moved

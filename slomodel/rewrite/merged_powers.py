@@ -79,8 +79,10 @@ class _MergedFactors:
 
 
 def merged_product(node: Map) -> Expr | None:
-    """A product or quotient with the powers of each base merged, if one is not whole; and with the
-    exponentials of multiples of one quantity merged; None if there is nothing to merge.
+    """A product or quotient with merged powers and exponentials; None if there are none to merge.
+
+    Powers of one base are merged if some exponent is not whole, and so are exponentials of
+    multiples of one quantity.
     """
     factors = _factors(whole(node)) if _has_powers(node) else None
     if factors is None:

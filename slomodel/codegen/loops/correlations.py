@@ -101,7 +101,7 @@ def _product(node: Scatter, product: Einsum, axes: list[_Axis], kernel: int, val
         [Affine(offsets[k], tuple(int(j == k) for j in range(rank))) for k in range(rank)],
         tuple(shape),
     )
-    # Windows of it: the axis of each place, and the one of each shift, of the opposite sign.
+    # Its windows have an axis for each place and one for each shift, which has the opposite sign.
     dims, new = list(product.dims), dict[int, int]()
     for label, k in places.items():
         new[label] = len(dims)

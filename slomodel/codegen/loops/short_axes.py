@@ -382,7 +382,7 @@ class _Rewriting:
             terms.append((operands, inputs))
         whole = tuple(range(len(kept)))
         if all(own == whole for _, inputs in terms for own in inputs) and len(terms) > 1:
-            # One sum of the terms' sum, which is a value of the loop.
+            # A loop adds the terms at each index, and sums these values once.
             values = [_product(operands) for operands, _ in terms]
             return build.einsum([_sum(values)], [whole], output, dims)
         parts = [build.einsum(operands, inputs, output, dims) for operands, inputs in terms]

@@ -20,7 +20,7 @@ STEADY = (0.6, 2.0)
 # The ramp of log(x² + 1e-16) has 27 of them: a regularised logarithm is bounded below.
 LEAST_DOUBLINGS = 20
 ENOUGH_DOUBLINGS = 100
-# Steps that doubled the norm, without which there is none: one step may leave a plateau.
+# Steps that doubled the norm, below which there is no evidence: one step may leave a plateau.
 LEAST_STEPS = 8
 # Where a run stalls at a pole, rounding x changes f by this fraction of a decrease per doubling or
 # more; at a kink, which may end such a ramp as well, by far less.

@@ -168,7 +168,10 @@ def of_gradient_steps(with_margin: bool) -> tuple[TheoremInequality, ...]:
 
 
 def of_accelerated_steps() -> tuple[TheoremInequality, ...]:
-    """agp with its raised L2. Paper: eq:C1C2:AGP, theorem:meta-complexity-AGP."""
+    """The inequalities of agp with its enlarged L2.
+
+    Paper: eq:C1C2:AGP, theorem:meta-complexity-AGP.
+    """
 
     def radius(step: CheckedStep) -> float:
         return 3.0 * step.region.d
