@@ -57,8 +57,8 @@ class Ball:
         """A point distributed uniformly in the ball, moved into the box."""
         n = len(self.centre)
         direction = generator.standard_normal(n)
-        share = generator.random() ** (1.0 / n)
-        return self.at(direction * (share / norm(direction)))
+        fraction = generator.random() ** (1.0 / n)
+        return self.at(direction * (fraction / norm(direction)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

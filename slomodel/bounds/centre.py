@@ -108,10 +108,10 @@ def _enclosed(
     if n == 0 or prod(front) * max(elements, n) > most:
         return None
     rows = [np.eye(n) if first is None else first, np.eye(n)][:directions]
-    share = max(NUMBERS_AT_ONCE // (prod(front[1:]) * max(elements, n)), 1)
+    chunk = max(NUMBERS_AT_ONCE // (prod(front[1:]) * max(elements, n)), 1)
     found = [
-        _along(setting, graphs, [rows[0][start : start + share], *rows[1:]], known)
-        for start in range(0, front[0], share)
+        _along(setting, graphs, [rows[0][start : start + chunk], *rows[1:]], known)
+        for start in range(0, front[0], chunk)
     ]
     lows, highs = [one.lo for one in found], [one.hi for one in found]
     entries = Interval(np.concatenate(lows), np.concatenate(highs))

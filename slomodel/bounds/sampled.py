@@ -30,7 +30,7 @@ RANDOM_STARTS = 2
 DIFFERENCE = 6e-6
 # A Frank-Wolfe step with a relative gain below this ends an ascent.
 GAIN = 1e-3
-SHARES = (1.0, 0.5, 0.25)
+FRACTIONS = (1.0, 0.5, 0.25)
 """Lengths of steps that are tried, as parts of a Frank–Wolfe step."""
 POWER_STEPS = 3
 """Steps of the power iteration at a point, each a Hessian-vector product."""
@@ -245,8 +245,8 @@ def _climb(views: Views, x: Vector, v: Vector) -> Iterator[Look]:
         if uphill is None:
             return
         climbing = False
-        for share in SHARES:
-            trial = (1.0 - share) * here.x + share * ball.at(uphill)
+        for fraction in FRACTIONS:
+            trial = (1.0 - fraction) * here.x + fraction * ball.at(uphill)
             there = views.look(ball.inside(trial), here.vector)
             yield there
             if abs(there.eigenvalue) > (1.0 + GAIN) * abs(here.eigenvalue):

@@ -93,8 +93,8 @@ def _found(rows: Rows, d: Array) -> float:
     return least if m > n else min(least, _fourth_powers(rows, d, np.zeros(m), 1.0))
 
 
-def _fourth_powers(rows: Rows, d: Array, beta: Array, share: float) -> float:
-    """The bound for one β; `share` is the squared Frobenius norm of v vᵀ - I/n."""
+def _fourth_powers(rows: Rows, d: Array, beta: Array, factor: float) -> float:
+    """The bound for one β; `factor` is the squared Frobenius norm of v vᵀ - I/n."""
     m, n = rows.value.shape
     K = _gram_of_squares(rows.value, beta, np.sqrt(d)) if np.isfinite(d).all() else None
     if K is None:
@@ -103,7 +103,7 @@ def _fourth_powers(rows: Rows, d: Array, beta: Array, share: float) -> float:
     # computed rows, at most 16 such sums of products of squares of sums of n products each.
     roundings = 16 * (8 * (m + n) + 64)
     error = error_of_sum(d, [rows.length] * 4, [rows.error] * 4, roundings, K.size)
-    spread = up_mul(share, upper_eigenvalue(K)) if share > 0.0 else 0.0
+    spread = up_mul(factor, upper_eigenvalue(K)) if factor > 0.0 else 0.0
     middle = dot(d, np.square(beta))
     tilted = largest_eigenvalue(quadratic_sum([rows], {(0, 0): d * beta}))
     tilt = max(up_add(tilted, -middle), 0.0)

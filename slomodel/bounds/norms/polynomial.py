@@ -105,8 +105,8 @@ def monomials_bound(p: Polynomial) -> float:
 
 def largest_monomials(p: Polynomial) -> Array:
     """κ(α) = Π (α_b/k)^(α_b/2), not rounded up: on the sphere t^α is largest at t_b² = α_b/k."""
-    share = np.where(p.exponents > 0, p.exponents / int(p.degrees[0]), 1.0)
-    return np.asarray(np.prod(share ** (p.exponents / 2.0), axis=1))
+    fraction = np.where(p.exponents > 0, p.exponents / int(p.degrees[0]), 1.0)
+    return np.asarray(np.prod(fraction ** (p.exponents / 2.0), axis=1))
 
 
 def unfolding_bound(p: Polynomial) -> float:
@@ -234,9 +234,9 @@ def _over_boxes(
     half = np.where(bounded, half, 0.0)
     squares = np.where(bounded, np.exp(2.0 * middle), 0.0)
     total = np.sum(squares, axis=1)
-    share = squares / total[:, np.newaxis]
+    fraction = squares / total[:, np.newaxis]
     terms = coefficients * np.exp(middle @ powers.T) * total[:, np.newaxis] ** (-0.5 * k)
-    slopes = np.exp((powers - k * share[:, np.newaxis, :]) * half[:, np.newaxis, :])
+    slopes = np.exp((powers - k * fraction[:, np.newaxis, :]) * half[:, np.newaxis, :])
     front = _corners(terms, slopes[:, :, : blocks // 2])
     back = _corners(np.ones_like(terms), slopes[:, :, blocks // 2 :])
     found = np.max(front @ back.transpose(0, 2, 1), axis=(1, 2))
@@ -244,7 +244,7 @@ def _over_boxes(
     mean = terms @ powers / np.maximum(values, SMALLEST_NORMAL)[:, np.newaxis]
     width = np.where(bounded, 2.0 * half, 2.0 * _REACH)
     seen = float(np.max(values, where=bounded.all(axis=1), initial=0.0))
-    return _rounded_up(found, powers, middle, half), width * (mean + k * share), seen
+    return _rounded_up(found, powers, middle, half), width * (mean + k * fraction), seen
 
 
 def _rounded_up(found: Array, powers: Array, middle: Array, half: Array) -> Array:

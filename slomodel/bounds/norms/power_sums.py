@@ -192,8 +192,8 @@ def _fourth(moments: Moments, c: Array, norm: Norm) -> Array:
     d = moments.rows.value.shape[1]
     pairs = d * (d + 1) // 2
     K = (c @ sums.value).reshape(len(c), pairs, pairs)
-    share = np.asarray(up(1.0 - 1.0 / d))
-    spread: Array = up_mul(norm(K), share) if d > 1 else np.zeros(len(c))
+    factor = np.asarray(up(1.0 - 1.0 / d))
+    spread: Array = up_mul(norm(K), factor) if d > 1 else np.zeros(len(c))
     middle = c @ moments.middle()
     tilt = np.maximum(up_add(_second(moments, c, "β", norm), -middle), 0.0)
     total = up_add(up_add(middle, 2.0 * tilt), spread)

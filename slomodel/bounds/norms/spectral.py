@@ -155,8 +155,8 @@ def gram_cholesky(A: Array) -> float:
     return float(up_ldexp(up_add(norm, one.error), int(e)))
 
 
-def upper_eigenvalue(H: Array, share: float = 1e-2) -> float:
-    """Upper bound on λ_max of a symmetric matrix where positive, to relative tolerance `share`.
+def upper_eigenvalue(H: Array, tolerance: float = 1e-2) -> float:
+    """Upper bound on λ_max of a symmetric matrix where positive, to a relative `tolerance`.
 
     For large orders by one factorisation as in `cholesky_norm`, for one sign only.
     """
@@ -166,8 +166,8 @@ def upper_eigenvalue(H: Array, share: float = 1e-2) -> float:
     n = len(B.value)
     if n <= DENSE_EIGEN:
         return spectral_norm(H)
-    largest = _lanczos(B.value, 16 if share >= 1e-3 else 100, 0.1 * share)
-    for excess in (share, 8.0 * share, 64.0 * share, 1.0):
+    largest = _lanczos(B.value, 16 if tolerance >= 1e-3 else 100, 0.1 * tolerance)
+    for excess in (tolerance, 8.0 * tolerance, 64.0 * tolerance, 1.0):
         t = _above(largest, excess, n)
         if _is_above(t, B.value):
             return _proved(t, B, int(e))

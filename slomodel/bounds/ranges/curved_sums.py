@@ -169,14 +169,14 @@ def log_sums_sum(
     by_half = np.sum(0.5 * lengths**2, axis=1) < np.sum(high * lengths**2, axis=1)
     high = np.where(by_half[:, np.newaxis], 0.5, high)
     low = np.where(by_half[:, np.newaxis], 0.0, np.minimum(low, high))
-    share = weight * Interval(low.ravel(), high.ravel())
+    weighted = weight * Interval(low.ravel(), high.ravel())
     longest = np.max(up_add(lengths, together), axis=1, keepdims=True)
-    third = up_mul(share.magnitude, np.broadcast_to(up_mul(2.0, longest), p.shape).ravel())
+    third = up_mul(weighted.magnitude, np.broadcast_to(up_mul(2.0, longest), p.shape).ravel())
     moved = _moved_apart(own.moved, p.hi, k)
     one = CurvedRows(b, moved, together.ravel(), own.curvature, own.bend, own.bent)
     lengths = up_add(b.length, together.ravel())
     cubic = np.where(lengths > 0.0, up_div(third, np.maximum(lengths, SMALLEST_NORMAL)), 0.0)
-    return _restricted(CurvedSum((one,), {(0, 0): share}, {(0, 0, 0): cubic}), live)
+    return _restricted(CurvedSum((one,), {(0, 0): weighted}, {(0, 0, 0): cubic}), live)
 
 
 def _samples(run: BallGraph, term: CurvedLogSum) -> tuple[tuple[int, ...], Axes, int]:

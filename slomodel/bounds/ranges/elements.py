@@ -348,9 +348,9 @@ def _alone(a: Interval, others: Iterable[int]) -> Interval:
 
 def _ends(box: Interval, pieces: int) -> Array:
     """Increasing numbers (pieces + 1, m) from the box's lower to its upper endpoint."""
-    share = (np.arange(pieces + 1) / pieces)[:, np.newaxis]
+    fraction = (np.arange(pieces + 1) / pieces)[:, np.newaxis]
     with np.errstate(all="ignore"):
-        inner = box.lo * (1.0 - share) + box.hi * share
+        inner = box.lo * (1.0 - fraction) + box.hi * fraction
     inner = np.where(np.isfinite(inner), inner, box.lo)
     ends = np.maximum.accumulate(np.clip(inner, box.lo, box.hi), axis=0)
     ends[0], ends[-1] = box.lo, box.hi

@@ -18,7 +18,7 @@ _MOST_VARIABLES = 300
 _MOST_VECTORS = 6
 _SPLITS = 2
 _MOST_DEFECT = 1e-3
-_SHARES = (0.125, 0.25, 0.5, 0.75, 1.0)
+_FRACTIONS = (0.125, 0.25, 0.5, 0.75, 1.0)
 """Weights with exact complements: of the blockwise form against the norm of the whole."""
 
 
@@ -45,10 +45,10 @@ class Split:
         z = up_add(self.other, up_mul(radius, third))
         least = up_add(self.first, up_mul(radius, third))
         own, mixed = up_add(self.own, moved), up_add(self.mixed, moved)
-        for share in _SHARES:
-            slope = up_add(up_mul(share, own), up_mul(1.0 - share, third))
+        for fraction in _FRACTIONS:
+            slope = up_add(up_mul(fraction, own), up_mul(1.0 - fraction, third))
             x = up_add(self.first, up_mul(radius, slope))
-            y = up_mul(share, up_mul(radius, mixed))
+            y = up_mul(fraction, up_mul(radius, mixed))
             half = up_mul(0.5, up_add(x, -z)) if x > z else up_mul(0.5, up_add(z, -x))
             root = up_sqrt(up_add(up_mul(half, half), up_mul(y, y)))
             least = min(least, up_add(up_mul(0.5, up_add(x, z)), root))

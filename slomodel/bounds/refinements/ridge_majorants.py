@@ -16,7 +16,7 @@ from slomodel.bounds.ranges.element_sums import ElementSum
 from slomodel.bounds.ranges.elements import element_ranges
 from slomodel.ir.expr import Expr
 
-SHARES = (0.0, 0.5, 1.0)
+FRACTIONS = (0.0, 0.5, 1.0)
 """Fractions of the slope of φ'' at the centre that β takes; each proves a bound."""
 _FEW_STEPS = 0.25
 """Part of the usual work on a quartic form, as there is one for every majorant."""
@@ -73,7 +73,7 @@ def end_along(
     fraction of the slope at the centre, and γ the slope of the chord of the remainder as a function
     of s², if positive.
     """
-    tried = [_majorant(ridge, third, sign, share) for share in SHARES]
+    tried = [_majorant(ridge, third, sign, fraction) for fraction in FRACTIONS]
     least = [_total(one, radius, attained(ridge.rows, one[2], 4)) for one in tried]
     best = int(np.argmin(least))
     if least[best] >= useless:
@@ -94,8 +94,8 @@ def _total(one: Majorant, radius: float, fourth: float) -> float:
     return float(up_add(one[0], up_mul(radius, up_add(one[1], up_mul(radius, fourth)))))
 
 
-def _majorant(ridge: Ridge, third: float, sign: float, share: float) -> Majorant:
-    beta: Array = sign * share * ridge.slopes
+def _majorant(ridge: Ridge, third: float, sign: float, fraction: float) -> Majorant:
+    beta: Array = sign * fraction * ridge.slopes
     s = ridge.offsets
     ends = ridge.values.hi if sign > 0.0 else -ridge.values.lo
     left: Array = np.maximum(
@@ -111,7 +111,7 @@ def _majorant(ridge: Ridge, third: float, sign: float, share: float) -> Majorant
     if not np.isfinite(alpha).all():
         return np.inf, np.inf, gamma
     first = upper_end(quadratic_sum([ridge.rows], {(0, 0): alpha}))
-    return first, float(up_mul(share, third)), gamma
+    return first, float(up_mul(fraction, third)), gamma
 
 
 def _between(ridge: Ridge, gamma: Array, sign: float) -> Array:

@@ -144,47 +144,47 @@ class LoopKernels:
         self, name: str, first: Sequence[Axis], second: Sequence[Axis], body: Sequence[str]
     ) -> list[Kernel]:
         kept, reduced = (prod(size for size, _ in axes) for axes in (first, second))
-        share = cut(kept, reduced, self._lies_along_kept(first, second))
+        chunk = cut(kept, reduced, self._lies_along_kept(first, second))
         kind = self._kind()
         inner = decoded("r", self.axes[len(first) :], [n for n, _ in second], kind)
         body = [
-            f"for ({kind} r = {share.first}; r < {reduced}; r += {share.step}) {{",
+            f"for ({kind} r = {chunk.first}; r < {reduced}; r += {chunk.step}) {{",
             *indented([*inner, *body]),
             "}",
         ]
         outer = decoded("o", self.axes[: len(first)], [n for n, _ in first], kind)
-        totals = self._totals(share, outer, body, self._results(share, first))
+        totals = self._totals(chunk, outer, body, self._results(chunk, first))
         if kept > 1:
-            start = f"blockIdx.x * ({kind}){share.across}"
-            stride = f"gridDim.x * ({kind}){share.across}"
+            start = f"blockIdx.x * ({kind}){chunk.across}"
+            stride = f"gridDim.x * ({kind}){chunk.across}"
             totals = [
                 f"for ({kind} base = {start}; base < {kept}; base += {stride}) {{",
-                f"    const {kind} o = base + {share.lane};",
+                f"    const {kind} o = base + {chunk.lane};",
                 *indented(totals),
                 "}",
             ]
         lines = [f"__shared__ double shared[{THREADS}];", *self._heads(totals), *totals]
         written = [*self._written(), *self._scalar_results(), "q"]
-        made = kernel(name, self.names.taken, written, share.blocks, THREADS, lines)
-        return [made, self._joining(name, share)] if share.parts > 1 else [made]
+        made = kernel(name, self.names.taken, written, chunk.blocks, THREADS, lines)
+        return [made, self._joining(name, chunk)] if chunk.parts > 1 else [made]
 
     def _totals(
-        self, share: Cut, outer: list[str], body: Sequence[str], results: Sequence[str]
+        self, chunk: Cut, outer: list[str], body: Sequence[str], results: Sequence[str]
     ) -> list[str]:
         """The sums for a block's elements of the result; all its threads take part in the trees."""
-        inside = f"o < {share.kept}"
-        first = f"threadIdx.x < {share.across}" if share.across > 1 else "threadIdx.x == 0"
-        both = f"{first} && {inside}" if share.kept > 1 else first
+        inside = f"o < {chunk.kept}"
+        first = f"threadIdx.x < {chunk.across}" if chunk.across > 1 else "threadIdx.x == 0"
+        both = f"{first} && {inside}" if chunk.kept > 1 else first
         guarded = [f"if ({inside}) {{", *indented([*outer, *body]), "}"]
         return [
             *(f"double a{k} = {start_of(one.op)};" for k, one in enumerate(self.sums)),
-            *(guarded if share.kept > 1 else body),
+            *(guarded if chunk.kept > 1 else body),
             *(
-                f"a{k} = slo_{one.op}_block(shared, a{k}, {share.across});"
+                f"a{k} = slo_{one.op}_block(shared, a{k}, {chunk.across});"
                 for k, one in enumerate(self.sums)
             ),
             f"if ({both}) {{",
-            *indented([*(outer if share.kept > 1 else []), *results]),
+            *indented([*(outer if chunk.kept > 1 else []), *results]),
             "}",
         ]
 
@@ -199,7 +199,7 @@ class LoopKernels:
         ones = [sum(step == 1 for step in axes[-1][1]) for axes in (first, second)]
         return ones[0] > ones[1]
 
-    def _results(self, share: Cut, first: Sequence[Axis]) -> list[str]:
+    def _results(self, chunk: Cut, first: Sequence[Axis]) -> list[str]:
         """The statements by which the first threads of a block store the totals."""
         lines = []
         names = self.axes[: len(first)]
@@ -209,10 +209,10 @@ class LoopKernels:
             if isinstance(one.target, Element):
                 pointer = self.pointers.of(one.target)
                 steps = self.steps[pointer.name][: len(first)]
-            if share.parts > 1:
-                size = len(self.sums) * share.parts * share.kept
-                steps = (*steps, share.kept)
-                inside = place([*names, "blockIdx.y"], steps, k * share.parts * share.kept)
+            if chunk.parts > 1:
+                size = len(self.sums) * chunk.parts * chunk.kept
+                steps = (*steps, chunk.kept)
+                inside = place([*names, "blockIdx.y"], steps, k * chunk.parts * chunk.kept)
                 lines.append(f"{self.names.partial(size)}[{inside}] = a{k};")
             elif pointer is not None:
                 lines.append(f"{pointer.name}[{place(names, steps)}] = a{k};")
@@ -223,29 +223,29 @@ class LoopKernels:
     def _result(self, one: Reduce) -> str:
         return self.names.base(_node(one))
 
-    def _joining(self, name: str, share: Cut) -> Kernel:
+    def _joining(self, name: str, chunk: Cut) -> Kernel:
         """The kernel that combines the parts: one block per element."""
         self.names.begin()
-        size = len(self.sums) * share.parts * share.kept
+        size = len(self.sums) * chunk.parts * chunk.kept
         q = self.names.partial(size)
         inside: list[str] = []
         for k, one in enumerate(self.sums):
-            part = f"{q}[{place('ro', (share.kept, 1), k * share.parts * share.kept)}]"
+            part = f"{q}[{place('ro', (chunk.kept, 1), k * chunk.parts * chunk.kept)}]"
             inside += [
                 f"double a{k} = {start_of(one.op)};",
-                f"for (int r = threadIdx.x; r < {share.parts}; r += {THREADS})",
+                f"for (int r = threadIdx.x; r < {chunk.parts}; r += {THREADS})",
                 f"    a{k} = {_JOINS[one.op]}(a{k}, {part});",
                 f"a{k} = slo_{one.op}_block(shared, a{k}, 1);",
                 f"if (threadIdx.x == 0) ({self._result(one)})[o] = a{k};",
             ]
         lines = [
             f"__shared__ double shared[{THREADS}];",
-            f"for (int o = blockIdx.x; o < {share.kept}; o += gridDim.x) {{",
+            f"for (int o = blockIdx.x; o < {chunk.kept}; o += gridDim.x) {{",
             *indented(inside),
             "}",
         ]
         written = [one for one in self.names.taken if one != "q"]
-        blocks = grid(share.kept, 1)
+        blocks = grid(chunk.kept, 1)
         return kernel(f"{name}_join", self.names.taken, written, blocks, THREADS, lines)
 
     def _of_nothing(self, name: str) -> list[Kernel]:

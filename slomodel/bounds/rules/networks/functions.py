@@ -122,8 +122,8 @@ class Function:
 
 def _bin(ends: Array, x: Array) -> NDArray[np.intp]:
     """Index of the bin of x among `ends`, which are equidistant up to rounding."""
-    share = (x - ends[0]) / (ends[-1] - ends[0]) * (len(ends) - 1)
-    found = np.clip(share.astype(np.intp), 0, len(ends) - 2)
+    position = (x - ends[0]) / (ends[-1] - ends[0]) * (len(ends) - 1)
+    found = np.clip(position.astype(np.intp), 0, len(ends) - 2)
     found -= (found > 0) & (ends[found] > x)
     found += (found < len(ends) - 2) & (ends[found + 1] < x)
     return np.asarray(found, dtype=np.intp)
