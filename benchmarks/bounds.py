@@ -32,8 +32,8 @@ import numpy as np
 import slomodel
 from benchmarks.bounds_fresh import fresh_tables
 from benchmarks.bounds_large import large_table
-from benchmarks.bounds_practice import practice_table
-from benchmarks.bounds_unseen import unseen_table
+from benchmarks.bounds_practice import practice_rows, table_of
+from benchmarks.bounds_unseen import unseen_rows
 from benchmarks.cases import MODELS, cases
 from benchmarks.evaluate import in_columns
 from benchmarks.machine import description
@@ -184,9 +184,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n\n".join([_facts(), in_columns(large_table(asked.only), asked.markdown)]))
         return 0
     if asked.practice or asked.unseen:
-        table = practice_table if asked.practice else unseen_table
-        cells, told, is_passed = table(asked.only, asked.kept)
-        print("\n\n".join([_facts(), told, in_columns(cells, asked.markdown)]))
+        measured = practice_rows if asked.practice else unseen_rows
+        cells, totals, is_passed = table_of(measured(asked.only, asked.kept))
+        print("\n\n".join([_facts(), totals, in_columns(cells, asked.markdown)]))
         return int(is_passed)
     found = []
     for row in rows(asked.model, asked.radius):

@@ -13,7 +13,7 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -145,10 +145,10 @@ def summary(rows: Sequence[PracticeRow]) -> str:
     return "\n".join(lines)
 
 
-def practice_table(only: str | None, kept: Path | None) -> tuple[list[tuple[str, ...]], str, bool]:
+def table_of(rows: Iterable[PracticeRow]) -> tuple[list[tuple[str, ...]], str, bool]:
     """The lines of the table, its summary, and whether an estimate is above a bound."""
     found = []
-    for row in practice_rows(only, kept):
+    for row in rows:
         found.append(row)
         print(" ".join(row.cells()), file=sys.stderr, flush=True)
     cells = [HEADS, *(row.cells() for row in found)]

@@ -6,7 +6,6 @@ ends from there. Columns are those of `bounds_practice`.
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import slomodel
-from benchmarks.bounds_practice import HEADS, RADII, Known, PracticeRow, summary
+from benchmarks.bounds_practice import RADII, Known, PracticeRow
 
 Array = np.ndarray
 MOST_SECONDS = 5.0
@@ -144,13 +143,3 @@ def unseen_rows(only: str | None, kept: Path | None) -> Iterator[PracticeRow]:
             seconds = time.process_time() - began
             lower = known.lower(model, f"{name}/{centre}", x)
             yield PracticeRow(name, centre, model.n, lower, found, seconds)
-
-
-def unseen_table(only: str | None, kept: Path | None) -> tuple[list[tuple[str, ...]], str, bool]:
-    """The lines of the table, its summary, and whether an estimate is above a bound."""
-    found = []
-    for row in unseen_rows(only, kept):
-        found.append(row)
-        print(" ".join(row.cells()), file=sys.stderr, flush=True)
-    cells = [HEADS, *(row.cells() for row in found)]
-    return cells, summary(found), any(row.is_passed for row in found)
