@@ -23,6 +23,7 @@ from slomodel.codegen.python.target import PythonTarget, preparation
 from slomodel.codegen.target import Maker, Target
 from slomodel.ir import build
 from slomodel.ir.expr import Expr, Input
+from slomodel.ir.node import without_gc
 
 Vector = NDArray[np.float64]
 
@@ -136,6 +137,7 @@ class Compiled:
         same = self.derivatives is derivatives and self.target is target
         return same and self.numbers == dict(numbers)
 
+    @without_gc()
     def maker(self, name: EntryName) -> Maker:
         """The constructor of the function of this name from data."""
         with self._lock:
@@ -166,6 +168,7 @@ class Compiled:
             layout.attributes,
         )
 
+    @without_gc()
     def source(self, names: Sequence[EntryName] = ENTRIES) -> str:
         """The source of these entries; the text of each is the text that runs."""
         entries = [self.derivatives.entry(name) for name in names]

@@ -17,6 +17,7 @@ from slomodel.front.data.bind import Binding
 from slomodel.front.lints.kinks import kinks_depend_on_data, smoothness
 from slomodel.ir.expr import Expr, Input
 from slomodel.ir.index_tables import require_single
+from slomodel.ir.node import without_gc
 from slomodel.model.lagrangian import augmented_problem, lagrangian_problem
 from slomodel.model.unconstrained import ChangeOfVariables, change_of, unbounded_ends
 from slomodel.problem import DataDeclaration, Problem
@@ -196,7 +197,8 @@ class Plans:
                     return pair
             taken = {v.name for v in problem.variables} | {d.name for d in problem.data}
             own = (problem.objective, facts, self._rewrites, self._variables, taken)
-            found = optimized(*own)
+            with without_gc():
+                found = optimized(*own)
             facts.forget()
             self._latest = [(found, self._derivatives_of(found)), *self._latest[: _MOST_KEPT - 1]]
             return self._latest[0]
