@@ -23,6 +23,8 @@ _making = Lock()
 """Guards the construction of records: each is constructed once, by whichever thread is first."""
 _SMALL = 1e-30
 """Below it lgamma(x) equals lgamma(1e-30) - log(x / 1e-30) to full accuracy."""
+_LEAST_OF_ZETA = 3.0
+"""Below it SciPy's zeta loses digits, and is used from the next number on."""
 _FAR = 1e20
 """From here on psi_n(x) is ((n-1)!^(1/n) / x)^n to full accuracy; zeta(n+1, x) underflows."""
 
@@ -96,8 +98,10 @@ lgamma: ScalarFunction = ScalarFunction(
 _DIGAMMA_C = """\
 static inline real slo_digamma(real x) {
     if (!(x > 0)) return x == 0 ? -INFINITY : NAN;
+    const int steps = x < 10 ? (int)ceil(10 - x) : 0;
     real below = 0;
-    for (; x < 10; x += 1) below += 1 / x;
+    for (int k = steps - 1; k >= 0; k--) below += 1 / (x + k);  /* small terms first */
+    x += steps;
     const real q = 1 / x / x;
     const real c[] = {1.0 / 12, 1.0 / 120, 1.0 / 252, 1.0 / 240, 1.0 / 132, 691.0 / 32760};
     real series = q / 12;
@@ -112,14 +116,15 @@ static inline real slo_polygamma(int n, real x) {
     real factorial = n % 2 ? 1 : -1, below = 0;
     for (int k = 2; k <= n; k++) factorial *= k;
     if (!(x > 0)) return x == 0 ? factorial * INFINITY : NAN;
-    for (; x < 12 + n; x += 1) {
-        real power = x;
-        for (int k = 0; k < n; k++) power *= x;
+    const int steps = x < 12 + n ? (int)ceil(12 + n - x) : 0;
+    for (int j = steps - 1; j >= 0; j--) {  /* small terms first */
+        real power = x + j;
+        for (int k = 0; k < n; k++) power *= x + j;
         below += 1 / power;
     }
+    x += steps;
     const real r = 1 / x;
-    real power = factorial, series = 1 / (real)n + r / 2, ratio = r * r * (n + 1) / 2;
-    for (int k = 0; k < n; k++) power *= r;
+    real series = 1 / (real)n + r / 2, ratio = r * r * (n + 1) / 2;
     for (int k = 1; k <= 9; k++) {
         const real bernoulli = k == 1 ? 1.0 / 6 : k == 2 ? -1.0 / 30 : k == 3 ? 1.0 / 42
             : k == 4 ? -1.0 / 30 : k == 5 ? 5.0 / 66 : k == 6 ? -691.0 / 2730 : k == 7 ? 7.0 / 6
@@ -127,7 +132,8 @@ static inline real slo_polygamma(int n, real x) {
         series += bernoulli * ratio;
         ratio *= r * r * (2 * k + n) * (2 * k + n + 1) / ((2 * k + 1) * (2 * k + 2));
     }
-    return power * series + factorial * below;
+    for (int k = 0; k < n; k++) series /= x;
+    return factorial * (series + below);
 }"""
 
 
@@ -148,12 +154,11 @@ digamma: ScalarFunction = ScalarFunction(
     domain=(_POSITIVE,),
     ranges=Monotonicity(((),) * 8),
     error_scale=_terms,
-    ulps={"c": 6},
     costly=True,
     meaning="derivative of lgamma",
     signature="digamma(x)",
     foreign_names=("psi",),
-    c=C({"log": 1}, _DIGAMMA_C),
+    c=C({"ceil": 2, "log": 1}, _DIGAMMA_C),
 )
 
 
@@ -179,7 +184,8 @@ def _derivative(n: int) -> ScalarFunction:
         real = _positive(x)
         with np.errstate(all="ignore"):
             far = sign * np.power(root / real, n)
-            near = factor * special.zeta(n + 1, real)
+            least = np.power(real, -(n + 1.0)) + special.zeta(n + 1, real + 1.0)
+            near = factor * np.where(real < _LEAST_OF_ZETA, least, special.zeta(n + 1, real))
         return _stepped(np.where(real > _FAR, far, near), x, n + 1)
 
     name = "trigamma" if n == 1 else f"polygamma_{n}"
@@ -191,7 +197,9 @@ def _derivative(n: int) -> ScalarFunction:
         partials=(next_member(polygamma, n),),
         spelling=_spelling(
             f"np.where({{0}} > {_FAR}, {sign} * np.power({root!r} / {{0}}, {n}),"
-            f" {factor} * special.zeta({n + 1}, {_OPERAND}))",
+            f" {factor} * np.where({_OPERAND} < {_LEAST_OF_ZETA},"
+            f" np.power({_OPERAND}, {-(n + 1.0)}) + special.zeta({n + 1}, {_OPERAND} + 1.0),"
+            f" special.zeta({n + 1}, {_OPERAND})))",
             f"slo_polygamma({n}, {{0}})",
         ),
         cost=Cost(250.0),
@@ -200,11 +208,11 @@ def _derivative(n: int) -> ScalarFunction:
             ((),) * 8,
             image=_POSITIVE if n % 2 else (-math.inf, 0.0),
         ),
-        ulps={"numpy": 8 + n, "numexpr": 8 + n, "c": 5 + n},
+        ulps={"numpy": 5 + n, "numexpr": 5 + n, "c": 3 + n},
         costly=True,
         meaning=f"derivative of digamma of order {n}" if n > 1 else "derivative of digamma",
         signature="trigamma(x)" if n == 1 else "",
-        c=C(source=_POLYGAMMA_C),
+        c=C({"ceil": 2}, _POLYGAMMA_C),
     )
 
 
