@@ -13,11 +13,11 @@ from slomodel.functions.arithmetic import add, div, mul, sub
 from slomodel.functions.comparison import le, where
 from slomodel.functions.compound import graph_values
 from slomodel.functions.elementary import expm1, log1p
-from slomodel.functions.piecewise import Reals, abs
+from slomodel.functions.piecewise import Reals, abs, complex_step
 from slomodel.functions.power_series import exponential_remainder, logarithmic_remainder, polynomial
 from slomodel.ir.build import variable
 from slomodel.ir.expr import Expr
-from slomodel.ir.function import Array, Monotonicity, ScalarFunction
+from slomodel.ir.function import Monotonicity, ScalarFunction
 
 _EVERYWHERE = (-math.inf, math.inf)
 _POSITIVE = (0.0, math.inf)
@@ -41,23 +41,18 @@ def _log_remainder_stable(x: Expr) -> Expr:
     return _remainder(x, logarithmic_remainder(), lambda far: sub(far, log1p(far)))
 
 
-def _exp_remainder_numpy(at: Reals) -> Array:
-    real = np.real(at)
-    values = graph_values(_exp_remainder_stable(_X), {_X: real})
-    if not np.iscomplexobj(at):
-        return values
-    stepped: Array = values + 1j * np.imag(at) * np.expm1(real)
-    return stepped
+def _exp_remainder_numpy(x: Reals) -> Reals:
+    real = np.real(x)
+    return complex_step(
+        graph_values(_exp_remainder_stable(_X), {_X: real}), x, lambda: np.expm1(real)
+    )
 
 
-def _log_remainder_numpy(at: Reals) -> Array:
-    real = np.real(at)
-    values = graph_values(_log_remainder_stable(_X), {_X: real})
-    if not np.iscomplexobj(at):
-        return values
-    with np.errstate(all="ignore"):
-        stepped: Array = values + 1j * np.imag(at) * (real / (1.0 + real))
-    return stepped
+def _log_remainder_numpy(x: Reals) -> Reals:
+    real = np.real(x)
+    return complex_step(
+        graph_values(_log_remainder_stable(_X), {_X: real}), x, lambda: real / (1.0 + real)
+    )
 
 
 exp_remainder = ScalarFunction(

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
-import numpy as np
 import sympy as sp
 
 from slomodel.functions import power_series as series
 from slomodel.functions.arithmetic import add, div, mul, neg, square, sub
 from slomodel.functions.comparison import gt, le, where
-from slomodel.functions.compound import graph_values
+from slomodel.functions.derivatives import definition, meaning, next_member
 from slomodel.functions.elementary import (
     asin,
     asinh,
@@ -35,17 +34,15 @@ from slomodel.functions.elementary import (
     tanh,
 )
 from slomodel.functions.logarithms import bose, log1mexp
-from slomodel.functions.piecewise import Reals, abs, relu
+from slomodel.functions.piecewise import abs, relu
 from slomodel.functions.power_series import polynomial
 from slomodel.functions.sinc import SINC
 from slomodel.functions.translate import partial
 from slomodel.ir.build import const, variable
 from slomodel.ir.expr import Expr, Map
 from slomodel.ir.function import (
-    Array,
     Family,
     Monotonicity,
-    Partial,
     RangeRule,
     ScalarFunction,
 )
@@ -119,36 +116,14 @@ def _family(given: _Removable) -> Family:
         return where(is_near, near, _at(beyond(n), where(is_near, given.edge, x)))
 
     @cache
-    def graph(n: int) -> Expr:
-        return stable(_X, n)
-
-    @cache
-    def form(n: int) -> sp.Expr:
-        return sp.diff(given.form(_S), _S, n) if n else given.form(_S)
-
-    def as_partial(n: int) -> Partial:
-        def partial(x: Expr) -> Expr:
-            return member(n)(x)
-
-        return partial
-
-    @cache
     def member(n: int) -> ScalarFunction:
-        def numpy(at: Reals) -> Array:
-            real = np.real(at)
-            values = graph_values(graph(n), {_X: real})
-            if not np.iscomplexobj(at):
-                return values
-            stepped: Array = values + 1j * np.imag(at) * graph_values(graph(n + 1), {_X: real})
-            return stepped
-
         ulps = given.ulps[min(n, 1)]
         return ScalarFunction(
             f"{given.name}_{n}" if n else given.name,
             1,
-            definition=lambda x: form(n).subs(_S, x),
-            numpy=numpy,
-            partials=(as_partial(n + 1),),
+            definition=definition(given.form(_S), _S, n),
+            numpy=meaning(stable, n),
+            partials=(next_member(member, n),),
             stable=lambda x: stable(x, n),
             domain=(given.domain,),
             ranges=given.ranges(n),

@@ -96,6 +96,11 @@ FORMS: tuple[StableForm, ...] = (
     StableForm(log1p(mul(c, sigmoid(x))), neg(softplus(x)), lambda m: m[c] == -1.0),
     # Differences that cancel, and rectifiers.
     StableForm(add(mul(c, exp(x)), d), mul(c, expm1(x)), lambda m: m[d] == -m[c]),
+    StableForm(
+        add(mul(c, cosh(x)), d),
+        mul(mul(2.0, c), square(sinh(mul(0.5, x)))),
+        lambda m: m[d] == -m[c],
+    ),
     StableForm(add(mul(c, square(tanh(x))), d), mul(d, sech2(x)), lambda m: m[d] == -m[c]),
     StableForm(add(mul(c, sigmoid(x)), d), mul(d, sigmoid(neg(x))), lambda m: m[d] == -m[c]),
     StableForm(add(mul(c, abs(x)), mul(d, x)), mul(mul(2.0, c), relu(x)), lambda m: m[d] == m[c]),

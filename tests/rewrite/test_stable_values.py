@@ -41,6 +41,7 @@ ONE: list[tuple[str, Exact]] = [
     ("log(5 * sigmoid(x))", lambda x: mp.log(5) - mp.log1p(mp.exp(-x))),
     ("1 - tanh(x)^2", lambda x: mp.sech(x) ** 2),
     ("1 - tanh(x) * tanh(x)", lambda x: mp.sech(x) ** 2),
+    ("cosh(x) - 1", lambda x: 2 * mp.sinh(x / 2) ** 2),
     ("3 * tanh(x)^2 - 3", lambda x: -3 * mp.sech(x) ** 2),
     ("log(1 - tanh(x)^2)", lambda x: -2 * mp.log(mp.cosh(x))),
     ("exp(x) - 1", mp.expm1),
