@@ -46,7 +46,7 @@ class Simplex:
         counts = np.arange(1, rows.shape[1] + 1)
         shifts = (np.cumsum(down, axis=1) - 1.0) / counts
         last = np.maximum((down > shifts).sum(axis=1) - 1, 0)
-        rows = np.maximum(rows - np.take_along_axis(shifts, last[:, None], axis=1), 0.0)
+        rows = np.maximum(rows - shifts[np.arange(len(rows)), last][:, None], 0.0)
         self._write(rows / rows.sum(axis=1, keepdims=True), out)
         return True
 
@@ -64,7 +64,7 @@ class Simplex:
         before = np.concatenate([np.full((len(v), 1), -math.inf), means[:, :-1]], axis=1)
         joins = ~sorted_zero | (sorted_v > before)
         last = np.logical_and.accumulate(joins, axis=1).sum(axis=1) - 1
-        shift = np.take_along_axis(means, last[:, None], axis=1)
+        shift = means[np.arange(len(v)), last][:, None]
         moved: Vector = v - shift
         return np.where(zero, np.maximum(moved, 0.0), moved)
 
@@ -88,10 +88,20 @@ class Simplex:
 
     def _rows(self, x: Vector) -> Vector:
         """The lines of x (n,) as rows (n/K, K)."""
+        if self.has_rows:
+            return x.reshape(-1, self.shape[-1])
         lines = np.moveaxis(x.reshape(self.shape), self.axis, -1)
         return lines.reshape(-1, self.shape[self.axis])
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether the lines are consecutive elements, which need no transposition."""
+        return self.axis in (-1, len(self.shape) - 1)
+
     def _write(self, rows: Vector, out: Vector) -> None:
+        if self.has_rows:
+            out[:] = rows.ravel()
+            return
         array = out.reshape(self.shape)
         lines = np.moveaxis(array, self.axis, -1)
         lines[...] = rows.reshape(lines.shape)
@@ -109,10 +119,16 @@ class SimplexFace:
 
     def project(self, v: Vector) -> Vector:
         simplex, before = self.simplex, v.shape[:-1]
+        if simplex.has_rows:
+            return self._moved(v.reshape(*before, *self.free.shape)).reshape(v.shape)
         axis = simplex.axis % len(simplex.shape) + len(before)
         lines = np.moveaxis(v.reshape(*before, *simplex.shape), axis, -1)
-        rows = np.where(self.free, lines.reshape(*before, *self.free.shape), 0.0)
-        rows -= rows.sum(axis=-1, keepdims=True) / self.free.sum(axis=1, keepdims=True)
-        rows = np.where(self.free, rows, 0.0)
+        rows = self._moved(lines.reshape(*before, *self.free.shape))
         projected: Vector = np.moveaxis(rows.reshape(lines.shape), -1, axis)
         return projected.reshape(v.shape)
+
+    def _moved(self, rows: Vector) -> Vector:
+        """The projection of rows (…, n/K, K)."""
+        rows = np.where(self.free, rows, 0.0)
+        rows -= rows.sum(axis=-1, keepdims=True) / self.free.sum(axis=1, keepdims=True)
+        return np.where(self.free, rows, 0.0)
