@@ -344,3 +344,17 @@ def test_an_infinite_number_elsewhere_in_a_constraint_is_refused() -> None:
     for limits in ("-hi <= x .* a <= hi", "-hi <= x .* x + a <= a"):
         with pytest.raises(DomainError, match="not finite"):
             slomodel.compile(text.format(limits), data=given)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "var x[5] >= 0 maximize sum(x) subject to x[0] <= 1",
+        "var x[5] minimize sum(x) subject to x[0] + x[1] >= 1",
+        "var x[5] >= 0 init 1 minimize -sum(x) subject to x[0] + x[1] <= 1",
+        "var x[3] >= 0 init 1 minimize x[0]^2 - x[1] subject to x[0] + x[2] <= 1",
+    ],
+)
+def test_linear_programs_without_a_minimum_are_unbounded(text: str) -> None:
+    """Far out a gradient is absorbed by x, which is no sign of a stationary point."""
+    assert slomodel.compile(text).solve().status is Status.unbounded

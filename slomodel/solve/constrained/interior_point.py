@@ -55,8 +55,11 @@ def quadratic_step(program: QuadraticProgram, active: Mask, penalty: float) -> Q
     not convex there, the last guess is the result.
     """
     found = minimiser(program, active, pressed_bounds(program), penalty)
-    if found.solves and _is_feasible(program, found.d):
+    if found.solves and not found.falls and _is_feasible(program, found.d):
         return found
+    if found.falls:
+        # A step along which the program falls without end leads nowhere.
+        found = replace(found, convex=False, solves=False)
     values, vectors = np.linalg.eigh(program.B)
     convex = bool(values[0] >= -DEPENDENT * max(float(np.abs(values).max()), EPS))
     own = program.B

@@ -41,7 +41,8 @@ class QuadraticProgram:
 class QuadraticStep:
     """A step d (n,) with its multipliers y (m,); `convex`: B was positive semidefinite there.
 
-    `curvature` is ⟨d, B d⟩; `solves`: the guess of the active constraints was confirmed.
+    `curvature` is ⟨d, B d⟩; `solves`: the guess of the active constraints was confirmed; `falls`:
+    the program is unbounded for that guess.
     """
 
     d: Vector
@@ -49,6 +50,7 @@ class QuadraticStep:
     convex: bool
     curvature: float
     solves: bool = False
+    falls: bool = False
 
 
 def pressed_bounds(program: QuadraticProgram) -> Vector:
@@ -99,10 +101,13 @@ def with_guess(program: QuadraticProgram, active: Mask, side: Vector) -> Quadrat
     values = np.abs(values)
     # A direction without curvature is left out unless f falls along it.
     least = EPS * max(size, ROUNDED * float(np.abs(slopes).sum()))
-    curved = (values > EPS * size) | (np.abs(vectors.T @ along) > least)
+    flat = values <= EPS * size
+    steep = np.abs(vectors.T @ along) > least
+    curved = steep | ~flat
     values = np.maximum(values, np.sqrt(EPS) * size if not convex else EPS * size)
     step = -(vectors[:, curved] @ ((vectors[:, curved].T @ along) / values[curved]))
     d[free] = normal + Z @ step
     y = np.zeros(len(program.c))
     y[active] = -U @ ((V.T @ (g + B @ d[free])) / s)
-    return QuadraticStep(d, y, convex, float(d @ program.B @ d))
+    falls = bool((flat & steep).any())
+    return QuadraticStep(d, y, convex, float(d @ program.B @ d), falls=falls)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slomodel.solve.norms import Vector, norm
-from slomodel.solve.sets.convex_set import Coordinates, Mask, to_projection
+from slomodel.solve.sets.convex_set import Coordinates, Mask
 
 # Distance of an interior point from the one finite bound of a variable, in units of
 # max(1, |bound|).
@@ -73,7 +73,9 @@ class Box:
         np.copyto(out, np.where(leaves, 0.0, v))
 
     def projected_gradient(self, x: Vector, g: Vector, out: Vector) -> None:
-        to_projection(self, x, g, out)
+        # −g between the distances to the bounds: x − g may round to x where x is large.
+        np.maximum(-g, self.low - x, out=out)
+        np.minimum(out, self.high - x, out=out)
 
     def face(self, x: Vector, r: Vector) -> Coordinates:
         held = ((x <= self.low) & (r >= 0.0)) | ((x >= self.high) & (r <= 0.0))
