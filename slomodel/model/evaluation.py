@@ -342,8 +342,14 @@ class Evaluating:
         return x.x if self._change is None or x.unconstrained is None else x.unconstrained
 
     def _given(self, x: Point | Solution, what: str = "x") -> Vector:
-        """`x` as a vector (n,) for the kernels; an array on the kernels' device is not copied."""
+        """`x` as a vector (n,) for the kernels; an array of their kind is not copied."""
         on_device = self._compiled.target.on_device
+        if (
+            (type(x) is np.ndarray and x.dtype == self._compiled.precision)
+            and x.shape == self._vectors.shape
+            and not on_device
+        ):
+            return x
         x = self._of_solution(x)
         return (self._vectors.device_vector if on_device else self._vectors.vector)(x, what)
 

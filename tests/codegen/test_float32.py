@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from strategies import Example, graphs
 
+import slomodel
 from slomodel import functions as fn
 from slomodel.codegen.kernels import TARGETS, Compiled, Derivatives, Kernels
 from slomodel.ir import build
@@ -69,3 +70,18 @@ def test_infinite_and_small_constants_in_single_precision() -> None:
     value = compiled.maker("value")({})(point)
     expected = 0.1 * np.exp(-0.25 * point**2) + np.maximum(point, 0.0)
     assert value == pytest.approx(expected.sum(), rel=1e-6)
+
+
+@pytest.mark.parametrize("n", [5, 5000])
+def test_points_in_single_precision_are_those_in_double(n: int) -> None:
+    text = f"dim n = {n}\nvar x[n]\nminimize sum(exp(x) .* x)"
+    model = slomodel.compile(text, dtype="float32", backend="c")
+    x = np.linspace(-1, 1, n, dtype=np.float32)
+    for own, other in zip(
+        model.value_and_gradient(x), model.value_and_gradient(x.astype(float)), strict=True
+    ):
+        np.testing.assert_array_equal(own, other)
+    assert model.value(x) == model.value(x.astype(float))
+    np.testing.assert_array_equal(model.hvp(x, x), model.hvp(x.astype(float), x.astype(float)))
+    with pytest.raises(slomodel.ShapeError):
+        model.value(x[1:])
