@@ -99,12 +99,14 @@ def _rows_last(node: Expr, using: list[Expr], numbers: Numbers) -> Strides | Non
 
     A table A[l, m, x[n, m]] is looked up row by row: for each n and m, the elements of all l.
     """
-    every = [user for user in using if is_listed(user)]
-    indices = [user.index for user in every if isinstance(user, Gather)]
-    indices += [node.index] if isinstance(node, Scatter) and is_listed(node) else []
     sizes = _sizes(node, numbers)
-    found = {_outer(index) for index in indices}
-    if len(found) != 1 or 0 in sizes:
+    lookups = {user: user.index for user in using if is_listed(user) and isinstance(user, Gather)}
+    longest = max((prod(_sizes(user, numbers)) for user in lookups), default=0)
+    found = {_outer(index) for index in lookups.values()}
+    if isinstance(node, Scatter) and is_listed(node):
+        found.add(_outer(node.index))
+        longest = max(longest, prod(_sizes(node.operands[0], numbers)))
+    if len(found) != 1 or not 0 < _RATIO * prod(sizes) < longest:
         return None
     (outer,) = found
     rows = [axis for axis in range(node.rank) if axis not in outer]
@@ -207,8 +209,7 @@ def _is_slow_result(root: Expr, numbers: Numbers) -> bool:
     """Whether a result sums at looked up places, one element apart from the next."""
     if not isinstance(root, Scatter) or not is_listed(root):
         return False
-    longer = prod(_sizes(root.operands[0], numbers)) > _RATIO * prod(_sizes(root, numbers))
-    return longer and _rows_last(root, [], numbers) is not None
+    return _rows_last(root, [], numbers) is not None
 
 
 def _is_loop(node: Expr, numbers: Numbers) -> bool:

@@ -11,6 +11,7 @@ from slomodel.codegen.loops.angles import with_products_of_angles
 from slomodel.codegen.loops.correlations import with_correlations
 from slomodel.codegen.loops.hoisting import with_hoisted, with_masked_tables
 from slomodel.codegen.loops.layouts import with_copies
+from slomodel.codegen.loops.runs import runs_of
 from slomodel.codegen.loops.short_axes import with_short_axes
 from slomodel.codegen.program import Program
 from slomodel.ir.expr import Expr
@@ -29,13 +30,16 @@ def planned(
     With loops that run `in_order`, it writes out short axes, and copies inputs whose layout is slow
     for loops.
     """
-    arranged = partial(_arranged, numbers=numbers) if in_order else None
+    runs = runs_of(layout.prepared, numbers)
+    arranged = partial(_arranged, numbers=numbers, runs=runs) if in_order else None
     program = program_of(entry, layout, numbers, spells, None, arranged)
     return program, program.roots[len(program.roots) - len(entry.arrays) :]
 
 
-def _arranged(roots: tuple[Expr, ...], numbers: Mapping[str, int]) -> tuple[Expr, ...]:
+def _arranged(
+    roots: tuple[Expr, ...], numbers: Mapping[str, int], runs: Mapping[Expr, int]
+) -> tuple[Expr, ...]:
     roots = with_masked_tables(roots, numbers)
     roots = with_hoisted(with_products_of_angles(roots, numbers), numbers)
     roots = with_correlations(roots, numbers)
-    return with_copies(with_short_axes(roots, numbers), numbers)
+    return with_copies(with_short_axes(roots, numbers, runs), numbers)

@@ -63,9 +63,14 @@ class How(Enum):
     WHOLE = "whole"
 
 
-def with_short_axes(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[Expr, ...]:
-    """Lowered roots in which short axes are written out where that pays."""
-    chosen = _Choice(roots, numbers).chosen()
+def with_short_axes(
+    roots: tuple[Expr, ...], numbers: Numbers, runs: Container[Expr] = ()
+) -> tuple[Expr, ...]:
+    """Lowered roots in which short axes are written out where that pays.
+
+    `runs` are index data along whose runs loops go: what they look up are slices.
+    """
+    chosen = _Choice(roots, numbers, runs).chosen()
     return _Rewriting(roots, numbers, chosen).roots() if chosen else roots
 
 
@@ -156,9 +161,10 @@ class _Class:
 class _Choice:
     """The classes of short axes of a graph, and those that are written out."""
 
-    def __init__(self, roots: tuple[Expr, ...], numbers: Numbers) -> None:
+    def __init__(self, roots: tuple[Expr, ...], numbers: Numbers, runs: Container[Expr]) -> None:
         self._roots = frozenset(roots)
         self._numbers = numbers
+        self._runs = runs
         self._order = postorder(*roots)
         self._users = users(self._order)
         self._class_of: dict[Place, _Class] = {}
@@ -215,7 +221,7 @@ class _Choice:
         is_useful = False
         for node, axis in one.places:
             elements, size = self._elements(node), self._size(node, axis)
-            if is_row(size) and axis == node.rank - 1 and reads_rows(node):
+            if is_row(size) and axis == node.rank - 1 and self._looks_up_rows(node):
                 return False
             computed = axis < 0 or _computes(node, axis, own, self._numbers)
             number += size * computed
@@ -228,6 +234,10 @@ class _Choice:
                     return False
                 work -= (_RESULT if node in self._roots else _REARRANGED) * elements
         return is_useful and number <= _MOST_NODES and work >= 0
+
+    def _looks_up_rows(self, node: Expr) -> bool:
+        """Whether a node reads rows at places that do not follow one another."""
+        return reads_rows(node) and not all(table in self._runs for table in node.operands[1:])
 
     def _is_read_whole(self, node: Expr, axis: int, own: Container[Place]) -> bool:
         """Whether an array has to be put together from its parts along an axis."""
