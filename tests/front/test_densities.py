@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import mpmath as mp
 import numpy as np
@@ -34,12 +35,42 @@ def _ordered(y: Array, eta: float, c: Array) -> float:
     return float(np.log(upper - lower)[y.astype(int)].sum())
 
 
+def _probit(y: Array, eta: float, c: Array) -> float:
+    ends = np.concatenate([[-np.inf], c, [np.inf]])
+    return float(np.log(np.diff(stats.norm.cdf(ends - eta)))[y.astype(int)].sum())
+
+
+def _dirichlet_multinomial(y: Array, alpha: Array) -> float:
+    return float(stats.dirichlet_multinomial(alpha, int(y.sum())).logpmf(y.astype(int)))
+
+
 def _lognormal(y: Array, sigma: float, scale: float) -> object:
     return stats.lognorm.logpdf(y, sigma, 0, scale)
 
 
 def _nbinom(y: Array, mean: float, phi: float) -> object:
     return stats.nbinom.logpmf(y, phi, phi / (phi + mean))
+
+
+def _skew_normal(y: Array, location: float, scale: float) -> object:
+    return stats.skewnorm.logpdf(y, 2, location, scale)
+
+
+def _exp_mod_normal(y: Array, sigma: float, rate: float) -> object:
+    return stats.exponnorm.logpdf(y, 1 / (sigma * rate), 0.3, sigma)
+
+
+def _inverse_chi_square(y: Array, nu: float, sigma: float) -> object:
+    """With sigma = 1 the inverse of a chi-squared variable, else nu sigma^2 times that."""
+    return stats.invgamma.logpdf(y, nu / 2, 0, nu * sigma**2 / 2 if sigma != 1 else 0.5)
+
+
+def _beta_of_mean(y: Array, mean: float, kappa: float) -> object:
+    return stats.beta.logpdf(y, mean * kappa, (1 - mean) * kappa)
+
+
+def _beta_binomial(y: Array, alpha: float, beta: float) -> object:
+    return stats.betabinom.logpmf(y, 9, alpha, beta)
 
 
 # call of (y, p, q), the values of y, p and q, SciPy's log density
@@ -73,6 +104,35 @@ CASES: list[tuple[str, Array, float, float, Callable[[Array, float, float], obje
     ("neg_binomial_2_lpmf(y, p, q)", COUNTS, 2.4, 1.3, _nbinom),
     ("neg_binomial_2_lpmf(y, p, q)", COUNTS, 2.4, 1e9, lambda y, p, q: _poisson(y, p)),
     ("neg_binomial_2_log_lpmf(y, p, q)", COUNTS, 0, 1.3, lambda y, p, q: _nbinom(y, 1.0, q)),
+    (
+        "skew_normal_lpdf(y, p, q, 2)",
+        FAR,
+        0.4,
+        13,
+        lambda y, p, q: stats.skewnorm.logpdf(y, 2, p, q),
+    ),
+    ("exp_mod_normal_lpdf(y, 0.3, p, q)", Y, 1.3, 0.7, _exp_mod_normal),
+    ("logistic_lcdf(y, p, q)", 30 * FAR, 0.4, 1.3, stats.logistic.logcdf),
+    ("logistic_lccdf(y, p, q)", 30 * FAR, 0.4, 1.3, stats.logistic.logsf),
+    ("gumbel_lpdf(y, p, q)", Y, 0.4, 1.3, stats.gumbel_r.logpdf),
+    ("gumbel_lcdf(y, p, q)", Y, 0.4, 1.3, stats.gumbel_r.logcdf),
+    ("gumbel_lccdf(y, p, q)", 3 * Y, 0.4, 1.3, stats.gumbel_r.logsf),
+    ("lognormal_lcdf(y, p, q)", Y, 0.4, 1.3, lambda y, p, q: stats.norm.logcdf(np.log(y), p, q)),
+    ("lognormal_lccdf(y, p, q)", Y, 0.4, 1.3, lambda y, p, q: stats.norm.logsf(np.log(y), p, q)),
+    ("chi_square_lpdf(y, p) + 0 * q", Y, 2.4, 1, lambda y, p, q: stats.chi2.logpdf(y, p)),
+    ("inv_chi_square_lpdf(y, p) + 0 * q", Y, 2.4, 1, _inverse_chi_square),
+    ("scaled_inv_chi_square_lpdf(y, p, q)", Y, 2.4, 1.3, _inverse_chi_square),
+    ("beta_proportion_lpdf(y, p, q)", UNIT, 0.4, 7, _beta_of_mean),
+    ("exponential_lcdf(y, p) + 0 * q", Y, 2.4, 1, lambda y, p, q: stats.expon.logcdf(y, 0, 1 / p)),
+    ("exponential_lccdf(y, p) + 0 * q", Y, 2.4, 1, lambda y, p, q: stats.expon.logsf(y, 0, 1 / p)),
+    ("pareto_lpdf(y, p, q)", Y, 0.2, 1.3, lambda y, p, q: stats.pareto.logpdf(y, q, 0, p)),
+    ("rayleigh_lpdf(y, p) + 0 * q", Y, 2.4, 1, lambda y, p, q: stats.rayleigh.logpdf(y, 0, p)),
+    ("weibull_lcdf(y, p, q)", Y, 2.4, 1.3, lambda y, p, q: stats.weibull_min.logcdf(y, p, 0, q)),
+    ("weibull_lccdf(y, p, q)", Y, 2.4, 1.3, lambda y, p, q: stats.weibull_min.logsf(y, p, 0, q)),
+    ("frechet_lpdf(y, p, q)", Y, 2.4, 1.3, lambda y, p, q: stats.invweibull.logpdf(y, p, 0, q)),
+    ("loglogistic_lpdf(y, p, q)", Y, 2.4, 1.3, lambda y, p, q: stats.fisk.logpdf(y, q, 0, p)),
+    ("beta_binomial_lpmf(y, 9, p, q)", COUNTS, 2.4, 1.3, _beta_binomial),
+    ("neg_binomial_lpmf(y, p, q)", COUNTS, 2.4, 1.3, lambda y, p, q: _nbinom(y, p / q, p)),
 ]
 
 
@@ -97,6 +157,10 @@ def test_densities_of_vectors_and_categories() -> None:
         ("dirichlet_lpdf(x, a)", theta, stats.dirichlet.logpdf(theta, alpha)),
         ("dirichlet_lpdf(x, 2.5)", theta, stats.dirichlet.logpdf(theta, [2.5] * 3)),
         ("multinomial_lpmf(c, x)", theta, stats.multinomial.logpmf(counts, 5, theta)),
+        ("dirichlet_multinomial_lpmf(c, x)", alpha, _dirichlet_multinomial(counts, alpha)),
+        ("categorical_lpmf(y, x)", theta, np.log(theta)[y.astype(int)].sum()),
+        ("ordered_probit_lpmf(y, 0.7, x[:2])", alpha, _probit(y, 0.7, alpha[:2])),
+        ("log_mix(x[1], x[0], -x[2])", theta, np.log(0.5 * np.exp(0.2) + 0.5 * np.exp(-0.3))),
         ("categorical_logit_lpmf(y, x)", alpha, special.log_softmax(alpha)[y.astype(int)].sum()),
         ("ordered_logistic_lpmf(y, 0.7, x[:2])", alpha, _ordered(y, 0.7, alpha[:2])),
         (
@@ -132,6 +196,9 @@ def test_densities_of_vectors_with_matrices() -> None:
         ("multi_student_t_lpdf(y, 4.5, m, S)", student(y)),
         ("sum(multi_normal_lpdf(y * i, m, S) for i in 4)", sum(normal(y * i) for i in range(4))),
         ("lkj_corr_cholesky_lpdf(cholesky(R), 1) + 0 * y[0]", volume + np.log(2 / np.pi**2)),
+        ("lkj_corr_lpdf(R, 1) + 0 * y[0]", np.log(2 / np.pi**2)),
+        ("wishart_lpdf(S, 4.5, P) + 0 * y[0]", stats.wishart.logpdf(S, 4.5, data["P"])),
+        ("inv_wishart_lpdf(S, 4.5, P) + 0 * y[0]", stats.invwishart.logpdf(S, 4.5, data["P"])),
     ):
         declared = "data S[3, 3] symmetric, P[3, 3], L[3, 3], R[3, 3], m[3] var y[3] maximize "
         model = slomodel.compile(declared + text, data=data, backend="numpy")
@@ -178,16 +245,65 @@ FORMULAS: dict[str, Callable[..., object]] = {
     "binomial_logit_lpmf": lambda n, k, a: mp.log(
         mp.binomial(k, n) * mp.exp(a * n) / (1 + mp.exp(a)) ** k
     ),
+    "log_mix": lambda t, a, b: mp.log(t * mp.exp(a) + (1 - t) * mp.exp(b)),
+    "skew_normal_lpdf": lambda y, x, o, a: mp.log(
+        2 * mp.npdf(y, x, o) * mp.ncdf(a * (y - x) / o)
+    ),
+    "exp_mod_normal_lpdf": lambda y, m, s, r: mp.log(
+        r / 2 * mp.exp(r / 2 * (2 * m + r * s**2 - 2 * y))
+        * mp.erfc((m + r * s**2 - y) / (mp.sqrt(2) * s))
+    ),
+    "logistic_lcdf": lambda y, m, s: -mp.log(1 + mp.exp((m - y) / s)),
+    "logistic_lccdf": lambda y, m, s: -mp.log(1 + mp.exp((y - m) / s)),
+    "gumbel_lpdf": lambda y, m, b: mp.log(mp.exp((m - y) / b - mp.exp((m - y) / b)) / b),
+    "gumbel_lcdf": lambda y, m, b: mp.log(mp.exp(-mp.exp((m - y) / b))),
+    "gumbel_lccdf": lambda y, m, b: mp.log(1 - mp.exp(-mp.exp((m - y) / b))),
+    "lognormal_lcdf": lambda y, m, s: mp.log(mp.ncdf((mp.log(y) - m) / s)),
+    "lognormal_lccdf": lambda y, m, s: mp.log(mp.ncdf((m - mp.log(y)) / s)),
+    "chi_square_lpdf": lambda y, v: mp.log(
+        y ** (v / 2 - 1) * mp.exp(-y / 2) / 2 ** (v / 2) / mp.gamma(v / 2)
+    ),
+    "inv_chi_square_lpdf": lambda y, v: mp.log(
+        y ** (-v / 2 - 1) * mp.exp(-1 / (2 * y)) / 2 ** (v / 2) / mp.gamma(v / 2)
+    ),
+    "scaled_inv_chi_square_lpdf": lambda y, v, s: mp.log(
+        (v / 2) ** (v / 2) / mp.gamma(v / 2) * s**v * y ** (-v / 2 - 1)
+        * mp.exp(-v * s**2 / (2 * y))
+    ),
+    "beta_proportion_lpdf": lambda y, m, k: mp.log(
+        y ** (m * k - 1) * (1 - y) ** ((1 - m) * k - 1) / mp.beta(m * k, (1 - m) * k)
+    ),
+    "exponential_lcdf": lambda y, b: mp.log(1 - mp.exp(-b * y)),
+    "exponential_lccdf": lambda y, b: mp.log(mp.exp(-b * y)),
+    "pareto_lpdf": lambda y, m, a: mp.log(a * m**a / y ** (a + 1)),
+    "rayleigh_lpdf": lambda y, s: mp.log(y / s**2 * mp.exp(-(y**2) / (2 * s**2))),
+    "weibull_lcdf": lambda y, a, s: mp.log(1 - mp.exp(-((y / s) ** a))),
+    "weibull_lccdf": lambda y, a, s: mp.log(mp.exp(-((y / s) ** a))),
+    "frechet_lpdf": lambda y, a, s: mp.log(
+        a / s * (y / s) ** (-1 - a) * mp.exp(-((y / s) ** -a))
+    ),
+    "loglogistic_lpdf": lambda y, a, b: mp.log(
+        b / a * (y / a) ** (b - 1) / (1 + (y / a) ** b) ** 2
+    ),
+    "beta_binomial_lpmf": lambda n, k, a, b: mp.log(
+        mp.binomial(k, n) * mp.beta(n + a, k - n + b) / mp.beta(a, b)
+    ),
+    "neg_binomial_lpmf": lambda n, a, b: mp.log(
+        mp.binomial(n + a - 1, n) * (b / (b + 1)) ** a / (b + 1) ** n
+    ),
 }  # fmt: skip
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", FORMULAS)
 def test_derivatives_by_all_arguments(name: str) -> None:
     formula = FORMULAS[name]
     parameters = [one.name.text for one in library()[name].fn.parameters]
     point = [0.6, 1.4, 0.8, 1.1][: len(parameters)]
-    if name.startswith("binomial"):
-        point = [2.3, 5.2, 0.8]
+    if "binomial_l" in name and "neg" not in name:
+        point = [2.3, 5.2, *point[2:]]
+    elif name == "beta_proportion_lpdf":
+        point = [0.6, 0.4, 1.1]
     elif name in ("bernoulli_lpmf", "lchoose"):
         point = [0.6, 0.4]
     names = ", ".join(f"v{k}" for k in range(len(point)))
@@ -244,6 +360,58 @@ def _ordered_of(*x: object) -> object:
     return sum(mp.log(ends[k] - ends[k + 1]) for k in range(4))
 
 
+def _above(x: object, c: object) -> object:
+    return mp.ncdf(x - c)
+
+
+def _probit_of(*x: object) -> object:
+    above = [_above(x[3], c) for c in (x[0], x[1] + 1, x[2] + 2)]
+    ends = [mp.mpf(1), *above, mp.mpf(0)]
+    return sum(mp.log(ends[k] - ends[k + 1]) for k in range(4))
+
+
+def _lkj_of_matrix(*x: object) -> object:
+    eta = x[5] + 2
+    beta = mp.log(mp.beta(eta, mp.mpf(1) / 2))
+    return (eta - 1) * mp.log(mp.det(_matrix(x))) - beta
+
+
+def _gammas(nu: object) -> object:
+    """log of the gamma function of 2 by 2 matrices at nu/2."""
+    return mp.log(mp.pi) / 2 + mp.loggamma(nu / 2) + mp.loggamma((nu - 1) / 2)
+
+
+def _wishart_of(*x: object) -> object:
+    W, nu, V = _matrix(x), x[5] + 4, mp.matrix([[2, x[3]], [x[3], 3]])
+    trace = V**-1 * W
+    powers = (nu - 3) * mp.log(mp.det(W)) - nu * mp.log(mp.det(V)) - trace[0, 0] - trace[1, 1]
+    return powers / 2 - nu * mp.log(2) - _gammas(nu)
+
+
+def _inv_wishart_of(*x: object) -> object:
+    W, nu, V = _matrix(x), x[5] + 4, mp.matrix([[2, x[3]], [x[3], 3]])
+    trace = W**-1 * V
+    powers = nu * mp.log(mp.det(V)) - (nu + 3) * mp.log(mp.det(W)) - trace[0, 0] - trace[1, 1]
+    return powers / 2 - nu * mp.log(2) - _gammas(nu)
+
+
+def _poisson_glm_of(*x: object) -> object:
+    eta = [x[2] + i * x[0] + x[1] for i in range(4)]
+    return sum(i * e - mp.exp(e) - mp.loggamma(i + 1) for i, e in enumerate(eta))
+
+
+def _logit_glm_of(*x: object) -> object:
+    eta = [x[2] + i * x[0] + x[1] for i in range(4)]
+    return sum(-mp.log(1 + mp.exp(-e if i else e)) for i, e in zip((0, 1, 1, 1), eta, strict=True))
+
+
+def _dirichlet_multinomial_of(*x: object) -> object:
+    n, a = [mp.exp(one) for one in x[:3]], [mp.exp(one) for one in x[3:]]
+    total = mp.gamma(sum(n) + 1) * mp.gamma(sum(a)) / mp.gamma(sum(n) + sum(a))
+    each = (mp.gamma(k + b) / mp.gamma(b) / mp.gamma(k + 1) for k, b in zip(n, a, strict=True))
+    return mp.log(total) + sum(map(mp.log, each))
+
+
 S, L = "[[x[0] + 2, x[1]], [x[1], x[2] + 3]]", "[[x[0] + 2, 0], [x[1], x[2] + 3]]"
 OF_ARRAYS: list[tuple[str, Callable[..., object]]] = [
     (f"multi_normal_lpdf(x[3:5], x[5], {S})", _normal_of),
@@ -276,14 +444,24 @@ OF_ARRAYS: list[tuple[str, Callable[..., object]]] = [
         lambda *x: sum(x[k] - mp.log(sum(map(mp.exp, x))) for k in range(4)),
     ),
     ("ordered_logistic_lpmf(y, x[3], [x[0], x[1] + 1, x[2] + 2])", _ordered_of),
+    ("ordered_probit_lpmf(y, x[3], [x[0], x[1] + 1, x[2] + 2])", _probit_of),
+    ("sum(categorical_lpmf(y[i], exp(x)) for i in 4)", lambda *x: sum(x[:4])),
+    ("dirichlet_multinomial_lpmf(exp(x[:3]), exp(x[3:]))", _dirichlet_multinomial_of),
+    (f"lkj_corr_lpdf({S}, x[5] + 2)", _lkj_of_matrix),
+    (f"wishart_lpdf({S}, x[5] + 4, [[2, x[3]], [x[3], 3]])", _wishart_of),
+    (f"inv_wishart_lpdf({S}, x[5] + 4, [[2, x[3]], [x[3], 3]])", _inv_wishart_of),
+    ("poisson_log_glm_lpmf(c, A, x[2], x[:2])", _poisson_glm_of),
+    ("bernoulli_logit_glm_lpmf(min(c, 1), A, x[2], x[:2])", _logit_glm_of),
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("text", "formula"), OF_ARRAYS)
 def test_derivatives_by_arrays(text: str, formula: Callable[..., object]) -> None:
     y = np.arange(4.0)
-    declared = "dim k = 6 data y[4] in k var x[6] maximize "
-    model = slomodel.compile(declared + text, data={"y": y}, backend="numpy")
+    declared = "dim k = 6 data y[4] in k, c[4], A[4, 2] var x[6] maximize "
+    data = {"y": y, "c": y, "A": np.stack([y, np.ones(4)], axis=1)}
+    model = slomodel.compile(declared + text, data=data, backend="numpy")
     point = [0.3, 0.4, -0.5, 0.7, -0.2, 0.9]
     with mp.workdps(30):
         exact = tuple(map(mp.mpf, point))
@@ -305,8 +483,13 @@ def test_names_of_the_model_do_not_matter_to_the_library() -> None:
 
 def test_every_density_is_compared_with_its_formula() -> None:
     called = {text.partition("(")[0] for text, _ in OF_ARRAYS}
-    called |= {"categorical_logit_lpmf"}
+    called |= {"categorical_logit_lpmf", "categorical_lpmf"}
     assert set(library()) <= called | set(FORMULAS)
+
+
+def test_every_density_is_on_the_page_of_functions() -> None:
+    page = (Path(__file__).parents[2] / "grammar" / "functions.md").read_text(encoding="utf-8")
+    assert [name for name in library() if f"`{name}`" not in page] == []
 
 
 def test_a_model_uses_its_own_function_of_the_same_name() -> None:
