@@ -12,7 +12,7 @@ With `--chains` it is the long chains of `chains.py` instead, of 10², 10³, …
 problem (text to graph), and from there to the first gradient on each target, to the first
 Hessian-vector product on numexpr, and to the text for CUDA. The exponent of growth is the slope
 between the two longest that were measured: 1 is in proportion. A length that by that slope would
-take more than `--seconds` is left out.
+take more than `--seconds` is left out, and so is one whose statements exceed the language's limit.
 """
 
 from __future__ import annotations
@@ -177,7 +177,10 @@ def chain_growth(name: str, lengths: Sequence[int], most: float) -> list[Growth]
                 user_cache.directory.cache_clear()
                 backend = stage.split()[0].replace("cuda", "numpy")
                 began = cpu_seconds()
-                model = slomodel.compile(made.source, data=made.data, backend=backend)
+                try:
+                    model = slomodel.compile(made.source, data=made.data, backend=backend)
+                except slomodel.ModelSyntaxError:  # a statement beyond the language's limit
+                    return list(rows.values())
                 compiled = cpu_seconds()
                 act(model)
                 rows[stage].seconds[nodes] = cpu_seconds() - compiled
