@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -19,6 +20,13 @@ from slomodel.rewrite.work import prepared
 
 Vector = NDArray[np.float64]
 _RESULTS = 10
+
+
+class _Own(threading.local):
+    """The argument (x, v, T, r) and the result of the kernel of one thread."""
+
+    point: Vector | None = None
+    out: Vector | None = None
 
 
 class Rays:
@@ -45,11 +53,16 @@ class Rays:
         known = Known(frozenset({*given, *tables}))
         bounds = Derivatives(roots[0], (*x, *v, end, *results), known, (*zeros, *roots[1:]))
         self._kernels = Kernels(compiled.over(bounds, {**whole, **tables}), data)
+        self._own = _Own()
 
     def __call__(self, x: Vector, v: Vector, T: float) -> RayBounds:  # noqa: N803
         """The bounds along x + t v, both (n,), for 0 <= t <= T."""
-        point = np.concatenate([x, v, [T], np.zeros(_RESULTS)])
-        out = np.empty(len(point))
+        n = len(x)
+        if self._own.point is None or self._own.out is None:
+            self._own.point = np.zeros(2 * n + 1 + _RESULTS)
+            self._own.out = np.empty_like(self._own.point)
+        point, out = self._own.point, self._own.out
+        point[:n], point[n : 2 * n], point[2 * n] = x, v, T
         self._kernels.function("value_and_gradient")(point, out)
         return RayBounds.of(T, out[-_RESULTS:].tolist())
 

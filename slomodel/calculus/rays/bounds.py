@@ -38,7 +38,11 @@ class RayBounds:
     @classmethod
     def of(cls, T: float, numbers: Sequence[float]) -> RayBounds:  # noqa: N803
         """The bounds from the computed values of `RayGraph.numbers`."""
-        f, f_error, slope, s_error, curvature, c_error, *ends = map(float, numbers)
+        f, f_error, slope, s_error, curvature, c_error, *ends = numbers
+        if math.isfinite(sum(ends) + f_error + s_error + c_error):
+            lo, hi, third_lo, third_hi = ends
+            near = (f_error, s_error, c_error)
+            return cls(T, f, slope, curvature, lo, hi, third_lo, third_hi, *near)
         known = [_number(one, side) for one, side in zip(ends, _SIDES, strict=True)]
         errors = [_number(one, math.inf) for one in (f_error, s_error, c_error)]
         return cls(

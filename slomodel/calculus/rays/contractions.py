@@ -84,6 +84,8 @@ def contract_midrad(node: Einsum, factors: Sequence[MidRad]) -> MidRad:
         radius = factors[0].rad if factors else None
         return MidRad(mid, None if radius is None else _applied(node, [radius]))
     rounding = _rounding(node)
+    if len(factors) == 1:
+        return _summed(node, factors[0], rounding)
     sizes = [abs(factor.mid) for factor in factors]
     errors = [mul(rounding, _sizes(node, sizes, rounding))]
     for k, factor in enumerate(factors):
@@ -93,9 +95,18 @@ def contract_midrad(node: Einsum, factors: Sequence[MidRad]) -> MidRad:
     return MidRad(mid, enlarged(errors))
 
 
+def _summed(node: Einsum, factor: MidRad, rounding: Expr) -> MidRad:
+    """The sum of the elements of one operand; radii and roundings are added up together."""
+    errors = mul(rounding, abs(factor.mid))
+    if factor.rad is not None:
+        errors = add(errors, factor.rad)
+    return MidRad(_applied(node, [factor.mid]), enlarged([_nonnegative(node, [errors], rounding)]))
+
+
 def contract_wide(node: Einsum, factors: Sequence[MidRad]) -> MidRad:
     """The contraction of numbers with radii of any magnitude, such as ranges over the ray."""
-    if is_view(node) or not factors or all(factor.rad is None for factor in factors):
+    exact = all(factor.rad is None for factor in factors)
+    if is_view(node) or exact or len(factors) == 1:
         return contract_midrad(node, factors)
     rounding = _rounding(node)
     mid = _applied(node, [factor.mid for factor in factors])

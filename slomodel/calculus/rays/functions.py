@@ -391,6 +391,11 @@ def derivative_graph(one: PartialFunction, k: int) -> tuple[tuple[Input, ...], E
     return inputs, graph
 
 
+def same_derivative(one: PartialFunction, k: int) -> bool:
+    """Whether the derivatives of orders k and k + 1 are equal, as those of exp are."""
+    return derivative_graph(one, k)[1] is derivative_graph(one, k + 1)[1]
+
+
 def derivative_at(one: PartialFunction, k: int, operands: Sequence[MidRad]) -> MidRad | None:
     """The k-th derivative at numbers; None for 0 everywhere."""
     inputs, graph = derivative_graph(one, k)

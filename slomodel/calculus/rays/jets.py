@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import product
 from math import factorial, prod
 
 from slomodel.calculus.rays.contractions import contract_midrad, contract_wide, is_elementwise
 from slomodel.calculus.rays.numbers import UNIT, MidRad, Range, combined, enlarged
 from slomodel.functions import abs, add, maximum, minimum, mul, sub
+from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr
 
 ORDERS = 4
@@ -66,7 +68,9 @@ def known(number: MidRad | None) -> MidRad:
 def centred(at: MidRad | None, following: MidRad, end: Expr) -> MidRad:
     """The numbers a + t r for 0 <= t <= `end`, a at the start and r among those of `following`.
 
-    t(m ± r) lies between min(0, end (m - r)) and max(0, end (m + r)).
+    t(m ± r) lies between 2 low and 2 high, low = end/2 min(0, m - r), high = end/2 max(0, m + r),
+    so within high - low of low + high. As |low + high| <= high - low, all roundings, at most
+    10u (high - low), are within what `enlarged` adds.
     """
     half = mul(0.5, end)
     if following.rad is None:
@@ -76,13 +80,11 @@ def centred(at: MidRad | None, following: MidRad, end: Expr) -> MidRad:
         low = mul(half, minimum(sub(following.mid, following.rad), 0.0))
         high = mul(half, maximum(add(following.mid, following.rad), 0.0))
         mid, reach = add(low, high), sub(high, low)
-    # Midpoint and radius are rounded numbers of at most half the reach.
-    lost = mul(16.0 * UNIT, add(abs(mid), reach))
     if at is None:
-        return MidRad(mid, enlarged([reach, lost]))
+        return MidRad(mid, enlarged([reach]))
     errors = [reach] if at.rad is None else [reach, at.rad]
     sum_ = add(at.mid, mid)
-    return MidRad(sum_, enlarged([*errors, lost, mul(4.0 * UNIT, abs(sum_))]))
+    return MidRad(sum_, enlarged([*errors, mul(4.0 * UNIT, abs(sum_))]))
 
 
 def completed(
@@ -116,14 +118,21 @@ def completed(
 
 
 def leibniz(orders: Sequence[Orders], k: int) -> Terms:
-    """The terms of the k-th derivative of a product, each factor given by its derivatives."""
-    terms: Terms = []
+    """The terms of the k-th derivative of a product, each factor given by its derivatives.
+
+    Terms with the same factors, as those of a square have, are one with the sum of their weights.
+    """
+    terms: dict[tuple[int, ...], tuple[float, list[MidRad]]] = {}
+    places: dict[int, int] = {}
+    names = [places.setdefault(id(own), k) for k, own in enumerate(orders)]
     for split in product(range(k + 1), repeat=len(orders)):
         factors = [own[j] for own, j in zip(orders, split, strict=True)]
         if sum(split) == k and all(factor is not None for factor in factors):
             weight = factorial(k) / prod(map(factorial, split))
-            terms.append((weight, [known(factor) for factor in factors]))
-    return terms
+            key = tuple(sorted(ORDERS * name + j for name, j in zip(names, split, strict=True)))
+            before = terms.get(key, (0.0, []))[0]
+            terms[key] = (before + weight, [known(factor) for factor in factors])
+    return list(terms.values())
 
 
 def summed(terms: Terms) -> MidRad | None:
@@ -158,10 +167,14 @@ def contraction_jet(node: Einsum, jets: Sequence[Jet], end: Expr) -> Jet:
         sums = [
             contract_midrad(node, [MidRad(one)]).range for one in (own.values.lo, own.values.hi)
         ]
-        found = mapped(
-            own, lambda one: contract_midrad(node, [one]), lambda one: contract_wide(node, [one])
-        )
-        return replace(found, ends=Range(sums[0].lo, sums[1].hi))
+        at = [None if one is None else contract_midrad(node, [one]) for one in own.at]
+        over = [None if one is None else contract_midrad(node, [one]) for one in own.over]
+        ends = Range(sums[0].lo, sums[1].hi)
+        if node.rank:
+            return Jet(at, over, ends, own.rough)
+        return completed(at, over.__getitem__, degree(own), end, own.rough, True, ends)
+    if len(set(node.inputs)) == 1 and is_elementwise(node):
+        return _sum_of_products(node, jets, end)
 
     def added(orders: Sequence[Orders], k: int, wide: bool) -> MidRad | None:
         contract = contract_wide if wide else contract_midrad
@@ -176,6 +189,17 @@ def contraction_jet(node: Einsum, jets: Sequence[Jet], end: Expr) -> Jet:
         rough=any(jet.rough for jet in jets),
         scalar=not node.rank and is_elementwise(node),
     )
+
+
+def _sum_of_products(node: Einsum, jets: Sequence[Jet], end: Expr) -> Jet:
+    """The jet of a sum of elementwise products, which take as many operations as one of its terms.
+
+    A sum for each order takes less than one for each pair of orders and of radii.
+    """
+    products = reduce(lambda a, b: product_jet(a, b, end), jets)
+    (labels, *_) = node.inputs
+    one = build.einsum([node.operands[0]], [labels], node.output, node.dims)
+    return contraction_jet(one, [products], end) if isinstance(one, Einsum) else products
 
 
 def mapped(jet: Jet, at: Callable[[MidRad], MidRad], over: Callable[[MidRad], MidRad]) -> Jet:

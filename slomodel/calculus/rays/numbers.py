@@ -81,13 +81,13 @@ class MidRad:
         """The same numbers by their ends."""
         if self.rad is None:
             return Range(self.mid, self.mid)
-        reach = enlarged([self.rad, slack(self.mid)])
+        reach = enlarged([self.rad, mul(4.0 * UNIT, abs(self.mid))])
         return Range(sub(self.mid, reach), add(self.mid, reach))
 
     def rounded(self, *errors: Expr | None, steps: float = 1.0) -> MidRad:
         """The number with the rounding error of its midpoint, in ulps, and further errors added."""
         known = [error for error in errors if error is not None]
-        return MidRad(self.mid, enlarged([*known, slack(self.mid, steps)]))
+        return MidRad(self.mid, enlarged([*known, mul(2.0 * steps * UNIT, abs(self.mid))]))
 
     @property
     def size(self) -> Expr:
@@ -131,7 +131,8 @@ def combined(terms: Sequence[tuple[float, Sequence[MidRad]]]) -> MidRad:
 
     With U the sum of the products of |mid| + rad and L that of |mid|, both weighted, the sum is
     within U - L of that of the midpoints. For n terms of at most p factors every computed number is
-    off by at most γ_k U with k = p + n + 1, three times in all, below (4(p + n) + 12)u U.
+    off by at most γ_k U with k = p + n + 1, three times in all, and the radius is rounded thrice,
+    each time by at most u U: all of it is below (4(p + n) + 12)u U.
     """
     mids, uppers = [], []
     for weight, factors in terms:
@@ -141,12 +142,11 @@ def combined(terms: Sequence[tuple[float, Sequence[MidRad]]]) -> MidRad:
     if len(terms) == 1 and len(terms[0][1]) == 1 and terms[0][0] == 1.0:
         return terms[0][1][0]
     count = len(terms) + max(len(factors) for _, factors in terms)
-    upper = total(uppers)
-    lost = add(mul((4.0 * count + 12.0) * UNIT, upper), TINY)
+    upper, lost = total(uppers), (4.0 * count + 12.0) * UNIT
     if all(one.rad is None for _, factors in terms for one in factors):
-        return MidRad(total(mids), lost)
+        return MidRad(total(mids), add(mul(lost, upper), TINY))
     lower = total([abs(one) for one in mids])
-    return MidRad(total(mids), add(sub(upper, lower), lost))
+    return MidRad(total(mids), add(sub(mul(1.0 + lost, upper), lower), TINY))
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +190,10 @@ class Range:
     def __mul__(self, other: Range) -> Range:
         if self == other:
             return self.squared
+        for a, b in ((self, other), (other, self)):
+            if b.is_point and isinstance(b.lo, Const):
+                lo, hi = mul(a.lo, b.lo), mul(a.hi, b.lo)
+                return outward(lo, hi) if b.lo.value >= 0.0 else outward(hi, lo)
         lefts = [self.lo] if self.is_point else [self.lo, self.hi]
         rights = [other.lo] if other.is_point else [other.lo, other.hi]
         products = [mul(a, b) for a in lefts for b in rights]

@@ -17,11 +17,13 @@ from slomodel.calculus.rays.functions import (
     derivative_at,
     derivative_range,
     largest_derivative,
+    same_derivative,
     value_range,
 )
 from slomodel.calculus.rays.jets import (
     ORDERS,
     Jet,
+    centred,
     completed,
     composed,
     constant_jet,
@@ -34,7 +36,7 @@ from slomodel.calculus.rays.jets import (
     sum_jet,
     viewed,
 )
-from slomodel.calculus.rays.numbers import MidRad, Range, Truth, choose, enlarged
+from slomodel.calculus.rays.numbers import MidRad, Range, Truth, choose, combined, enlarged
 from slomodel.calculus.rays.numbers import known as decided
 from slomodel.errors import MissingRule
 from slomodel.functions import (
@@ -54,6 +56,7 @@ from slomodel.functions import (
     neg,
     pow,
     same,
+    square,
     still,
     sub,
     where,
@@ -211,6 +214,8 @@ class _JetPass:
             return sum_jet(jets[0], jets[1], 1 if function is add else -1)
         if function is mul:
             return product_jet(jets[0], jets[1], self.end)
+        if function is square:
+            return product_jet(jets[0], jets[0], self.end)
         moving = [k for k, jet in enumerate(jets) if jet.moves]
         if function is div and 1 in moving:
             return quotient_jet(jets[0], jets[1], self.end)
@@ -238,14 +243,12 @@ class _JetPass:
             for j, one in enumerate(others)
         )
         one = PartialFunction(function, k, constants)
-        ranges = self._derivatives(one, jets)
         points = [MidRad(start.mid) if j == k else one for j, one in enumerate(others)]
-        values: list[MidRad | None] = []
-        for j in range(ORDERS - 1):
-            value, following = derivative_at(one, j, points), ranges[j + 1]
+        values = [derivative_at(one, j, points) for j in range(ORDERS - 1)]
+        ranges = self._derivatives(one, jets, values, k)
+        for j, following in enumerate(ranges[1:]):
             if start.rad is not None and following is not None:
-                value = widened(value, start.rad, following)
-            values.append(value)
+                values[j] = widened(values[j], start.rad, following)
         at = [values[0], composed(values, u.at, 1), composed(values, u.at, 2)]
         order = max((j for j, own in enumerate(ranges) if own is not None), default=0)
         return completed(
@@ -254,7 +257,7 @@ class _JetPass:
             order * degree(u) if order < ORDERS - 1 else ORDERS - 1,
             self.end,
             rough=bool(function.kinks) or u.rough,
-            scalar=True,
+            scalar=not start.mid.rank,
             ends=self._ends(function, jets),
         )
 
@@ -268,16 +271,35 @@ class _JetPass:
             return Range(Const(low), Const(high)) if math.isfinite(low) else None
         return as_range(value_range(function, *(jet.values for jet in jets)))
 
-    def _derivatives(self, one: PartialFunction, jets: Sequence[Jet]) -> list[MidRad | None]:
+    def _derivatives(
+        self, one: PartialFunction, jets: Sequence[Jet], at: Sequence[MidRad | None], k: int
+    ) -> list[MidRad | None]:
         """The derivatives of orders 1 to 3 of a function over the ray; entry 0 is unused.
 
         Each is expanded at the midpoint of the operand's range, by the mean value theorem, if the
-        fourth is known to be bounded everywhere; else it is taken from the ends of the range.
+        fourth is known to be bounded everywhere. Of other functions the third is taken from the
+        ends of the range and, without kinks, the lower ones from centred forms: φ''(u) has the
+        derivative φ'''(u)u'. `at` are the derivatives at the midpoint of operand k at t = 0.
         """
         if not _has_mean_values(one.function):
+            start, slope = known(jets[k].at[0]), known(jets[k].over[1])
             operands = [jet.values for jet in jets]
-            found = [derivative_range(one, j, operands) for j in range(1, ORDERS)]
-            return [MidRad(_ZERO), *(None if own is None else own.midrad for own in found)]
+            if start.rad is not None:
+                # That at 0 is expanded at its midpoint.
+                operands[k] = operands[k].hull(Range(start.mid, start.mid))
+            found: list[MidRad | None] = [MidRad(_ZERO), *([None] * (ORDERS - 1))]
+            for j in range(ORDERS - 1, 0, -1):
+                above = found[j + 1] if j + 1 < ORDERS else None
+                value = at[j] if j + 1 < ORDERS else None
+                if above is not None and same_derivative(one, j):
+                    found[j] = above
+                elif one.function.kinks or above is None or value is None:
+                    own = derivative_range(one, j, operands)
+                    found[j] = None if own is None else own.midrad
+                else:
+                    value = value if start.rad is None else widened(value, start.rad, above)
+                    found[j] = centred(value, combined([(1.0, [above, slope])]), self.end)
+            return found
         wide = known(jets[0].over[0])
         values: list[MidRad | None] = []
         following = MidRad(Const(largest_derivative(one.function, ORDERS) or 0.0))
