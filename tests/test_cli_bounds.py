@@ -108,3 +108,34 @@ def test_the_effort_of_a_proof() -> None:
     refused = run("logarithm.slo", "--radius", "0.5", "--effort", "fast")
     assert refused.exit_code == 2
     assert "'fast' is not one of 'quick', 'default', 'thorough'" in refused.output
+
+
+def test_rays_of_a_quartic() -> None:
+    """x^4 along x = 1 + t, and along the negative gradient: the derivatives are known."""
+    Path("quartic.slo").write_text("var x init 1\nminimize x^4\n", encoding="utf-8")
+    np.savez("v.npz", x=np.array(1.0))
+    result = run("quartic.slo", "--along", "v.npz", "--radius", "0.5", "1", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["bounds"] == []
+    assert [one["T"] for one in found["rays"]] == [0.5, 1.0]
+    for one, (upper, third) in zip(found["rays"], ((27.0, 36.0), (48.0, 48.0)), strict=True):
+        assert [one["value"], one["slope"], one["curvature"]] == pytest.approx([1.0, 4.0, 12.0])
+        assert one["lower"] == pytest.approx(12.0)
+        assert one["upper"] >= upper
+        assert one["third_upper"] == pytest.approx(third)
+    lines = run("quartic.slo", "--along", "gradient", "--radius", "0.5").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["f", "f'", "f''", "T", "0.5"]
+    assert float(lines[1].split()[1]) == -4.0
+
+
+def test_a_ray_without_a_direction_or_a_proof() -> None:
+    result = run("logarithm.slo", "--along", "gradient", "--radius", "2")
+    assert result.exit_code == 0, result.output
+    assert "inf" in result.stdout
+    assert "edge of its domain" in result.stdout
+    Path("top.slo").write_text("var x init 0\nminimize x^4\n", encoding="utf-8")
+    result = run("top.slo", "--along", "gradient")
+    assert result.exit_code == 1
+    assert "no direction" in result.stderr
+    assert run("plane.slo", "--along", "gradient", "--sampled").exit_code == 2

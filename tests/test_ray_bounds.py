@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -87,6 +88,21 @@ def test_a_kink_on_the_way_leaves_nothing_known() -> None:
     found = model.ray_bounds([1.0, 1.0], [-1.0, 0.0], 3.0)
     assert found.upper == math.inf
     assert "kink" in found.reason
+
+
+def test_the_source_of_the_kernel_stands_alone() -> None:
+    """The module for NumPy returns the numbers of the model, and the C text names them."""
+    model = _compiled("logistic", "numpy")
+    x, v = model.x0(), RNG.normal(size=model.n)
+    own: dict[str, Any] = {}
+    exec(compile(model.ray_source("numpy"), "rays", "exec"), own)
+    numbers = own["ray_bounds"](x, v, 0.2, {"A": A, "y": Y})
+    found = model.ray_bounds(x, v, 0.2)
+    assert numbers[:5:2].tolist() == [found.value, found.slope, found.curvature]
+    assert numbers[6:8].tolist() == [found.lower, found.upper]
+    assert "upper end of f'''" in model.ray_source("c")
+    with pytest.raises(DomainError, match="no bounds along rays: it has a node"):
+        _compiled("cosines", "numpy").ray_source()
 
 
 def test_arguments_are_checked() -> None:

@@ -17,6 +17,7 @@ from slomodel.cli import options
 from slomodel.cli.errors import handled_errors
 from slomodel.cli.inputs import check_ready, request, start_from
 from slomodel.cli.outputs import print_json
+from slomodel.cli.rays import bounds_along, ray_document, ray_table
 
 DEFAULT_RADII = (0.01, 0.1, 1.0)
 OPTIONS = (
@@ -43,6 +44,12 @@ OPTIONS = (
         help="Work that a proof may take [default].",
     ),
     click.option("--sampled", is_flag=True, help="Estimate from samples instead of proving."),
+    click.option(
+        "--along",
+        metavar="gradient|FILE",
+        help="Bound f'' and f''' along a ray from the centre instead, for each R as its length: "
+        "the ray of -grad f, scaled to norm 1, or of the direction in a file as of --at.",
+    ),
     click.option("--explain", is_flag=True, help="Print every rule with its result."),
     options.MODEL[-1],
 )
@@ -93,6 +100,7 @@ def bounds(
     seed: int,
     effort: str,
     sampled: bool,
+    along: str | None,
     explain: bool,
     as_json: bool,
 ) -> None:
@@ -104,12 +112,23 @@ def bounds(
     \b
     slomodel bounds models/deep_linear.slo --radius 0.1 1
     slomodel bounds models/rosenbrock.slo --set n=10 --at run.npz --radius 0.1 --explain
+    slomodel bounds models/rosenbrock.slo --set n=10 --along gradient --radius 0.001 0.01
     """
+    if along is not None and (sampled or explain):
+        raise click.UsageError("--along takes neither --sampled nor --explain")
     with handled_errors(as_json):
         requested = request(file, settings, files)
         model = requested.model()
         check_ready(requested, model)
         center = start_from(at) if at else model.x0(seed)
+        if along is not None:
+            rays = bounds_along(model, center, along, radii)
+            if as_json:
+                listed = [ray_document(one) for one in rays]
+                print_json({"model": model.name, "bounds": [], "rays": listed})
+            else:
+                click.echo(ray_table(rays))
+            return
         with shown_work():
             if sampled:
                 first = model.sample_bounds(center, radii[0], seed=seed)

@@ -64,13 +64,15 @@ def codegen(
     files: dict[str, str],
     as_json: bool,
     target: str,
+    rays: bool,
     out: Path | None,
 ) -> None:
     """Write the kernels of a model as source code that runs without slomodel.
 
     For numpy, numexpr and cupy it is a Python module with value(x, data), gradient(x, data),
     value_and_gradient(x, data) and hvp(x, v, data). For c and cuda it is the text of the kernels
-    alone, with comments at the top that say how to call them.
+    alone, with comments at the top that say how to call them. With --rays it has
+    ray_bounds(x, v, T, data): bounds on the objective along x + t v, 0 <= t <= T.
 
     \b
     slomodel codegen models/deep_linear.slo --target numpy -o deep_linear.py
@@ -81,7 +83,7 @@ def codegen(
         requested = request(file, settings, files)
         model = requested.model()
         check_ready(requested, model, values=False)
-        source = model.source(target)
+        source = model.ray_source(target) if rays else model.source(target)
         if out:
             write_text(out, source)
         if as_json:

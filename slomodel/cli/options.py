@@ -207,5 +207,8 @@ CODEGEN = (
         help=f"One of {', '.join(TARGET_NAMES)} [numexpr]: auto is what would run here, graph the "
         "expression graph, one node per line.",
     ),
+    click.option(
+        "--rays", is_flag=True, help="Write the kernel of proved bounds along a ray instead."
+    ),
     click.option("-o", "--out", type=FILE, help="File to write; standard output if left out."),
 )

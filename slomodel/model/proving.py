@@ -11,10 +11,11 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from slomodel.calculus.rays.bounds import RayBounds
-from slomodel.errors import DomainError, MissingRule
+from slomodel.errors import Diagnostic, DomainError, MissingRule
 from slomodel.front.data.points import Point, Vector
 from slomodel.ir.expr import Input
 from slomodel.model.fitting import Fitting, named_elements
+from slomodel.model.plans import target_of
 from slomodel.model.rays import Rays, without_proof
 from slomodel.model.waiting import waiting
 from slomodel.solve import Solution
@@ -65,6 +66,21 @@ class Proving(Fitting):
         if isinstance(rays, str):
             return without_proof(self.value_and_gradient, point, along, end, rays)
         return rays(point, along, end)
+
+    def ray_source(self, target: str = "auto") -> str:
+        """Source of the kernel of `ray_bounds`: `ray_bounds(x, v, T, data)` for NumPy and the like.
+
+        Raises DomainError, with the reason, where no bounds along rays are known.
+        """
+        self._binding.require_counts()
+        compiled = self._compiled
+        if target not in ("auto", compiled.target.name):
+            compiled = self._plans.compiled(self._binding, target_of(target))
+        try:
+            return Rays(compiled, self._problem.objective, {}).source()
+        except MissingRule as error:
+            message = f"the model has no bounds along rays: {error}"
+            raise DomainError(Diagnostic("E604", message)) from None
 
     @cached_property
     def _rays(self) -> Rays | str:

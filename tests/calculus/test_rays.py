@@ -151,6 +151,20 @@ def test_rays_of_compressed_data_of_deficient_rank() -> None:
             assert abs(sum(one * one for one in exact) - value) <= radius
 
 
+def test_rays_of_products_of_one_array() -> None:
+    """Equal factors along other axes are other terms; a sum of sums is not that of its parts."""
+    rng = np.random.default_rng(4)
+    m, r = literal(3), literal(2)
+    x = build.variable("x", (m, r))
+    cubes = build.einsum([x, x, x], [(0, 1), (2, 1), (3, 1)], (0, 2, 3), (m, r, m, m))
+    rows = build.sum_over(fn.square(x), (1,))
+    total = build.einsum([rows, build.sum_over(fn.exp(x), (1,))], [(0,), (0,)], (), (m,))
+    for objective in (build.sum_over(fn.square(cubes), (0, 1, 2)), total):
+        values = {x: rng.normal(size=(3, 2))}
+        ray = through(Example(objective, (x,), (), {}, values), rng, 0.3)
+        assert violations(ray, (0.0, 0.5, 1.0)) == []
+
+
 def _scalar(f: Callable[[Expr], Expr], at: float, end: float, v: float = 1.0) -> list[float]:
     x, along = build.variable("x", ()), build.direction("v", ())
     graph = ray_graph(f(x), {x: along}, END)

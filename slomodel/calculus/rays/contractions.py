@@ -30,7 +30,12 @@ def is_elementwise(node: Einsum) -> bool:
 
 
 def _applied(node: Einsum, factors: Sequence[Expr]) -> Expr:
-    return build.einsum(factors, node.inputs, node.output, node.dims)
+    """The contraction of other arrays, or of scalars, which stand for arrays of equal numbers."""
+    arrays = [
+        build.broadcast(one, (), operand.shape) if operand.rank and not one.rank else one
+        for one, operand in zip(factors, node.operands, strict=True)
+    ]
+    return build.einsum(arrays, node.inputs, node.output, node.dims)
 
 
 def _rounding(node: Einsum) -> Expr:

@@ -19,6 +19,7 @@ from slomodel.calculus.rays.contractions import contract_midrad, contract_wide, 
 from slomodel.calculus.rays.numbers import UNIT, MidRad, Range, combined, enlarged
 from slomodel.functions import abs, add, maximum, minimum, mul, sub
 from slomodel.ir import build
+from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Const, Einsum, Expr
 
 ORDERS = 4
@@ -117,19 +118,18 @@ def completed(
     return Jet(list(at), over, ends, rough)
 
 
-def leibniz(orders: Sequence[Orders], k: int) -> Terms:
+def leibniz(orders: Sequence[Orders], k: int, alike: bool = False) -> Terms:
     """The terms of the k-th derivative of a product, each factor given by its derivatives.
 
-    Terms with the same factors, as those of a square have, are one with the sum of their weights.
+    Of factors that are `alike`, as those of a square are, terms with the same derivatives are one
+    with the sum of their weights.
     """
     terms: dict[tuple[int, ...], tuple[float, list[MidRad]]] = {}
-    places: dict[int, int] = {}
-    names = [places.setdefault(id(own), k) for k, own in enumerate(orders)]
     for split in product(range(k + 1), repeat=len(orders)):
         factors = [own[j] for own, j in zip(orders, split, strict=True)]
         if sum(split) == k and all(factor is not None for factor in factors):
             weight = factorial(k) / prod(map(factorial, split))
-            key = tuple(sorted(ORDERS * name + j for name, j in zip(names, split, strict=True)))
+            key = tuple(sorted(split)) if alike else split
             before = terms.get(key, (0.0, []))[0]
             terms[key] = (before + weight, [known(factor) for factor in factors])
     return list(terms.values())
@@ -147,10 +147,10 @@ def degree(jet: Jet) -> int:
 
 def product_jet(a: Jet, b: Jet, end: Expr) -> Jet:
     """The jet of a product, elementwise."""
-    at = [summed(leibniz([a.at, b.at], k)) for k in range(_HIGHEST)]
+    at = [summed(leibniz([a.at, b.at], k, a is b)) for k in range(_HIGHEST)]
     return completed(
         at,
-        lambda k: summed(leibniz([a.over, b.over], k)),
+        lambda k: summed(leibniz([a.over, b.over], k, a is b)),
         degree(a) + degree(b),
         end,
         rough=a.rough or b.rough,
@@ -196,9 +196,10 @@ def _sum_of_products(node: Einsum, jets: Sequence[Jet], end: Expr) -> Jet:
 
     A sum for each order takes less than one for each pair of orders and of radii.
     """
-    products = reduce(lambda a, b: product_jet(a, b, end), jets)
-    (labels, *_) = node.inputs
-    one = build.einsum([node.operands[0]], [labels], node.output, node.dims)
+    # A variable in place of the products, as a sum of a sum would become one sum.
+    product_of_all = build.variable("product", node.operands[0].shape)
+    products = whole(reduce(lambda a, b: product_jet(a, b, end), jets), product_of_all.shape)
+    one = build.einsum([product_of_all], node.inputs[:1], node.output, node.dims)
     return contraction_jet(one, [products], end) if isinstance(one, Einsum) else products
 
 
@@ -219,6 +220,13 @@ def viewed(jet: Jet, view: Callable[[Expr], Expr]) -> Jet:
 
     ends = None if jet.ends is None else Range(view(jet.ends.lo), view(jet.ends.hi))
     return replace(mapped(jet, moved, moved), ends=ends)
+
+
+def whole(jet: Jet, shape: Shape) -> Jet:
+    """The jet with its scalars broadcast to a shape."""
+    return viewed(
+        jet, lambda one: build.broadcast(one, (), shape) if shape and not one.rank else one
+    )
 
 
 def sum_jet(a: Jet, b: Jet, sign: int) -> Jet:

@@ -35,6 +35,7 @@ from slomodel.calculus.rays.jets import (
     quotient_jet,
     sum_jet,
     viewed,
+    whole,
 )
 from slomodel.calculus.rays.numbers import MidRad, Range, Truth, choose, combined, enlarged
 from slomodel.calculus.rays.numbers import known as decided
@@ -62,7 +63,6 @@ from slomodel.functions import (
     where,
 )
 from slomodel.ir import build
-from slomodel.ir.dims import Shape
 from slomodel.ir.expr import (
     Const,
     Einsum,
@@ -129,7 +129,7 @@ class _JetPass:
             if node.dtype == "bool":
                 self.truths[node] = self.truth(node)
             else:
-                self.jets[node] = _whole(self.jet(node), node.shape)
+                self.jets[node] = whole(self.jet(node), node.shape)
         return self.jets[graph]
 
     def truth(self, node: Expr) -> Truth:
@@ -370,13 +370,6 @@ def _scattered(node: Scatter, own: MidRad) -> MidRad:
 def _view_of_truth(own: Truth, view: Callable[[Expr], Expr]) -> Truth:
     certain = view(own.certain)
     return decided(certain) if own.is_known else Truth(certain, view(own.possible))
-
-
-def _whole(jet: Jet, shape: Shape) -> Jet:
-    """The jet with its scalars broadcast to the shape of the node."""
-    return viewed(
-        jet, lambda one: build.broadcast(one, (), shape) if shape and not one.rank else one
-    )
 
 
 def _laid(node: Map, k: int, operand: Expr) -> Expr:
