@@ -12,6 +12,7 @@ line searches, from the same start: the values that both reach, and the times.
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -30,7 +31,7 @@ from benchmarks.cases import cases
 from benchmarks.machine import description
 from slomodel.calculus.rays.bounds import RayBounds
 from slomodel.errors import SlomodelError
-from slomodel.solve.line_search.certified import LONGER, SHORTER, proved_step
+from slomodel.solve.line_search.certified import FAR, LONGER, SHORTER, proved_step
 
 MODELS = Path(__file__).parent.parent / "models"
 DIMS = {"rater_error_rates": {"I": 45}}
@@ -74,7 +75,12 @@ def first_step(
                 return best
             end *= SHORTER
             continue
+        if best is not None and step.t <= best.T:
+            return best
         best = bounds(x, v, step.t)
+        if FAR * step.t < end:
+            end = math.sqrt(end * step.t)
+            continue
         if not step.limited or end > 1e6:
             return best
         end *= LONGER

@@ -11,7 +11,8 @@ import slomodel
 from slomodel.calculus.rays.bounds import RayBounds
 from slomodel.errors import DomainError
 from slomodel.solve import Functions, solve
-from slomodel.solve.line_search.certified import SIGMA, proved_step
+from slomodel.solve.line_search.certified import SIGMA, CertifiedSearch, proved_step
+from slomodel.solve.subroutine import Iterate
 
 RNG = np.random.default_rng(5)
 DATA = {"A": RNG.normal(size=(60, 5)), "y": np.sign(RNG.normal(size=60))}
@@ -79,6 +80,32 @@ def test_runs_descend_and_satisfy_the_theorem(text: str, direction: str) -> None
     if text is LOGISTIC:
         assert found.success
         assert found.fun == pytest.approx(reference.fun, rel=1e-6)
+
+
+class _LooseOverLongRays:
+    """M grows with the ray as bounds by centred forms do: 1 over short ones, e^40 over T = 1."""
+
+    def ray_bounds(self, x: np.ndarray, v: np.ndarray, T: float) -> RayBounds:
+        return _bounds(-1.0, math.exp(40.0 * T), T, 1.0, math.inf)
+
+    def value(self, x: np.ndarray) -> float:
+        return float(-x[0])
+
+    def gradient(self, x: np.ndarray, out: np.ndarray) -> float:
+        out[:] = -1.0
+        return 1.0
+
+
+def test_a_shorter_ray_is_tried_where_a_long_one_proves_little() -> None:
+    """The longest step of all T solves t = exp(-40 t): the search comes within a factor of 2."""
+    start = Iterate(np.zeros(1), 0.0, -np.ones(1), 1.0)
+    search = CertifiedSearch(_LooseOverLongRays(), start)  # type: ignore[arg-type]
+    found = search.search(start, np.ones(1), 1.0, 1.0)
+    assert found is not None
+    longest = 0.0674
+    assert longest == pytest.approx(math.exp(-40.0 * longest), rel=0.1)
+    assert 0.5 * longest <= found.delta <= longest
+    assert search.trials <= 8
 
 
 def test_a_maximum_is_climbed() -> None:

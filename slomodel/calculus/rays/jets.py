@@ -94,12 +94,13 @@ def completed(
     highest: int,
     end: Expr,
     rough: bool = False,
-    scalar: bool = False,
+    both: Sequence[int] = (),
     ends: Range | None = None,
 ) -> Jet:
     """The jet whose derivatives above the `highest` are 0, and whose k-th is direct(k).
 
-    If `highest` is below 3, that derivative is constant, and equal to its value at 0.
+    If `highest` is below 3, that derivative is constant, and equal to its value at 0. Those of the
+    orders `both` are bounded by direct(k) too, which is closer over long rays.
     """
     top = min(highest, _HIGHEST)
     over: list[MidRad | None] = [None] * ORDERS
@@ -112,7 +113,7 @@ def completed(
             over[k] = at[k]
         else:
             over[k] = centred(at[k], following, end)
-        own = direct(k) if scalar and k and not rough else None
+        own = direct(k) if k in both and not rough else None
         if own is not None:
             over[k] = known(over[k]).range.meet(own.range).midrad
     return Jet(list(at), over, ends, rough)
@@ -172,7 +173,7 @@ def contraction_jet(node: Einsum, jets: Sequence[Jet], end: Expr) -> Jet:
         ends = Range(sums[0].lo, sums[1].hi)
         if node.rank:
             return Jet(at, over, ends, own.rough)
-        return completed(at, over.__getitem__, degree(own), end, own.rough, True, ends)
+        return completed(at, over.__getitem__, degree(own), end, own.rough, (1, 2), ends)
     if len(set(node.inputs)) == 1 and is_elementwise(node):
         return _sum_of_products(node, jets, end)
 
@@ -187,7 +188,7 @@ def contraction_jet(node: Einsum, jets: Sequence[Jet], end: Expr) -> Jet:
         sum(map(degree, jets)),
         end,
         rough=any(jet.rough for jet in jets),
-        scalar=not node.rank and is_elementwise(node),
+        both=() if node.rank or not is_elementwise(node) else (1, 2),
     )
 
 

@@ -257,7 +257,7 @@ class _JetPass:
             order * degree(u) if order < ORDERS - 1 else ORDERS - 1,
             self.end,
             rough=bool(function.kinks) or u.rough,
-            scalar=not start.mid.rank,
+            both=(2,) if start.mid.rank else (1, 2),
             ends=self._ends(function, jets),
         )
 

@@ -26,6 +26,8 @@ from slomodel.solve.subroutine import Iterate
 SIGMA = 0.5
 # Factor by which T changes where it limits the step, or where nothing is proved.
 LONGER, SHORTER = 2.0, 0.25
+# Where the step is shorter than T by this factor, a shorter ray may prove a longer step.
+FAR = 8.0
 # T of the next search is this multiple of the step.
 MARGIN = 1.5
 # Largest number of bounds in one search.
@@ -71,7 +73,8 @@ def _minimiser(s: float, c: float, m: float, end: float) -> float:
 
 class CertifiedSearch:
     """Steps of proved descent. T follows the steps, grows where it limits one, and shrinks where
-    nothing is proved. `trials` is the number of bounds computed in the last search.
+    nothing, or only a far shorter step, is proved. `trials` is the number of bounds computed in the
+    last search.
 
     The descent is that of the exact point; the computed one is off by the rounding of x + t v.
     """
@@ -108,9 +111,12 @@ class CertifiedSearch:
     def _longest_proved(
         self, at: Iterate, v: Vector, vnorm: float, longest: float
     ) -> ProvedStep | None:
-        """The step of the first T that does not limit it, or of the last T with a proof."""
+        """The longest step found: T grows where it limits the step, and becomes the geometric mean
+        of both where the step is far shorter, as the bound over a long ray may be loose.
+        """
         end = min(self._length / vnorm, longest)
         best: ProvedStep | None = None
+        loose: float | None = None
         while self.trials < BOUNDS and end > 0.0:
             self.trials += 1
             found = self._evaluate.ray_bounds(at.x, v, end)
@@ -125,7 +131,10 @@ class CertifiedSearch:
             if best is not None and step.t <= best.t:
                 return best
             best = step
-            if not step.limited or end >= longest:
+            if FAR * step.t < end:
+                loose, end = end, math.sqrt(end * step.t)
+            elif not step.limited or end >= longest:
                 return best
-            end = min(LONGER * end, longest)
+            else:
+                end = min(LONGER * end if loose is None else math.sqrt(end * loose), longest)
         return best
