@@ -48,7 +48,7 @@ _COMMENT = """/* Bounds along rays x + t v, 0 <= t <= T, proved in floating poin
 """
 
 
-class _Own(threading.local):
+class _ThreadVectors(threading.local):
     """The argument (x, v, T, r) and the result of the kernel of one thread."""
 
     point: Vector | None = None
@@ -79,7 +79,7 @@ class Rays:
         known = Known(frozenset({*given, *tables}))
         bounds = Derivatives(roots[0], (*x, *v, end, *results), known, (*zeros, *roots[1:]))
         self._kernels = Kernels(compiled.over(bounds, {**whole, **tables}), data)
-        self._own = _Own()
+        self._own = _ThreadVectors()
 
     def __call__(self, x: Vector, v: Vector, T: float) -> RayBounds:  # noqa: N803
         """The bounds along x + t v, both (n,), for 0 <= t <= T."""
