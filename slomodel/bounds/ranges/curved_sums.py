@@ -14,19 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import TypeVar
 
 import numpy as np
 
-import slomodel.functions as table
 from slomodel.bounds.arithmetic.bounded import Bounded
-from slomodel.bounds.arithmetic.interval import Interval, interval, point
+from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import (
     SMALLEST_NORMAL,
     Array,
-    down_add,
     down_mul,
-    down_sum,
     gamma,
     up_add,
     up_div,
@@ -40,12 +36,11 @@ from slomodel.bounds.norms.loewner import Rows, Slots, quotient
 from slomodel.bounds.ranges.element_functions import derivative_graphs
 from slomodel.bounds.ranges.elements import close_ranges, ranges_over_pieces
 from slomodel.bounds.ranges.hessian_ranges import BallGraph
-from slomodel.bounds.ranges.values import value_range
+from slomodel.bounds.ranges.log_sum_exp import Numbers, SummedClasses, growths
 from slomodel.bounds.structure.curved_terms import CurvedElements, CurvedLogSum
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Axes, Expr
 
-Numbers = TypeVar("Numbers", Array, Places)
 _PIECES_OF_CELLS = 3
 """Pieces of the boxes of elements over a cell, which are shorter than those over the ball."""
 _UNDERFLOW = 1e-290
@@ -149,8 +144,9 @@ def log_sums_sum(
     run: BallGraph, term: CurvedLogSum, adjoint: Interval, rows: Mapping[Expr, CurvedRows]
 ) -> CurvedSum | None:
     """The sum over samples and classes, with one row b for each; None for no samples."""
-    shape, _, k = _samples(run, term)
-    if 0 in shape:
+    samples = SummedClasses.of(term.u, term.summed, run.setting.sizes)
+    k = samples.k
+    if 0 in samples.shape:
         return None
     weight = adjoint.each(lambda array: np.repeat(np.ravel(array), k))
     live = np.flatnonzero((weight.lo != 0.0) | (weight.hi != 0.0))
@@ -179,25 +175,15 @@ def log_sums_sum(
     return _restricted(CurvedSum((one,), {(0, 0): weighted}, {(0, 0, 0): cubic}), live)
 
 
-def _samples(run: BallGraph, term: CurvedLogSum) -> tuple[tuple[int, ...], Axes, int]:
-    """The shape of u, its axes with those of samples first, and the number of classes."""
-    shape = concrete(term.u.shape, run.setting.sizes)
-    kept = tuple(axis for axis in range(term.u.rank) if axis not in term.summed)
-    return shape, (*kept, *term.summed), prod(shape[axis] for axis in term.summed)
-
-
 def _shares(
     run: BallGraph, term: CurvedLogSum, rows: Mapping[Expr, CurvedRows]
 ) -> tuple[CurvedRows, Rows, Interval, Interval]:
     """By samples: the rows of u, the rows b, the weights p (N, k) at the centre, and κ (N, k)."""
-    shape, order, k = _samples(run, term)
-
-    def samples(array: Numbers) -> Numbers:
-        return np.transpose(np.broadcast_to(array, shape), order).reshape(-1, k)
-
-    places = np.arange(prod(shape), dtype=np.intp).reshape(shape)
-    own = rows[term.u].take(samples(places).ravel())
-    p = _weights(run.centre.values[term.u].each(samples))
+    samples = SummedClasses.of(term.u, term.summed, run.setting.sizes)
+    k = samples.k
+    places = np.arange(prod(samples.shape), dtype=np.intp).reshape(samples.shape)
+    own = rows[term.u].take(samples.rows(places).ravel())
+    p = run.centre.apart[term.node].weights.each(samples.rows)
     middle = p.mid / np.maximum(np.sum(p.mid, axis=1, keepdims=True), SMALLEST_NORMAL)
     b = _centred(own.rows, middle)
     off = _off_mean(p, middle, b, len(p.lo))
@@ -205,20 +191,6 @@ def _shares(
     error = up_add(b.error, np.repeat(off, k))
     b = Rows(Bounded(b.value, error), up_add(b.length, np.repeat(off, k)))
     return own, b, p, _growths(run.region, p, b, samples_of(own.bend, k), off)
-
-
-def weights_over(run: BallGraph, term: CurvedLogSum, rows: Mapping[Expr, CurvedRows]) -> Interval:
-    """The weights exp u / Σ exp u over the ball, of u's shape."""
-    shape, order, _ = _samples(run, term)
-    if 0 in shape:
-        return point(np.zeros(shape))
-    _, _, p, growth = _shares(run, term, rows)
-    low = np.clip(down_mul(p.lo, growth.lo), 0.0, 1.0)
-    high = np.clip(up_mul(p.hi, growth.hi), 0.0, 1.0)
-    wide = tuple(shape[axis] for axis in order)
-    return Interval(low, high).each(
-        lambda array: np.transpose(array.reshape(wide), np.argsort(order))
-    )
 
 
 def samples_of(array: Array, k: int) -> Array:
@@ -231,17 +203,6 @@ def _restricted(one: CurvedSum, live: Places) -> CurvedSum:
         {slots: a.each(lambda array: array[live]) for slots, a in one.second.items()},
         {slots: a[live] for slots, a in one.third.items()},
     )
-
-
-def _weights(u: Interval) -> Interval:
-    """p (N, k) at the centre: exp(u - t) / Σ exp(u - t) for one t per sample."""
-    top = np.max(u.lo, axis=1, keepdims=True)
-    top = np.where(np.isfinite(top), top, 0.0)
-    e = value_range(table.exp, interval(down_add(u.lo, -top), up_add(u.hi, -top)))
-    low = np.maximum(e.lo, 0.0)
-    total = Interval(down_sum(low, 1)[:, None], up_sum(e.hi, 1)[:, None])
-    p = Interval(low, e.hi) / total
-    return Interval(np.clip(p.lo, 0.0, 1.0), np.clip(p.hi, 0.0, 1.0))
 
 
 def _centred(rows: Rows, middle: Array) -> Rows:
@@ -276,14 +237,7 @@ def _growths(region: Displacements, p: Interval, b: Rows, bend: Array, off: Arra
     reach = np.minimum(reach, up_mul(radius, b.length))
     moved = up_add(samples_of(reach, p.shape[1]), bent)
     mean = up_add(up_mul(radius, off), up_sum(up_mul(p.hi, bent), 1))[:, np.newaxis]
-    rising = value_range(table.exp, point(moved)).hi
-    falling = value_range(table.exp, point(-moved)).lo
-    by_mean = value_range(table.exp, point(up_add(moved, np.broadcast_to(mean, moved.shape)))).hi
-    below = down_sum(np.maximum(down_mul(p.lo, falling), 0.0), 1)[:, np.newaxis]
-    by_sum = up_div(rising, np.maximum(below, 0.0))
-    above = up_sum(up_mul(p.hi, rising), 1)[:, np.newaxis]
-    least = np.maximum(-up_div(-falling, above), 0.0)
-    return Interval(least, np.minimum(by_mean, by_sum))
+    return growths(p, moved, mean)
 
 
 def _moved_apart(moved: Array, p: Array, k: int) -> Array:

@@ -9,18 +9,19 @@ Linear nodes are applied to m and h by their magnitudes; φ of operands u_i has,
 
     ‖D²φ(u)‖ <= Σ_i sup|φ_i| h_i + Σ_ij sup|φ_ij| m_i m_j,
 
-and products follow with Π|u| in the place of φ's derivatives. Over another region K, ‖∇u‖ and ‖D²u‖
-are replaced by the largest ∇u·y and D²u[y, y'] for y and y' in K, or for one of them of length 1.
+and products follow with Π|u| in the place of φ's derivatives. For F = log Σ exp u, ∇F is the mean
+of the ∇u_j with the weights at x, and D²F that of the D²u_j plus the covariance of the ∇u_j. Over
+another region K, ‖∇u‖ and ‖D²u‖ are replaced by the largest ∇u·y and D²u[y, y'] for y and y' in K,
+or for one of them of length 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial, singledispatch
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from functools import singledispatch
 from itertools import combinations
-from math import inf, prod
-from operator import itemgetter
+from math import inf
 from types import MappingProxyType
 
 import numpy as np
@@ -28,172 +29,32 @@ import numpy as np
 import slomodel.functions as table
 from slomodel.bounds.arithmetic.contraction import contract
 from slomodel.bounds.arithmetic.interval import Interval, interval, meet, point
-from slomodel.bounds.arithmetic.rounding import Array, Truths, up_add, up_mul, up_norm
+from slomodel.bounds.arithmetic.rounding import Array, Truths, up_add, up_mul, up_sqrt
 from slomodel.bounds.ball import Displacements
-from slomodel.bounds.effort import NUMBERS_AT_ONCE
 from slomodel.bounds.ranges.affine_norms import squared_lengths
+from slomodel.bounds.ranges.centre_graph import CentreGraph, given_weights
 from slomodel.bounds.ranges.derivatives import derivative_range
-from slomodel.bounds.ranges.enclose import boxed, enclose, live_in, range_of
-from slomodel.bounds.ranges.hessian import along_rows
-from slomodel.bounds.ranges.incidence import by_grams, by_unknown, incidence
+from slomodel.bounds.ranges.enclose import range_of
+from slomodel.bounds.ranges.incidence import by_grams, by_unknown
 from slomodel.bounds.ranges.kinks import order_near, outside
-from slomodel.bounds.ranges.liveness import Live, neutral
-from slomodel.bounds.setting import Setting, once_per_setting
+from slomodel.bounds.ranges.liveness import neutral
+from slomodel.bounds.ranges.log_sum_exp import (
+    SummedClasses,
+    largest_mean,
+    largest_spread,
+    weights_within,
+)
+from slomodel.bounds.ranges.slopes import slopes_of
+from slomodel.bounds.setting import Setting
 from slomodel.bounds.stopping import pause
-from slomodel.bounds.structure.curved_terms import moving_nodes
-from slomodel.calculus import jvp
-from slomodel.functions.compound import same, still
-from slomodel.ir.build import direction
+from slomodel.functions.compound import same
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Axes, Einsum, Expr, Gather, Input, Map, Reshape, Scatter, tables
 from slomodel.ir.function import ScalarFunction
-from slomodel.ir.walk import dependents, postorder
 
 MOST_FACTORS = 4
 """Largest number of variable factors: more give over 11 remainder terms, and use the interval."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CentreGraph:
-    """The nodes under an objective in order and those that depend on x, with values at the centre.
-
-    `lengths` and `reaches` are upper bounds on ‖∇u(c)‖ and on ∇u(c)·y over a region for each
-    element of the latter; `slopes` holds ∇u(c) (n, *shape) of the `wanted` nodes, `incidence` which
-    unknowns operands of contractions read, `still_values` the values of nodes marked constant.
-    """
-
-    order: tuple[Expr, ...]
-    moving: frozenset[Expr]
-    values: Mapping[Expr, Interval]
-    lengths: Mapping[Expr, Array]
-    reaches: Mapping[Expr, Array]
-    slopes: Mapping[Expr, Interval]
-    live: Live
-    incidence: Mapping[Expr, Truths]
-    still_values: Mapping[Expr, Interval]
-
-
-@once_per_setting
-def _slope_graphs(setting: Setting, nodes: tuple[Expr, ...]) -> _Slopes:
-    v = tuple(direction(f"slope.{x.name}", x.shape) for x in setting.variables)
-    graphs = jvp(nodes, dict(zip(setting.variables, v, strict=True)))
-    below = postorder(*graphs)
-    turning = dependents(below, set(v).__contains__)
-    elements = sum(prod(concrete(g.shape, setting.sizes)) for g in below if g in turning)
-    return _Slopes(v, graphs, elements, live_in(setting, *graphs))
-
-
-@dataclass(frozen=True, slots=True)
-class _Slopes:
-    """Graphs of ∇u·v, the directions v in them, and the number of elements that depend on v."""
-
-    v: tuple[Input, ...]
-    graphs: tuple[Expr, ...]
-    elements: int
-    live: Live
-
-
-def slope_numbers(setting: Setting) -> int:
-    """The number of directions times elements for all slopes of the objective's nodes."""
-    order = postorder(setting.objective)
-    moving = moving_nodes(order, setting.variables)
-    return setting.n * sum(prod(concrete(node.shape, setting.sizes)) for node in moving)
-
-
-def centre_graph(setting: Setting, wanted: Collection[Expr]) -> CentreGraph:
-    """The values and slopes at the centre."""
-    order = tuple(postorder(setting.objective))
-    values = enclose(order, boxed(setting.values), setting.sizes, live=live_in(setting))
-    # What is under a constant node may differ from it by rounding: enclosed again from it.
-    still_values: dict[Expr, Interval] = {}
-    for node in order:
-        if isinstance(node, Map) and node.function is still:
-            own = values[node]
-            still_values[node] = point(own.mid) if np.isfinite(own.magnitude).all() else own
-    moving = moving_nodes(order, setting.variables)
-    reads = incidence(setting, order, moving)
-    base = CentreGraph(
-        order, frozenset(moving), values, {}, {}, {}, live_in(setting), reads, still_values
-    )
-    if still_values:
-        base = replace(base, values=_values_at(setting, base, setting.values))
-    return _with_slopes(setting, base, wanted, Displacements.ball(setting.n, 1.0))
-
-
-def centre_of_cell(
-    setting: Setting,
-    base: CentreGraph,
-    values: Mapping[Input, Array],
-    wanted: Collection[Expr],
-    region: Displacements,
-) -> CentreGraph:
-    """The values and slopes at another point; nodes marked constant have those of the centre."""
-    own = replace(base, values=_values_at(setting, base, values))
-    return _with_slopes(setting, own, wanted, region)
-
-
-def _values_at(
-    setting: Setting, base: CentreGraph, values: Mapping[Input, Array]
-) -> dict[Expr, Interval]:
-    under = postorder(*base.still_values)
-    known = {node: a for node, a in base.values.items() if node in under} | dict(base.still_values)
-    known = {node: a for node, a in known.items() if node not in base.moving}
-    return enclose(base.order, boxed(values), setting.sizes, known=known, live=base.live)
-
-
-def _with_slopes(
-    setting: Setting, base: CentreGraph, wanted: Collection[Expr], region: Displacements
-) -> CentreGraph:
-    nodes = [node for node in base.order if node in base.moving and node.dtype == "real"]
-    lengths, reaches, slopes = _slopes(setting, nodes, wanted, base.values, region)
-    return replace(base, lengths=lengths, reaches=reaches, slopes=slopes)
-
-
-def slopes_over(
-    setting: Setting, ranges: Mapping[Expr, Interval], wanted: Collection[Expr]
-) -> Mapping[Expr, Interval]:
-    """∇u (n, *shape) of the wanted nodes where all nodes lie in their ranges."""
-    return _slopes(setting, tuple(wanted), wanted, ranges, Displacements.ball(setting.n, 1.0))[2]
-
-
-def _slopes(
-    setting: Setting,
-    nodes: Sequence[Expr],
-    wanted: Collection[Expr],
-    known: Mapping[Expr, Interval],
-    region: Displacements,
-) -> tuple[dict[Expr, Array], dict[Expr, Array], dict[Expr, Interval]]:
-    """Upper bounds on the lengths of the nodes' gradients g and on g·y over the region, and the
-    gradients of the wanted nodes; no bounds on g·y over a ball.
-    """
-    own = _slope_graphs(setting, tuple(nodes))
-    front = {node: a.each(itemgetter(np.newaxis)) for node, a in known.items()}
-    at_once = max(NUMBERS_AT_ONCE // max(own.elements, 1), 1)
-    lengths: dict[Expr, list[Array]] = {node: [] for node in nodes}
-    sizes: dict[Expr, list[Array]] = {node: [] for node in nodes}
-    parts: dict[Expr, list[Interval]] = {node: [] for node in wanted}
-    for start in range(0, setting.n, at_once):
-        rows = np.eye(setting.n)[start : start + at_once]
-        boxes = boxed(setting.values, 1) | along_rows(setting, own.v, 1, 0, rows)
-        found = enclose(own.graphs, boxes, setting.sizes, 1, known=front, live=own.live)
-        for node, graph in zip(nodes, own.graphs, strict=True):
-            shape = (len(rows), *concrete(node.shape, setting.sizes))
-            a = found[graph].each(partial(np.broadcast_to, shape=shape))
-            lengths[node].append(np.asarray(up_norm(a.magnitude, 0)))
-            if not region.is_ball:
-                sizes[node].append(a.magnitude)
-            if node in parts:
-                parts[node].append(a)
-    reaches = {node: region.reach(np.concatenate(a)) for node, a in sizes.items() if a}
-    return (
-        {node: np.asarray(up_norm(np.stack(a), 0)) for node, a in lengths.items()},
-        reaches,
-        {node: _joined(a) for node, a in parts.items()},
-    )
-
-
-def _joined(parts: Sequence[Interval]) -> Interval:
-    return Interval(np.concatenate([a.lo for a in parts]), np.concatenate([a.hi for a in parts]))
+_NOT_POSITIVE = Interval(np.asarray(-inf), np.asarray(0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +89,8 @@ class BallGraph:
     """The ranges of all nodes over a region, and bounds on derivatives of those that depend on x.
 
     `forms` holds the bounds of `curves` by the places of D²u: two vectors of length 1; one in K;
-    both in K. Over a ball the first suffice.
+    both in K. Over a ball the first suffice. `weights` are those of the nodes log Σ exp u over the
+    region, of u's shape.
     """
 
     setting: Setting
@@ -237,6 +99,7 @@ class BallGraph:
     ranges: dict[Expr, Interval] = field(default_factory=dict)
     curves: dict[Expr, NodeBounds] = field(default_factory=dict)
     forms: tuple[dict[Expr, _Forms], ...] = field(default_factory=lambda: ({}, {}, {}))
+    weights: dict[Expr, Interval] = field(default_factory=dict)
 
     def put(self, node: Expr, own: NodeBounds) -> None:
         """Store the bounds of a node."""
@@ -290,11 +153,30 @@ def region_graph(
     return run
 
 
+def slopes_over(run: BallGraph, wanted: Collection[Expr]) -> dict[Expr, Interval]:
+    """∇u (n, *shape) of the wanted nodes over the region."""
+    means, setting = run.centre.means, run.setting
+    weights = {node: one.weights for node, one in run.centre.apart.items()}
+    given = given_weights(run.centre, run.weights, weights)
+    ranges = {made: run.ranges[node] for node, made in means.items() if node in run.ranges}
+    made = [means[node] for node in wanted]
+    everywhere = Displacements.ball(setting.n, 1.0)
+    found = slopes_of(setting, made, made, ranges, everywhere, given)[2]
+    return {node: found[means[node]] for node in wanted}
+
+
 def _put(run: BallGraph, node: Expr, narrower: Interval | None) -> None:
     operands = [run.ranges[o] for o in node.operands]
     own = range_of(node, operands, run.setting.sizes, 0)
+    if node in run.centre.inner:
+        run.ranges[node] = neutral(node, own, run.centre.live)
+        return
     if narrower is not None:
         own = meet(own, narrower)
+    if node in run.centre.at_most_0:
+        own = meet(own, _NOT_POSITIVE)
+    if node in run.centre.log_sums:
+        run.weights[node] = _weights_over(run, node)
     if node.dtype != "real":
         run.ranges[node] = own
         return
@@ -404,6 +286,8 @@ def _(node: Einsum, run: BallGraph, known: _Of) -> tuple[Array, Array]:
 @derivatives_of.register
 def _(node: Map, run: BallGraph, known: _Of) -> tuple[Array, Array]:
     function = node.function
+    if node in run.centre.log_sums:
+        return _of_log_sum(node, run, known)
     if function is same:
         only = known[node.operands[0]]
         return laid(only.first, node, 0), laid(only.curvature, node, 0)
@@ -418,6 +302,33 @@ def _(node: Map, run: BallGraph, known: _Of) -> tuple[Array, Array]:
     if function.result != "real" or "bool" in function.operand_types:
         return np.asarray(inf), np.asarray(inf)
     return _of_function(function, ranges, curves)
+
+
+def _weights_over(run: BallGraph, node: Expr) -> Interval:
+    """The weights of log Σ exp u over the region."""
+    term, apart = run.centre.log_sums[node].term, run.centre.apart[node]
+    samples = SummedClasses.of(term.u, term.summed, run.setting.sizes)
+    reach = apart.reaches
+    if reach is None:
+        reach = np.asarray(up_mul(np.asarray(run.region.radius), apart.lengths))
+    return weights_within(samples, apart.weights, reach, run.curves[term.u].bend)
+
+
+def _of_log_sum(node: Expr, run: BallGraph, known: _Of) -> tuple[Array, Array]:
+    """The mean of the bounds of u, and that of its curvatures plus a covariance."""
+    term, apart = run.centre.log_sums[node].term, run.centre.apart[node]
+    samples = SummedClasses.of(term.u, term.summed, run.setting.sizes)
+    most, own = samples.rows(run.weights[node].hi), run.curves[term.u]
+    variance = largest_spread(most, samples.rows(up_add(apart.lengths, own.turn)))
+    if known is not run.forms[0]:
+        assert apart.reaches is not None
+        along = largest_spread(most, samples.rows(up_add(apart.reaches, own.bend)))
+        variance = along if known is run.forms[2] else up_sqrt(up_mul(variance, along))
+    by_slope = largest_mean(most, samples.rows(up_mul(known[term.u].first, known[term.u].second)))
+    variance = np.minimum(variance, by_slope)
+    slope = largest_mean(most, samples.rows(known[term.u].first))
+    curvature = up_add(largest_mean(most, samples.rows(known[term.u].curvature)), variance)
+    return samples.sums(slope), samples.sums(curvature)
 
 
 def _of_choice(condition: Interval, curves: Mapping[int, _Forms]) -> tuple[Array, Array]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
@@ -16,46 +16,52 @@ from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, b
 from slomodel.bounds.limits import box_of_limits
 from slomodel.bounds.norms.curvature_sums import CurvedSum, hessian_ends, third_matrix
 from slomodel.bounds.norms.loewner import largest_eigenvalue
+from slomodel.bounds.ranges.centre_graph import CentreGraph, centre_graph, centre_of_cell
 from slomodel.bounds.ranges.curved_sums import (
     curved_rows,
     elements_sum,
     log_sums_sum,
-    weights_over,
 )
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
 from slomodel.bounds.ranges.hessian_ranges import (
     BallGraph,
-    CentreGraph,
     ball_graph,
-    centre_graph,
-    centre_of_cell,
     region_graph,
-    slope_numbers,
     slopes_over,
 )
+from slomodel.bounds.ranges.slopes import slope_numbers
 from slomodel.bounds.ranges.smoothness import smoothness
 from slomodel.bounds.ranges.unbounded import unbounded
 from slomodel.bounds.rules.cells import CellBounds, CellOfBall, divided
 from slomodel.bounds.setting import Setting, once_per_setting
+from slomodel.bounds.structure.averages import with_averages
 from slomodel.bounds.structure.curved_terms import (
     CurvedElements,
     CurvedLogSum,
     CurvedTerm,
+    MeanOfLogSum,
+    mean_with,
     moving_nodes,
+    with_means,
 )
 from slomodel.bounds.structure.curved_terms import curved_terms as terms_of
 from slomodel.bounds.structure.gathers import with_gathers_below
+from slomodel.bounds.structure.recurrences import written_out
 from slomodel.bounds.structure.separable import affine_nodes
 from slomodel.bounds.structure.short_sums import with_short_sums
 from slomodel.calculus import gradient
 from slomodel.ir import build
 from slomodel.ir.dims import concrete
 from slomodel.ir.exact import without_rounding
-from slomodel.ir.expr import Expr, Input, remake
+from slomodel.ir.expr import Expr, Input
 from slomodel.ir.walk import postorder
 
 _FLOPS = 128.0
 """Operations per direction and element of a node."""
+_FLOPS_OF_NODE = 2.0**20
+"""Those of a node however small, about a millisecond."""
+_MOST_NODES_OF_STEPS = 1500
+"""Nodes into which a recurrence is written out, a second of work for this rule alone."""
 _MOST_DIVIDED = 64
 """Largest number of unknowns of a ball that is divided: cells in more hardly differ."""
 _MOST_CELLS = 16
@@ -138,7 +144,8 @@ def _cells(
 ) -> Sequence[CellBounds]:
     """The ball, or cells that cover it where that pays."""
     setting = known.setting
-    most = min(_MOST_CELLS, setting.effort.count(_FLOPS) // known.numbers)
+    work = _FLOPS * known.numbers + _FLOPS_OF_NODE * len(known.centre.order)
+    most = min(_MOST_CELLS, setting.effort.count(work))
     if not (0.0 < radius < np.inf and setting.n <= _MOST_DIVIDED and np.isfinite(at_centre)):
         return [whole]
 
@@ -186,12 +193,14 @@ def _known(setting: Setting) -> _Known | None:
     """The terms; None where the objective has a node of another kind or is too large."""
     if setting.n == 0:
         return None
-    own = with_gathers_below(setting) or setting
-    terms = _terms(own)
+    steps = written_out(setting, _MOST_NODES_OF_STEPS)
+    averages = with_averages(with_gathers_below(steps) or steps)
+    own, exponents, at_most_0 = averages.setting, averages.exponents, averages.of_weights
+    terms = _terms(own, exponents)
     if not any(isinstance(term, CurvedLogSum) for term in terms):
         # Distances in the plane and in space; sums of exponentials stay together.
-        own = with_short_sums(own) or own
-        terms = _terms(own)
+        own, exponents, at_most_0 = with_short_sums(own) or own, frozenset(), frozenset()
+        terms = _terms(own, exponents)
     most, numbers = setting.effort.count(_FLOPS), slope_numbers(own)
     if not terms or numbers > most:
         return None
@@ -204,37 +213,25 @@ def _known(setting: Setting) -> _Known | None:
         for k, term in enumerate(terms)
         if isinstance(term, CurvedLogSum)
     }
-    linear = _with_weights(own, weights)
+    linear = with_means(own.objective, {term: mean_with(p, term) for term, p in weights.items()})
     with without_rounding():
         adjoints = gradient(linear[own.objective], [linear[term.node] for term in terms], own.known)
-    centre = centre_graph(own, operands)
+    means = tuple(
+        MeanOfLogSum(term, p, build.data(f"{p.name} at the centre", p.shape))
+        for term, p in weights.items()
+    )
+    centre = centre_graph(own, operands, means, at_most_0)
     return _Known(
         own, terms, adjoints, operands, weights, linear, centre, numbers + elements * own.n
     )
 
 
-def _with_weights(setting: Setting, weights: Mapping[CurvedLogSum, Input]) -> dict[Expr, Expr]:
-    """All nodes of the objective, with log Σ exp u replaced by Σ p u."""
-    sums = {term.node: (term, p) for term, p in weights.items()}
-    done: dict[Expr, Expr] = {}
-    for node in postorder(setting.objective):
-        if node in sums:
-            term, p = sums[node]
-            axes = tuple(range(p.rank))
-            kept = tuple(axis for axis in axes if axis not in term.summed)
-            done[node] = build.einsum([p, done[term.u]], [axes, axes], kept, p.shape)
-        else:
-            operands = tuple(done[operand] for operand in node.operands)
-            done[node] = remake(node, operands) if operands else node
-    return done
-
-
-def _terms(setting: Setting) -> tuple[CurvedTerm, ...]:
+def _terms(setting: Setting, exponents: Collection[Expr]) -> tuple[CurvedTerm, ...]:
     """The terms of the objective; empty where it has a node of another kind."""
     order = postorder(setting.objective)
     moving = moving_nodes(order, setting.variables)
     affine = affine_nodes(order, moving)
-    return terms_of(setting.objective, moving, affine) or ()
+    return terms_of(setting.objective, moving, affine, exponents) or ()
 
 
 def _count(setting: Setting, term: CurvedTerm) -> int:
@@ -250,14 +247,14 @@ def _sums(known: _Known, ball: BallGraph) -> list[CurvedSum]:
     setting = known.setting
     over: Mapping[Expr, Interval] = {}
     if ball.region.radius > 0.0:
-        over = slopes_over(setting, ball.ranges, known.operands)
+        over = slopes_over(ball, known.operands)
     rows = {
         node: curved_rows(ball, node, known.centre.slopes[node], over.get(node))
         for node in known.operands
     }
     boxes = boxed(setting.values)
     for log_sum, weights in known.weights.items():
-        boxes[weights] = weights_over(ball, log_sum, rows)
+        boxes[weights] = ball.weights[log_sum.node]
     ranges = {made: ball.ranges[node] for node, made in known.linear.items()}
     live = live_in(setting, *known.adjoints) if not known.weights else {}
     adjoints = enclose(known.adjoints, boxes, setting.sizes, known=ranges, live=live)

@@ -13,12 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
+import slomodel.functions as table
 from slomodel.bounds.effort import MOST_NODES
 from slomodel.bounds.structure.log_sum_exp import log_sum_operand
 from slomodel.bounds.structure.separable import Fused, Laid, fused, is_linear, is_of_one
 from slomodel.functions.compound import still
+from slomodel.ir import build
 from slomodel.ir.dims import Shape
-from slomodel.ir.expr import Axes, Einsum, Expr, Input, Map
+from slomodel.ir.expr import Axes, Einsum, Expr, Input, Map, remake
+from slomodel.ir.walk import postorder
 
 _MOST_TERMS = 200
 """Largest number of terms, each of which is bounded over every cell: about a millisecond."""
@@ -64,19 +67,78 @@ class CurvedLogSum:
 CurvedTerm = CurvedElements | CurvedLogSum
 
 
+@dataclass(frozen=True, slots=True)
+class MeanOfLogSum:
+    """log Σ exp u with the weights p at some point, and those at the centre, as inputs.
+
+    With the mean ū of u under the weights at the centre, the gradient of the sum is that of ū +
+    Σ p (u - ū): as Σ p = 1, it is the mean of the ∇u, and only their differences meet p.
+    """
+
+    term: CurvedLogSum
+    weights: Input
+    at_centre: Input
+
+    def mean(self, u: Expr) -> Expr:
+        """ū + Σ p (u - ū) of u."""
+        at_centre = mean_with(self.at_centre, self.term)(u)
+        return table.add(at_centre, mean_with(self.weights, self.term)(self.apart(u)))
+
+    def apart(self, u: Expr) -> Expr:
+        """u - ū."""
+        axes = tuple(range(u.rank))
+        kept = tuple(axis for axis in axes if axis not in self.term.summed)
+        pair = [u, mean_with(self.at_centre, self.term)(u)]
+        return build.apply_along(table.sub, pair, [axes, kept], u.shape)
+
+    @property
+    def inner(self) -> tuple[Expr, ...]:
+        """The nodes between the sum and u."""
+        (total,) = self.term.node.operands
+        (exponential,) = total.operands
+        return total, exponential, exponential.operands[0]
+
+
+def mean_with(weights: Input, term: CurvedLogSum) -> Callable[[Expr], Expr]:
+    """Σ p u as a function of u."""
+    axes = tuple(range(weights.rank))
+    kept = tuple(axis for axis in axes if axis not in term.summed)
+    return lambda u: build.einsum([weights, u], [axes, axes], kept, weights.shape)
+
+
+def with_means(
+    objective: Expr, means: Mapping[CurvedLogSum, Callable[[Expr], Expr]]
+) -> dict[Expr, Expr]:
+    """All nodes of the objective, with log Σ exp u replaced by functions of u."""
+    sums = {term.node: (term, mean) for term, mean in means.items()}
+    done: dict[Expr, Expr] = {}
+    for node in postorder(objective):
+        if node in sums:
+            term, mean = sums[node]
+            done[node] = mean(done[term.u])
+        else:
+            operands = tuple(done[operand] for operand in node.operands)
+            done[node] = remake(node, operands) if operands else node
+    return done
+
+
 def curved_terms(
-    objective: Expr, moving: Collection[Expr], affine: Collection[Expr]
+    objective: Expr,
+    moving: Collection[Expr],
+    affine: Collection[Expr],
+    exponents: Collection[Expr] = (),
 ) -> tuple[CurvedTerm, ...] | None:
     """The terms of the objective, those next to it first; None where a node is of another kind.
 
-    `moving` are the nodes that depend on the variables. A term may consist of several nodes, but
-    none that is a term itself, so that the gradient by the nodes of the terms is that by the terms.
+    `moving` are the nodes that depend on the variables, `exponents` linear ones that are arguments
+    wherever they are read. A term may consist of several nodes, but none that is a term itself, so
+    that the gradient by the nodes of the terms is that by the terms.
     """
     if len(moving) > MOST_NODES:
         return None
     terms: set[Expr] = set()
     for _ in range(_MOST_PASSES):
-        found = _found(objective, moving, affine, terms)
+        found = _found(objective, moving, affine, terms.union(exponents))
         if found is None or len(found) > _MOST_TERMS:
             return None
         if terms.issuperset(found):
@@ -88,7 +150,7 @@ def curved_terms(
 def _found(
     objective: Expr, moving: Collection[Expr], affine: Collection[Expr], terms: Collection[Expr]
 ) -> dict[Expr, CurvedTerm] | None:
-    """The terms met on the way down, by node, if nodes of `terms` are not part of another term."""
+    """The terms met on the way down, by node; nodes of `terms` are not part of another one."""
     found: dict[Expr, CurvedTerm] = {}
     seen, stack = {objective}, [objective]
     while stack:

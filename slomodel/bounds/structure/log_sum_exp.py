@@ -60,7 +60,9 @@ def log_sum_operand(node: Expr, arguments: Collection[Expr]) -> tuple[Expr, Axes
     if not _is(node, table.log):
         return None
     total = node.operands[0]
-    if not isinstance(total, Einsum) or not _is(total.operands[0], table.exp):
+    if not isinstance(total, Einsum) or not total.operands:
+        return None
+    if not _is(total.operands[0], table.exp):
         return None
     exp, labels = total.operands[0], total.inputs[0]
     moved = exp.operands[0]

@@ -26,7 +26,7 @@ from slomodel.ir.expr import Expr
 from slomodel.ir.function import ANALYTIC
 
 _MANY_SAMPLES, _FEW_LAYERS = 2**11, 2
-"""Samples are grouped beyond both: in two layers the sums over all of them are fast."""
+"""SummedClasses are grouped beyond both: in two layers the sums over all of them are fast."""
 
 
 @dataclass(frozen=True, slots=True)

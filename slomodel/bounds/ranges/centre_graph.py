@@ -1,0 +1,161 @@
+"""The nodes under an objective with values and gradients at the centre of a region."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.interval import Interval, point
+from slomodel.bounds.arithmetic.rounding import Array, Truths
+from slomodel.bounds.ball import Displacements
+from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
+from slomodel.bounds.ranges.incidence import incidence
+from slomodel.bounds.ranges.liveness import Live
+from slomodel.bounds.ranges.log_sum_exp import (
+    ApartFromMean,
+    SummedClasses,
+    weights,
+)
+from slomodel.bounds.ranges.slopes import slopes_of
+from slomodel.bounds.setting import Setting
+from slomodel.bounds.structure.curved_terms import MeanOfLogSum, moving_nodes, with_means
+from slomodel.functions.compound import still
+from slomodel.ir.expr import Expr, Input, Map
+from slomodel.ir.walk import postorder
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CentreGraph:
+    """The nodes under an objective in order and those that depend on x, with values at the centre.
+
+    `lengths` and `reaches` are upper bounds on ‖∇u(c)‖ and on ∇u(c)·y over a region for each
+    element of the latter; `slopes` holds ∇u(c) (n, *shape) of the `wanted` nodes, `incidence` which
+    unknowns operands of contractions read, `still_values` the values of nodes marked constant.
+    `log_sums` are the nodes log Σ exp u, with what is known of u `apart` from its mean at the
+    centre; `means` has means in their places, and `inner` nodes are read by them alone.
+    Nodes of `at_most_0` are so by their form.
+    """
+
+    order: tuple[Expr, ...]
+    moving: frozenset[Expr]
+    values: Mapping[Expr, Interval]
+    lengths: Mapping[Expr, Array]
+    reaches: Mapping[Expr, Array]
+    slopes: Mapping[Expr, Interval]
+    live: Live
+    incidence: Mapping[Expr, Truths]
+    still_values: Mapping[Expr, Interval]
+    log_sums: Mapping[Expr, MeanOfLogSum] = field(default_factory=dict)
+    means: Mapping[Expr, Expr] = field(default_factory=dict)
+    inner: frozenset[Expr] = frozenset()
+    apart: Mapping[Expr, ApartFromMean] = field(default_factory=dict)
+    at_most_0: frozenset[Expr] = frozenset()
+
+
+def centre_graph(
+    setting: Setting,
+    wanted: Collection[Expr],
+    log_sums: Collection[MeanOfLogSum] = (),
+    at_most_0: Collection[Expr] = (),
+) -> CentreGraph:
+    """The values and slopes at the centre."""
+    order = tuple(postorder(setting.objective))
+    values = enclose(order, boxed(setting.values), setting.sizes, live=live_in(setting))
+    # What is under a constant node may differ from it by rounding: enclosed again from it.
+    still_values: dict[Expr, Interval] = {}
+    for node in order:
+        if isinstance(node, Map) and node.function is still:
+            own = values[node]
+            still_values[node] = point(own.mid) if np.isfinite(own.magnitude).all() else own
+    moving = moving_nodes(order, setting.variables)
+    reads = incidence(setting, order, moving)
+    base = CentreGraph(
+        *(order, frozenset(moving), values, {}, {}, {}, live_in(setting), reads, still_values),
+        log_sums={one.term.node: one for one in log_sums},
+        means=with_means(setting.objective, {one.term: one.mean for one in log_sums}),
+        inner=_only_inside(order, log_sums),
+        at_most_0=frozenset(at_most_0),
+    )
+    if still_values:
+        base = replace(base, values=_values_at(setting, base, setting.values))
+    return _with_slopes(setting, base, wanted, Displacements.ball(setting.n, 1.0))
+
+
+def centre_of_cell(
+    setting: Setting,
+    base: CentreGraph,
+    values: Mapping[Input, Array],
+    wanted: Collection[Expr],
+    region: Displacements,
+) -> CentreGraph:
+    """The values and slopes at another point; nodes marked constant have those of the centre."""
+    own = replace(base, values=_values_at(setting, base, values))
+    return _with_slopes(setting, own, wanted, region)
+
+
+def _values_at(
+    setting: Setting, base: CentreGraph, values: Mapping[Input, Array]
+) -> dict[Expr, Interval]:
+    under = postorder(*base.still_values)
+    known = {node: a for node, a in base.values.items() if node in under} | dict(base.still_values)
+    known = {node: a for node, a in known.items() if node not in base.moving}
+    return enclose(base.order, boxed(values), setting.sizes, known=known, live=base.live)
+
+
+def _with_slopes(
+    setting: Setting, base: CentreGraph, wanted: Collection[Expr], region: Displacements
+) -> CentreGraph:
+    samples = {
+        node: SummedClasses.of(one.term.u, one.term.summed, setting.sizes)
+        for node, one in base.log_sums.items()
+    }
+    p = {
+        node: weights(base.values[base.log_sums[node].term.u].each(own.rows)).each(own.array)
+        for node, own in samples.items()
+    }
+    given = given_weights(base, p, p)
+    nodes = [node for node in base.order if node in base.moving and node.dtype == "real"]
+    nodes = [node for node in nodes if node not in base.inner]
+    parts = {node: one.apart(base.means[one.term.u]) for node, one in base.log_sums.items()}
+    made = [base.means[node] for node in nodes]
+    known = {base.means[node]: a for node, a in base.values.items()}
+    kept = [base.means[node] for node in wanted]
+    found = slopes_of(setting, [*made, *parts.values()], kept, known, region, given)
+    lengths, reaches, slopes = found
+    apart = {
+        node: ApartFromMean(p[node], lengths[part], reaches.get(part))
+        for node, part in parts.items()
+    }
+    pairs = list(zip(nodes, made, strict=True))
+    return replace(
+        base,
+        lengths={node: lengths[one] for node, one in pairs},
+        reaches={node: reaches[one] for node, one in pairs if one in reaches},
+        slopes={node: slopes[base.means[node]] for node in wanted},
+        apart=apart,
+    )
+
+
+def given_weights(
+    base: CentreGraph, over: Mapping[Expr, Interval], at_centre: Mapping[Expr, Interval]
+) -> dict[Input, Interval]:
+    """The weights of all means over a region and at the centre, by their inputs."""
+    given = {one.weights: over[node] for node, one in base.log_sums.items()}
+    return given | {one.at_centre: at_centre[node] for node, one in base.log_sums.items()}
+
+
+def _only_inside(order: Collection[Expr], log_sums: Collection[MeanOfLogSum]) -> frozenset[Expr]:
+    """The nodes inside of log Σ exp u that no other node reads."""
+    inside = {node for one in log_sums for node in one.inner}
+    ends = {one.term.node for one in log_sums}
+    for node in reversed([*order]):
+        if node not in inside and node not in ends:
+            inside.difference_update(node.operands)
+    # What a node that is read elsewhere consists of is read there too.
+    for one in log_sums:
+        for node in one.inner:
+            if node not in inside:
+                inside.difference_update(node.operands)
+    return frozenset(inside)
