@@ -43,8 +43,10 @@ def models() -> list[Question]:
         open_dims = {name: 5 + k for k, name in enumerate(model._binding.unsized)}
         if path.stem == "rosenbrock":
             open_dims = {"n": 700}
-        own = model._binding.arrays
-        data = random_data(model._problem, own, {**model._binding.sizes, **open_dims}, rng)
+        own, sizes = model._binding.arrays, model._binding.sizes
+        declared = {dim.name for dim in model._problem.dims}
+        known = {name: size for name, size in sizes.items() if name in declared}
+        data = random_data(model._problem, own, {**known, **open_dims}, rng)
         model = slomodel.compile(path, data=data, dims=open_dims, backend="numpy")
         found.append(of_model(model, rng))
     return found
