@@ -108,11 +108,14 @@ def _others() -> dict[str, dict[str, np.ndarray]]:
     return {
         "autoencoder": {},
         "cp_tensor": {"T": rng.standard_normal((6, 5, 4))},
+        "hanging_chain": {},
         "hard_instance": {},
         "neural_net": {},
+        "small_polygon": {},
         "softplus_toy": {},
         "sym_tensor4": {"T": _symmetric(rng.standard_normal((3, 5)), 4)},
         "sym_tensor7": {"T": _symmetric(rng.standard_normal((3, 3)), 7)},
+        "torsion_box": {},
     }
 
 

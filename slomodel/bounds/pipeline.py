@@ -45,6 +45,7 @@ from slomodel.errors import MissingRule
 from slomodel.ir.walk import inputs
 
 NO_RULE = "no rule gives a bound over this ball"
+WHOLE_SPACE = "the ball is the whole space"
 LEAST = "least of all rules"
 _REPEATED = 1.0 - 1e-12
 """A claim that is no smaller than this fraction of another differs from it by rounding only."""
@@ -114,13 +115,21 @@ def claims(part: Setting, radius: float, rules: Sequence[BoundRule] | None = Non
         rules = [rule for rule in RULES if rule.is_unlimited]
     found = [] if reason else _answers(part, radius, rules)
     if not found:
-        reason = reason or (NO_RULE if radius < math.inf else "the ball is the whole space")
+        reason = reason or (NO_RULE if radius < math.inf else WHOLE_SPACE)
         refused = (Claim("none", math.inf, reason),)
         return Claims(refused, refused)
     L1, L2 = zip(*(one.claims() for one in found), strict=True)
+    if radius == math.inf:
+        L1, L2 = (tuple(map(_over_the_whole_space, own)) for own in (L1, L2))
     enclosures = [one.enclosure for one in found]
     has_centre = all(math.isfinite(norm_of(one.centre.second)) for one in enclosures)
     return Claims(L1, L2, least(enclosures), has_centre)
+
+
+def _over_the_whole_space(claim: Claim) -> Claim:
+    """The claim, with the reason where it is inf and no rule gave one."""
+    without_reason = claim.value == math.inf and not claim.reason
+    return replace(claim, reason=WHOLE_SPACE) if without_reason else claim
 
 
 def _refusal(part: Setting) -> str:

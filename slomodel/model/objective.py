@@ -86,7 +86,6 @@ class CompiledObjective:
     def gauss_newton(self, x: Vector, v: Vector) -> Vector:
         return self._product("gauss_newton", x, v)
 
-    @property
     def has_residuals(self) -> bool:
         """Whether the objective is a sum of squares of residuals, up to a constant."""
         return self._squares is not None and self._squares() is not None

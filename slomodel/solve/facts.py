@@ -71,8 +71,11 @@ class SparselyCurved(Protocol):
 class Residual(Protocol):
     """An objective that may be a sum of squares of residuals, up to a constant."""
 
-    @property
-    def has_residuals(self) -> bool: ...
+    def has_residuals(self) -> bool:
+        """Whether there are residuals: a method, since a test of the protocol reads properties,
+        and this answer needs their kernels.
+        """
+        ...
 
     def jacobian(self, x: Vector, columns: NDArray[np.intp] | None = None) -> tuple[Vector, Vector]:
         """The residuals (m,) and columns of their Jacobian (m, n) at x (n,); None for all."""

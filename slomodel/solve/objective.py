@@ -207,7 +207,7 @@ class Evaluator:
     @property
     def has_residuals(self) -> bool:
         """Whether f is a sum of squares, up to a constant, whose residuals are available."""
-        return self.sign > 0.0 and self._residual is not None and self._residual.has_residuals
+        return self.sign > 0.0 and self._residual is not None and self._residual.has_residuals()
 
     def jacobian(self, x: Vector, columns: Positions | None = None) -> tuple[Vector, Vector]:
         """r (m,) with f = Σ r² up to a constant, and its Jacobian (m, n), at x (n,).

@@ -89,7 +89,7 @@ def test_named_sets(clause: str, shape: str, kind: str, axis: int) -> None:
         ("var x in simplex", "E224", "a set of vectors"),
         ("var x[n, m] in correlation", "E224", "square matrices"),
         ("var x[n] in ball(-1)", "E224", "not positive"),
-        ("var x[n] in ball", "E208", "`ball` takes 1 or 2"),
+        ("var x[n] in ball", "E208", "`ball` takes 1 to 3"),
         ("var x[n] in simplex(axis=1)", "E208", "there is no axis 1"),
         ("var x[n, n] in psd(3)", "E208", "takes no arguments"),
         ("var x[n] in simplexx", "E224", "did you mean `simplex`"),

@@ -77,12 +77,12 @@ def symmetric_norm(mid: Array, rad: Array) -> float:
 
     M = (mid + midᵀ)/2 is within max(rad, radᵀ) of S.
     """
+    if mid.size == 1 and np.isfinite(mid).all() and np.isfinite(rad).all():
+        return float(up_add(np.abs(mid), rad).item())  # exact, where a norm is a root of a square
     with np.errstate(all="ignore"):
         M = Bounded(mid, np.maximum(rad, rad.T)).symmetric()
     if not (np.isfinite(M.value).all() and np.isfinite(M.error).all()):
         return float(np.inf)
-    if M.value.size == 1:  # exact, where a norm is a root of a square
-        return float(up_add(np.abs(M.value), M.error).item())
     return float(up_add(spectral_norm(M.value), spectral_norm(M.error)))
 
 
