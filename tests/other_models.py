@@ -67,6 +67,25 @@ def cp_tensor(v: Arrays, data: Arrays) -> float:
     return float(np.sum((data["T"] - found) ** 2))
 
 
+def hanging_chain(v: Arrays, data: Arrays) -> float:
+    height = np.array([1.0, *v["y"], 3.0])
+    h = 1.0 / (len(height) - 1)
+    length = np.hypot(h, np.diff(height))
+    return float(np.sum((height[1:] + height[:-1]) / 2.0 * length))
+
+
+def torsion_box(v: Arrays, data: Arrays) -> float:
+    u = np.pad(v["u"], 1)
+    slopes = np.sum(np.diff(u, axis=0) ** 2) + np.sum(np.diff(u, axis=1) ** 2)
+    return float(slopes / 2.0 - 5.0 * np.sum(u) / (len(u) - 1) ** 2)
+
+
+def small_polygon(v: Arrays, data: Arrays) -> float:
+    """The shoelace formula for the corners beside the one at the origin."""
+    x, y = v["r"] * np.cos(v["angle"]), v["r"] * np.sin(v["angle"])
+    return float(np.sum(x[:-1] * y[1:] - x[1:] * y[:-1]) / 2.0)
+
+
 def normal(*shape: int) -> Array:
     return np.random.default_rng(sum(shape)).standard_normal(shape)
 
@@ -92,5 +111,8 @@ OTHER_MODELS: dict[str, tuple[dict[str, int], Arrays, Objective]] = {
         lambda v, data: weighted_powers(v, data["T"]),
     ),
     "cp_tensor": ({"m": 2}, {"T": normal(3, 4, 5)}, cp_tensor),
+    "hanging_chain": ({"n": 5}, {}, hanging_chain),
+    "torsion_box": ({"n": 4}, {}, torsion_box),
+    "small_polygon": ({"n": 5}, {}, small_polygon),
 }
 """Name → dims that the data does not give, data, the objective by hand."""
