@@ -60,8 +60,8 @@ class Quantities:
             known = [*(v.name for v in problem.variables), *problem.definitions]
             listed = ", ".join(f"`{one}`" for one in known)
             remedy = suggestion(name, self._graphs) or f"there is {listed}"
-            array = name.partition("[")[0]
-            if array != name and array in self._graphs:
+            array, _, index = name.partition("[")
+            if array in self._graphs and index.find("]") == len(index) - 1:
                 remedy = self._element(array)
             elif not name.isidentifier():
                 remedy = f"name the expression in the model, as in `let q = {name}`, and give `q`"

