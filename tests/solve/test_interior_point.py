@@ -114,3 +114,13 @@ def test_the_least_ball_around_points() -> None:
     assert (weights >= -1e-9).all()
     assert_allclose(weights.sum(), 1.0, atol=1e-6)
     assert_allclose(weights @ points, found["c"], atol=1e-6)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("least", [0.5, 2.0])
+def test_constraints_are_judged_at_vertices_of_simplices(n: int, least: float) -> None:
+    """No direction is left in the face of a vertex, whether it satisfies the constraints or not."""
+    text = "dim n data c[n], least var x[n] in simplex minimize dot(c, x) subject to x[0] >= least"
+    data = {"c": np.arange(n) - 1.0, "least": least}
+    found = slomodel.compile(text, data=data).solve(x0=np.eye(n)[0])
+    assert found.status == ("converged" if least <= 1.0 else "infeasible")

@@ -57,6 +57,8 @@ def quadratic_step(program: QuadraticProgram, active: Mask, penalty: float) -> Q
     found = minimiser(program, active, pressed_bounds(program), penalty)
     if found.solves and not found.falls and _is_feasible(program, found.d):
         return found
+    if not len(program.g):
+        return found  # at a vertex of the set nothing is left to be found
     if found.falls:
         # A step along which the program falls without end leads nowhere.
         found = replace(found, convex=False, solves=False)
