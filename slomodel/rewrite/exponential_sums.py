@@ -224,6 +224,78 @@ def soft_quotient(node: Map) -> Expr | None:
     return None if summed.order else _soft_mean(parts, summed, node)
 
 
+class ShiftedQuotients:
+    """Quotients of an exponential, or a sum with one, and a sum of others.
+
+    w exp(y) / sum(exp(x)) becomes w exp(y - m) / sum(exp(x - m)) with m the largest x: derivatives
+    of a quotient divide by powers of the sum, which leave the range of doubles long before the sum
+    does. Logarithms are those of the quotients as they were.
+    """
+
+    def __init__(self) -> None:
+        self._originals: dict[Expr, Map] = {}
+
+    def of_quotient(self, node: Map) -> Expr | None:
+        above, below = parts_of(node)
+        summed = exponential_sum(below.node)
+        if summed is None or summed.order != tuple(range(len(summed.order))):
+            return None
+        parts = factors(above)
+        for k, part in enumerate(parts):
+            shift, total = shifted_sum(summed.x, summed.axes)
+            wide = Part(shift, below.axes).along(node.shape)
+            exponent = part.inner(exp)
+            if exponent is not None and not is_shifted(exponent.node):
+                shifted: Expr | None = exp(sub(exponent.along(node.shape), wide))
+            else:
+                inner = None if summed.order else _with_shifted(part.node, shift)
+                shifted = None if inner is None else Part(inner, part.axes).along(node.shape)
+            if shifted is not None:
+                product = product_with(parts, k, shifted, node.shape)
+                found = div(product, Part(total, below.axes).along(node.shape))
+                self._originals[found] = node
+                return found
+        return None
+
+    def of_log(self, node: Map) -> Expr | None:
+        """log(c exp(y) / sum(exp(x))) as y - logsumexp(x) + log(c); others as they were."""
+        (inside,) = parts_of(node)
+        original = self._originals.get(inside.node)
+        if original is None:
+            return None
+        above, below = parts_of(original)
+        term, summed = scaled(above), exponential_sum(below.node)
+        exponent = None if term.core is None else term.core.inner(exp)
+        if exponent is None or summed is None or not _is_moderate(term.coefficient):
+            return log(Part(original, inside.axes).along(node.shape))
+        shift, total = shifted_sum(summed.x, summed.axes)
+        wide, sums = (Part(one, below.axes).along(original.shape) for one in (shift, total))
+        above_shift = sub(exponent.along(original.shape), wide)
+        value = add(sub(above_shift, log(sums)), log(term.coefficient))
+        return Part(value, inside.axes).along(node.shape)
+
+
+def _is_moderate(factor: float) -> bool:
+    return _MOST_SMALL <= factor <= _MOST_LARGE
+
+
+def _with_shifted(node: Expr, shift: Expr) -> Expr | None:
+    """The sum of products with exp(y - shift) in place of its one exponential; else None."""
+    if not isinstance(node, Einsum):
+        return None
+    found = [k for k, one in enumerate(node.operands) if is_map(one, exp)]
+    if len(found) != 1:
+        return None
+    (k,) = found
+    own = node.operands[k]
+    exponent = whole(own).parts()[0].along(own.shape)
+    if is_shifted(exponent):
+        return None
+    operands = list(node.operands)
+    operands[k] = exp(sub(exponent, shift))
+    return build.einsum(operands, node.inputs, node.output, node.dims)
+
+
 def _soft_mean(parts: Sequence[Part], summed: ExponentialSum, node: Map) -> Expr | None:
     """sum(w exp(x)) / sum(exp(x)), with shifted exponents in both sums."""
     exponential = exp(summed.x)
@@ -295,3 +367,27 @@ def _of_two(quotient: Map) -> Expr | None:
             shape = quotient.shape
             return neg(softplus(sub(y.along(shape), x.along(shape))))
     return None
+
+
+def merged_exponentials(node: Einsum) -> Expr | None:
+    """Σ w exp(a) exp(b), all along the same axes, as Σ w exp(a + b); else None.
+
+    The product of both may leave the range of doubles where neither does, and quotients and
+    logarithms of sums of single exponentials have stable forms. Factors with fewer axes stay: with
+    them the sum is a product of matrices.
+    """
+    every = {label for own in node.inputs for label in own}
+    merged = [
+        k
+        for k, (operand, own) in enumerate(zip(node.operands, node.inputs, strict=True))
+        if is_map(operand, exp) and own == node.inputs[0] and len({*own}) == len(own) == len(every)
+    ]
+    if len(merged) < 2:
+        return None
+    exponents = [whole(node.operands[k]).parts()[0].along(node.operands[k].shape) for k in merged]
+    if any(map(is_shifted, exponents)):
+        return None
+    others = [k for k in range(len(node.operands)) if k not in merged]
+    operands = [exp(balanced(add, exponents)), *(node.operands[k] for k in others)]
+    inputs = (node.inputs[0], *(node.inputs[k] for k in others))
+    return build.einsum(operands, inputs, node.output, node.dims)

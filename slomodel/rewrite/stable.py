@@ -17,7 +17,13 @@ from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import postorder, users
 from slomodel.rewrite.complements import Complements
 from slomodel.rewrite.entropies import Entropies
-from slomodel.rewrite.exponential_sums import Logarithms, log_softmax, soft_quotient
+from slomodel.rewrite.exponential_sums import (
+    Logarithms,
+    ShiftedQuotients,
+    log_softmax,
+    merged_exponentials,
+    soft_quotient,
+)
 from slomodel.rewrite.gamma_sums import GammaSums
 from slomodel.rewrite.linear_systems import log_of_determinant, solution_for_inverse
 from slomodel.rewrite.matching import is_map, whole
@@ -48,6 +54,7 @@ def rewritten(root: Expr) -> Mapping[Expr, Expr]:
     roots = Roots(shared)
     gammas = GammaSums()
     complements = Complements()
+    quotients = ShiftedQuotients()
 
     def reciprocal(node: Map) -> Expr | None:
         """log(1/x) as -log(x), and that in stable form."""
@@ -62,6 +69,7 @@ def rewritten(root: Expr) -> Mapping[Expr, Expr]:
         log: (
             log_of_determinant,
             complements.of_log,
+            quotients.of_log,
             log_softmax,
             logarithms.of_sum,
             elementwise,
@@ -75,7 +83,14 @@ def rewritten(root: Expr) -> Mapping[Expr, Expr]:
         sub: (complements.of_sum, elementwise, without_common_pole, gammas.of_sum),
         pow: (elementwise, power_of_power, exponential_power, roots.power),
         neg: (elementwise, cancelled),
-        div: (elementwise, cancelled, soft_quotient, merged_product, scaled.of_quotient),
+        div: (
+            elementwise,
+            cancelled,
+            soft_quotient,
+            quotients.of_quotient,
+            merged_product,
+            scaled.of_quotient,
+        ),
         mul: (
             elementwise,
             cancelled,
@@ -111,7 +126,12 @@ def _better(
     node: Expr, rules: Mapping[ScalarFunction, tuple[Rule, ...]], entropies: Entropies
 ) -> Expr | None:
     if isinstance(node, Einsum):
-        return solution_for_inverse(node) or summed_entropy(node) or entropies.of_sum(node)
+        return (
+            solution_for_inverse(node)
+            or summed_entropy(node)
+            or merged_exponentials(node)
+            or entropies.of_sum(node)
+        )
     if not isinstance(node, Map):
         return None
     for rule in rules.get(node.function, (elementwise,)):
