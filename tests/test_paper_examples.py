@@ -69,13 +69,12 @@ def test_sampled_constants_lie_below_proofs(tmp_path: Path) -> None:
         assert float(below) < 1.0 <= float(above)
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("script", "case", "refused"),
     [
-        ("table_autoencoder", "U[0, 0.1]", False),
+        pytest.param("table_autoencoder", "U[0, 0.1]", False, marks=pytest.mark.slow),
         ("table_deep_linear", "U[0, 1]", False),
-        ("table_beyond", "neural_net tanh digits", True),
+        pytest.param("table_beyond", "neural_net tanh digits", True, marks=pytest.mark.slow),
     ],
 )
 def test_a_short_run_of_the_other_tables(

@@ -204,6 +204,7 @@ def test_once_is_enough(example: Example) -> None:
     assert stable(once) is once
 
 
+@pytest.mark.slow
 def test_a_deep_graph_does_not_recurse() -> None:
     node: Expr = build.variable("x", ())
     for _ in range(5_000):
