@@ -33,14 +33,15 @@ from slomodel.functions.elementary import (
 from slomodel.functions.gamma import digamma, lgamma
 from slomodel.ir.expr import Const, Expr
 
-Formula = Callable[..., Expr]
+Formula = Callable[..., Expr | None]
+_ONE = Const(1.0)
 
 
-def _reciprocal(function: Formula) -> Formula:
+def _reciprocal(function: Callable[[Expr], Expr]) -> Formula:
     return lambda x: div(1.0, function(x))
 
 
-def _of_reciprocal(function: Formula) -> Formula:
+def _of_reciprocal(function: Callable[[Expr], Expr]) -> Formula:
     return lambda x: function(div(1.0, x))
 
 
@@ -48,6 +49,13 @@ def _binomial(n: Expr, k: Expr) -> Expr:
     """1 / ((n + 1) B(n - k + 1, k + 1)), DLMF 1.2.6 and 5.12.1."""
     log_beta = lbeta(add(sub(n, k), 1.0), add(k, 1.0))
     return exp(neg(add(log1p(n), log_beta)))
+
+
+def _harmonic(n: Expr, order: Expr = _ONE) -> Expr | None:
+    """The sum of 1/k up to n, DLMF 5.4.14; None for powers of k."""
+    if order is not _ONE:
+        return None
+    return add(digamma(add(n, 1.0)), Const(float(sp.EulerGamma)))
 
 
 DEFINITIONS: Mapping[type[sp.Basic], Formula] = {
@@ -65,12 +73,12 @@ DEFINITIONS: Mapping[type[sp.Basic], Formula] = {
     sp.acsch: _of_reciprocal(asinh),
     sp.gamma: lambda x: exp(lgamma(x)),
     sp.factorial: lambda n: exp(lgamma(add(n, 1.0))),
-    sp.beta: lambda a, b, *_: exp(lbeta(a, b)),
+    sp.beta: lambda a, b: exp(lbeta(a, b)),
     sp.binomial: _binomial,
-    sp.harmonic: lambda n: add(digamma(add(n, 1.0)), Const(float(sp.EulerGamma))),
+    sp.harmonic: _harmonic,
     sp.erf2: lambda a, b: sub(erf(b), erf(a)),
 }
-"""For each kind of node, the graph from those of its arguments."""
+"""For each kind of node, the graph from those of its arguments; None where there is none."""
 
 
 def bessel_i(order: sp.Basic, x: Expr) -> Expr | None:

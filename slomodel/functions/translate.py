@@ -134,7 +134,9 @@ def _node(node: sp.Basic, done: Mapping[sp.Basic, Expr]) -> Expr:
     if function is not None:
         return balanced(function, operands) if node.func in _ANY_NUMBER else function(*operands)
     if node.func in DEFINITIONS:
-        return DEFINITIONS[node.func](*operands)
+        formula = DEFINITIONS[node.func](*operands)
+        if formula is not None:
+            return formula
     if node.func is sp.besseli:
         bessel = bessel_i(node.args[0], operands[1])
         if bessel is not None:

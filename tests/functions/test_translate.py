@@ -140,6 +140,7 @@ def test_a_function_read_as_a_formula_has_its_value(kind: type[sp.Function]) -> 
     ("expr", "error", "words"),
     [
         (sp.zeta(s), MissingRule, "`zeta`"),
+        (sp.harmonic(s, 2), MissingRule, "`harmonic`"),
         (sp.Symbol("u") + s, MissingRule, "`u`"),
         (sp.Piecewise((s, s > 0)), MissingRule, "end it with True"),
         (sp.I * s, DomainError, "not a real number"),
