@@ -482,12 +482,6 @@ def test_devices_refuse_a_loop_over_time() -> None:
             "E209",
             "first a[k]",
         ),
-        (
-            "dim n var x[n] fn f(y[m]) = let h[t in range(m)] = h[t-1] + y[t] first 0 return h "
-            "minimize sum(f(x))",
-            "E227",
-            "not of a function",
-        ),
     ],
 )
 def test_misplaced_first_values_are_explained(text: str, code: str, told: str) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from slomodel.front.elaboration.contraction import total
 from slomodel.front.elaboration.errors import error, shape_error
-from slomodel.front.elaboration.expressions import evaluate
+from slomodel.front.elaboration.expressions import evaluate, requested
 from slomodel.front.elaboration.index_sets import bind_iterations, defined
+from slomodel.front.elaboration.recurrences import check_group, recurrent
 from slomodel.front.elaboration.scope import Elaboration, Scope, Symbol
 from slomodel.front.elaboration.values import Value, combine, number, show
 from slomodel.front.text.syntax import (
@@ -29,6 +32,25 @@ def declare_let(statement: Let, model: Elaboration) -> None:
         value = defined(statement, labels, evaluate(statement.expr, inner), scope)
         model.note(value, statement.expr.span)
     model.declare(Symbol(name.text, "definition", name.span, value=value))
+
+
+def declare_recurrence(group: Sequence[Let], model: Elaboration) -> None:
+    """Declare the arrays that a recurrence computes, each with time as its first axis."""
+    check_group(group)
+    for statement in group:
+        if statement.name.text in model.symbols:
+            model.declare(Symbol(statement.name.text, "definition", statement.name.span))
+    steps = recurrent(group, Scope(model))
+    found: list[Value] = []
+    try:
+        request = next(steps)
+        while True:
+            request = steps.send(requested(request))
+    except StopIteration as stop:
+        found = stop.value
+    for statement, value in zip(group, found, strict=True):
+        name = statement.name
+        model.declare(Symbol(name.text, "definition", name.span, value=value))
 
 
 def check_condition(statement: CheckStatement, model: Elaboration) -> Check:

@@ -15,9 +15,14 @@ from slomodel.front.elaboration.declarations import (
     declare_variable,
     table_declarations,
 )
-from slomodel.front.elaboration.definitions import check_condition, declare_let, objective_value
+from slomodel.front.elaboration.definitions import (
+    check_condition,
+    declare_let,
+    declare_recurrence,
+    objective_value,
+)
 from slomodel.front.elaboration.errors import StatementError, error
-from slomodel.front.elaboration.recurrences import declare_recurrence, is_recurrence
+from slomodel.front.elaboration.recurrences import is_recurrence
 from slomodel.front.elaboration.scope import Elaboration, Symbol, SymbolKind
 from slomodel.front.elaboration.user_functions import declare_fn
 from slomodel.front.lints.kinks import nonsmooth_warnings
@@ -33,6 +38,7 @@ from slomodel.front.text.syntax import (
     ObjectiveStatement,
     Statement,
     VarDecl,
+    joined_groups,
 )
 from slomodel.ir import build
 from slomodel.ir.expr import Expr, Input
@@ -84,7 +90,7 @@ def elaborate(
             model.functions[statement.name.text] = statement
     gathered = _Gathered()
     faults: list[StatementError] = []
-    for group in _groups(program.order):
+    for group in joined_groups(program.order):
         try:
             _statements(group, model, gathered)
         except StatementError as problem:
@@ -99,17 +105,6 @@ def elaborate(
         raise _error(reported)
     assert gathered.objective is not None
     return _problem(program, model, gathered, gathered.objective)
-
-
-def _groups(order: Sequence[Statement]) -> list[list[Statement]]:
-    """The statements, with definitions that are joined by `and` in one group."""
-    groups: list[list[Statement]] = []
-    for statement in order:
-        if isinstance(statement, Let) and statement.joined:
-            groups[-1].append(statement)
-        else:
-            groups.append([statement])
-    return groups
 
 
 def _statements(group: Sequence[Statement], model: Elaboration, gathered: _Gathered) -> None:

@@ -50,7 +50,12 @@ from slomodel.functions import FUNCTIONS
 
 def evaluate(node: Expr | Condition, scope: Scope, sparse: bool = False) -> Value:
     """The value of an expression or condition; it may be a sparse array if `sparse` permits it."""
-    return run(ValueRequest(node, scope, sparse=sparse), _rule)
+    return requested(ValueRequest(node, scope, sparse=sparse))
+
+
+def requested(request: ValueRequest) -> Value:
+    """The value that is requested."""
+    return run(request, _rule)
 
 
 def _rule(request: ValueRequest) -> Steps | Value:

@@ -5,20 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from slomodel.errors import ShapeError, Span
 from slomodel.front.elaboration.affine_index import affine, is_at_least_zero, value_of_affine
 from slomodel.front.elaboration.errors import StatementError, error, shape_error
-from slomodel.front.elaboration.expressions import evaluate
 from slomodel.front.elaboration.index_sets import (
     bind_iterations,
     check_name,
     label_of,
 )
-from slomodel.front.elaboration.scope import Elaboration, Ongoing, Scope, Symbol
+from slomodel.front.elaboration.scope import Elaboration, Ongoing, Scope, ValueRequest
 from slomodel.front.elaboration.shape_mismatch import marks, operand
 from slomodel.front.elaboration.time_steps import Body, recurrence
 from slomodel.front.elaboration.values import (
@@ -31,7 +30,7 @@ from slomodel.front.elaboration.values import (
     settled,
     show,
     show_axes,
-    value_of,
+    union,
 )
 from slomodel.front.elaboration.windows import InnerIndex, Window, Windows
 from slomodel.front.text.syntax import (
@@ -51,6 +50,7 @@ from slomodel.front.text.syntax import (
     Slice,
     String,
     children,
+    roots,
 )
 from slomodel.functions import add, ge, where
 from slomodel.ir import build
@@ -84,13 +84,15 @@ def _names(root: Node) -> Iterator[str]:
 class _State:
     """One state of a recurrence.
 
-    `time` is the index over the steps that the body computes, after `count` first values.
+    `time` is the index over the steps that the body computes, after `count` first values. The
+    state is computed for all values of the labels `outer`, the indices around a function's call.
     """
 
     number: int
     statement: Let
     body: Expr
     time: Label
+    outer: tuple[Label, ...]
     later: tuple[Label, ...]
     scope: Scope
     count: Dim
@@ -104,7 +106,7 @@ class _State:
 
     @property
     def shape(self) -> Shape:
-        return (*(label.dim for label in self.later), *self.axes)
+        return (*(label.dim for label in (*self.outer, *self.later)), *self.axes)
 
     @property
     def length(self) -> Dim:
@@ -112,10 +114,15 @@ class _State:
         return self.time.dim + self.count
 
 
-def declare_recurrence(group: Sequence[Let], model: Elaboration) -> None:
-    """Declare the arrays that a recurrence computes, each with time as its first axis."""
-    _check_group(group, model)
-    states = [_state(k, statement, group, model) for k, statement in enumerate(group)]
+def recurrent(group: Sequence[Let], scope: Scope) -> Generator[ValueRequest, Value, list[Value]]:
+    """The arrays that a recurrence computes, each with time as its first axis.
+
+    In a function, the recurrence runs for each index on which its arguments depend.
+    """
+    outer = _outer_labels(group, scope)
+    states: list[_State] = []
+    for k, statement in enumerate(group):
+        states.append((yield from _state(k, statement, group, scope, outer)))
     length = states[0].length
     for state in states[1:]:
         if state.length != length:
@@ -124,21 +131,41 @@ def declare_recurrence(group: Sequence[Let], model: Elaboration) -> None:
             remedy = f"`{states[0].name}` has {length} of them"
             raise shape_error(_CODE, message, state.statement.indices[0].domain.span, remedy)
     windows = Windows(len(states))
-    bodies = [_body(state, states, windows) for state in states]
+    bodies: list[Body] = []
+    for state in states:
+        bodies.append((yield from _body(state, states, windows)))
     bodies += [one.body for one in windows.made]
     try:
         made = recurrence(length, bodies, _in_order([*states, *windows.made]))
     except ShapeError as problem:
         message = f"this cannot be computed step by step: {problem}"
         raise error(_CODE, message, states[0].statement.span) from None
+    found: list[Value] = []
     for state, array in zip(states, made[: len(states)], strict=True):
-        found = value_of(array)
-        model.note(found, state.statement.expr.span)
-        name = state.statement.name
-        model.declare(Symbol(name.text, "definition", name.span, value=found))
+        value = _labelled(array, (None, *outer))
+        scope.note(value, state.statement.expr.span)
+        found.append(value)
+    return found
 
 
-def _check_group(group: Sequence[Let], model: Elaboration) -> None:
+def _outer_labels(group: Sequence[Let], scope: Scope) -> tuple[Label, ...]:
+    """The labels of the arguments and definitions of a function that a recurrence reads."""
+    names = {name for statement in group for root in roots(statement) for name in _names(root)}
+    known = (scope.local[name] for name in names if name in scope.local)
+    return union(one for one in known if isinstance(one, Value))
+
+
+def _labelled(array: Graph, front: Sequence[Label | None]) -> Value:
+    """The value of an array whose first axes run over labels; None is an axis of the value."""
+    labels = sorted((one for one in front if one is not None), key=lambda one: one.order)
+    order = [front.index(label) for label in labels]
+    order += [k for k in range(array.rank) if k not in order]
+    found = build.transpose(array, tuple(order))
+    return Value(found, tuple(labels), found.shape[len(labels) :])
+
+
+def check_group(group: Sequence[Let]) -> None:
+    """Check that definitions form a recurrence: each has an index, and reads an earlier step."""
     for statement in group:
         if statement.indices is None:
             message = f"`{statement.name.text}` belongs to a recurrence, and has no index of time"
@@ -151,9 +178,6 @@ def _check_group(group: Sequence[Let], model: Elaboration) -> None:
         if names.index(names[k]) < k:
             message = f"`{names[k]}` is declared twice"
             raise error("E202", message, statement.name.span, "give one of them another name")
-        known = model.symbols.get(names[k])
-        if known is not None:
-            model.declare(Symbol(names[k], "definition", statement.name.span))
     if not any(set(names) & set(_names(statement.expr)) for statement in group):
         where = group[0].first.span if len(group) == 1 and group[0].first else group[-1].span
         message = "nothing here depends on an earlier step"
@@ -161,10 +185,11 @@ def _check_group(group: Sequence[Let], model: Elaboration) -> None:
         raise error(_CODE, message, where, remedy)
 
 
-def _state(number: int, statement: Let, group: Sequence[Let], model: Elaboration) -> _State:
+def _state(
+    number: int, statement: Let, group: Sequence[Let], scope: Scope, outer: tuple[Label, ...]
+) -> Generator[ValueRequest, Value, _State]:
     """The state with its first values; the names of the group are not in scope there."""
     assert statement.indices is not None
-    scope = Scope(model)
     time, *later = statement.indices
     check_name(time.name, scope, [one.name.text for one in group])
     every = label_of(time, scope)
@@ -181,10 +206,10 @@ def _state(number: int, statement: Let, group: Sequence[Let], model: Elaboration
     axes: Shape = ()
     values: Graph | None = None
     if first is not None:
-        count, axes, values = _first_values(first, labels, inner, model)
-    left = model.label(time.name.text, every.dim - count, count, is_range=True)
+        count, axes, values = yield from _first_values(first, (*outer, *labels), inner)
+    left = scope.model.label(time.name.text, every.dim - count, count, is_range=True)
     own = inner.with_local({time.name.text: left})
-    return _State(number, statement, body, left, labels, own, count, axes, values)
+    return _State(number, statement, body, left, outer, labels, own, count, axes, values)
 
 
 def _written_as_cases(body: Expr, time: Iteration) -> tuple[First | None, Expr]:
@@ -211,8 +236,8 @@ def _written_as_cases(body: Expr, time: Iteration) -> tuple[First | None, Expr]:
 
 
 def _first_values(
-    first: First, later: tuple[Label, ...], inner: Scope, model: Elaboration
-) -> tuple[Dim, Shape, Graph]:
+    first: First, later: tuple[Label, ...], inner: Scope
+) -> Generator[ValueRequest, Value, tuple[Dim, Shape, Graph]]:
     """The number of first values, the axes of one beyond the later indices, and their array."""
     scope, labels = inner, later
     if first.iteration is not None:
@@ -223,10 +248,12 @@ def _first_values(
             raise error(_CODE, message, first.iteration.domain.span, "write `for t in m`")
         scope = inner.with_local({label.name: label})
         labels = (label, *later)
-    found = [settled(evaluate(one, scope)) for one in first.values]
+    found: list[Value] = []
+    for one in first.values:
+        found.append(settled((yield ValueRequest(one, scope))))
     axes = merged(found)
     if axes is None:
-        every = [operand(one, value) for one, value in zip(first.values, found, strict=True)]
+        every = [operand(node, value) for node, value in zip(first.values, found, strict=True)]
         message = "the first values of a recurrence have one shape"
         raise shape_error(_CODE, message, first.span, marks=marks(*every))
     shape = tuple(axis for axis in axes if axis is not None)
@@ -235,8 +262,8 @@ def _first_values(
     count = literal(len(found))
     total: Graph | None = None
     for k, value in enumerate(found):
-        one = _laid_out(value, labels, shape)
-        wide = build.broadcast(one, tuple(range(1, one.rank + 1)), (literal(1), *one.shape))
+        own = _laid_out(value, labels, shape)
+        wide = build.broadcast(own, tuple(range(1, own.rank + 1)), (literal(1), *own.shape))
         if len(found) > 1:
             index = [
                 Affine(
@@ -244,7 +271,7 @@ def _first_values(
                 )
                 for j in range(wide.rank)
             ]
-            wide = build.scatter(wide, index, (count, *one.shape))
+            wide = build.scatter(wide, index, (count, *own.shape))
         total = wide if total is None else build.apply(add, total, wide)
     assert total is not None
     return count, shape, total
@@ -260,18 +287,20 @@ def _laid_out(value: Value, labels: Sequence[Label], axes: Shape) -> Graph:
     return build.einsum([value.expr], [tuple(own)], tuple(range(len(shape))), shape)
 
 
-def _body(state: _State, states: Sequence[_State], windows: Windows) -> Body:
+def _body(
+    state: _State, states: Sequence[_State], windows: Windows
+) -> Generator[ValueRequest, Value, Body]:
     """The values of a state at all steps that its body computes."""
 
     def read(other: _State, node: Index, scope: Scope) -> Value:
         lag, along = _lag(state, other, node, scope)
         if along is None:
-            return Value(at(other, lag), (state.time,), other.shape)
+            return _labelled(at(other, lag), (state.time, *state.outer))
         window = windows.of(other, along.label.dim)
         is_current = lag == Dim()
         own = at(window, lag if is_current else lag - 1)
         found = along.part(own, at(other, lag) if is_current else None)
-        return Value(found, (state.time, along.label), other.shape)
+        return _labelled(found, (state.time, along.label, *state.outer))
 
     def at(source: _State | Window, lag: Dim) -> Input:
         key = (source.number, lag)
@@ -282,7 +311,7 @@ def _body(state: _State, states: Sequence[_State], windows: Windows) -> Body:
 
     ongoing = {other.name: Ongoing(other.name, partial(read, other)) for other in states}
     scope = state.scope.with_local(ongoing)
-    value = settled(evaluate(state.body, scope))
+    value = settled((yield ValueRequest(state.body, scope)))
     if value.axes != state.axes and value.rank:
         wanted = show_axes(state.axes)
         message = f"the first values are {wanted}, and what follows is {show(value)}"
@@ -290,7 +319,7 @@ def _body(state: _State, states: Sequence[_State], windows: Windows) -> Body:
             message = f"an element is a number without `first`, and this is {show(value)}"
         found_at = marks(operand(state.body, value))
         raise shape_error(_CODE, message, state.body.span, marks=found_at)
-    root = _laid_out(value, (state.time, *state.later), state.axes)
+    root = _laid_out(value, (state.time, *state.outer, *state.later), state.axes)
     reads = {array: key for key, array in state.reads.items()}
     return Body(state.shape, state.count, state.first, root, reads)
 

@@ -49,8 +49,8 @@ _NEUTRAL = {"prod": 1.0, "max": -math.inf, "min": math.inf, "logsumexp": -math.i
 """The value that replaces an element excluded by `if`."""
 
 
-_OUTSIDE = ("E210", "E211")
-"""Codes of errors for an index outside its axis, which a condition may prevent."""
+_OUTSIDE = ("E210", "E211", "E227")
+"""Codes of errors for an index outside its axis or first steps, which a condition may prevent."""
 _TERM: dict[str, Callable[[Value], Value]] = {
     "sumsq": squared,
     "norm2": squared,
@@ -77,18 +77,15 @@ def comprehension(node: Comprehension, request: ValueRequest) -> Steps:
         return (yield from _over(node, scope, TupleSet(labels, inner, {}, ())))
     # A condition may be what ensures that an index stays inside its axis.
     before = scope.model.requirements()
+    result, outside = None, None
     try:
         result = yield from _over_list(node, scope, guarded=False)
     except StatementError as problem:
         if problem.diagnostic is None or problem.diagnostic.code not in _OUTSIDE:
             raise
-        scope.model.restore(before)
-        try:
-            return (yield from _over_list(node, scope, guarded=True))
-        except StatementError:
-            raise problem from None
+        outside = problem
     after = scope.model.requirements()
-    if (after.bounds, after.lookups) == (before.bounds, before.lookups):
+    if result is not None and (after.bounds, after.lookups) == (before.bounds, before.lookups):
         return result
     # Sizes or data decide whether an index stays inside: for the tuples that the condition leaves.
     scope.model.restore(before)
@@ -97,6 +94,9 @@ def comprehension(node: Comprehension, request: ValueRequest) -> Steps:
             return (yield from attempt())
         except StatementError:
             scope.model.restore(before)
+    if result is None:
+        assert outside is not None
+        raise outside
     scope.model.restore(after)
     return result
 

@@ -17,6 +17,7 @@ from slomodel.front.elaboration.errors import StatementError, error, shape_error
 from slomodel.front.elaboration.evaluation import Steps
 from slomodel.front.elaboration.index_sets import bind_iterations, defined
 from slomodel.front.elaboration.library import COUNTS
+from slomodel.front.elaboration.recurrences import check_group, is_recurrence, recurrent
 from slomodel.front.elaboration.scope import (
     CONSTANTS,
     Elaboration,
@@ -47,6 +48,7 @@ from slomodel.front.text.syntax import (
     Node,
     Size,
     children,
+    joined_groups,
     roots,
 )
 from slomodel.functions import FUNCTIONS, eq, floor, ge, land, lor, ne
@@ -76,15 +78,19 @@ def _check_names(statement: Fn, model: Elaboration) -> None:
             message = f"`{dim.text}` is both a parameter and a dim"
             raise error("E202", message, dim.span, "give one of them another name")
         known[dim.text] = _dim_symbol(dim, named(dim.text))
-    for let in statement.locals:
-        if let.first is not None:
-            message = "a recurrence is a definition of the model, and not of a function"
-            remedy = "write it as a `let` outside, which may call the function"
-            raise error("E227", message, let.first.span, remedy)
-        own = {one.name.text for one in let.indices or ()}
-        for root in roots(let):
-            _check_known(root, known, own, model)
-        _add_own(known, let.name, "the function already has a", number(0.0))
+    for group in joined_groups(statement.locals):
+        states: set[str] = set()
+        if is_recurrence(group):
+            check_group(group)
+            states = {let.name.text for let in group}
+        for let in group:
+            own = {one.name.text for one in let.indices or ()} | states
+            if let.first is not None and let.first.iteration is not None:
+                own.add(let.first.iteration.name.text)
+            for root in roots(let):
+                _check_known(root, known, own, model)
+        for let in group:
+            _add_own(known, let.name, "the function already has a", number(0.0))
     _check_known(statement.body, known, set(), model)
     for node in _nodes(*roots(statement)):
         if isinstance(node, FunctionCall) and node.function.text in model.functions:
@@ -201,10 +207,10 @@ def expanded(
         argument = found[name][0]
         check_kind(argument, wanted, "")
         value = yield ValueRequest(argument, scope)
-        group = numbers if parameter.shape is None else arrays
-        group[name] = operand(argument, value)
+        kind = numbers if parameter.shape is None else arrays
+        kind[name] = operand(argument, value)
         if name in counts:
-            _check_counts(fn.name.text, group[name], model)
+            _check_counts(fn.name.text, kind[name], model)
     axes = merged([one.value for one in numbers.values()])
     if axes is None:
         raise unequal(scope, f"`{fn.name.text}`", node.span, list(numbers.values()))
@@ -216,9 +222,13 @@ def expanded(
         local |= {name: value_of(value) for name, value in CONSTANTS.items() if name not in local}
     is_any = any(one.is_any_shape for one in fn.parameters)
     inner = replace(scope, local=local, any_shape=is_any)
-    for let in fn.locals:
-        value = yield from _definition(let, inner)
-        inner = inner.with_local({let.name.text: value})
+    for group in joined_groups(fn.locals):
+        if is_recurrence(group):
+            values = yield from recurrent(group, inner)
+        else:
+            values = [(yield from _definition(group[0], inner))]
+        own = [let.name.text for let in group]
+        inner = inner.with_local(dict(zip(own, values, strict=True)))
     body = yield ValueRequest(fn.body, inner)
     if not axes:
         return body

@@ -247,10 +247,8 @@ class TreeBuilder(Transformer[Token, ModelTree]):
         found[0] = replace(own, joined=False, span=self._span(keyword).to(own.span))
         return found
 
-    def local(self, children: Children) -> Let:
-        keyword, definition = children
-        let: Let = definition
-        return replace(let, joined=False, span=self._span(keyword).to(let.span))
+    def local(self, children: Children) -> list[Let]:
+        return self.let(children)
 
     def definition(self, children: Children) -> Let:
         token, indices, expr, first = children
@@ -287,8 +285,8 @@ class TreeBuilder(Transformer[Token, ModelTree]):
         return FnParameter(name, sizes or (), sizes is None, name.span.to(end))
 
     def block(self, children: Children) -> tuple[tuple[Let, ...], Expr]:
-        *lets, _, body = children
-        return tuple(lets), body
+        *groups, _, body = children
+        return tuple(let for group in groups for let in group), body
 
     def check(self, children: Children) -> list[CheckStatement]:
         keyword, condition = children

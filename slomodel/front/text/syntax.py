@@ -6,8 +6,9 @@ of a node includes its parentheses, so that it is the operand as written.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, assert_never
+from typing import Literal, TypeAlias, TypeVar, assert_never
 
 from slomodel.errors import Diagnostic, Span
 
@@ -382,6 +383,7 @@ class ConstraintStatement:
 
 Declaration: TypeAlias = DimDecl | DataDecl | VarDecl | Let | Fn
 Statement: TypeAlias = Declaration | CheckStatement | ObjectiveStatement | ConstraintStatement
+Joinable = TypeVar("Joinable", bound=Statement)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -433,6 +435,17 @@ def children(node: Node) -> tuple[Node, ...]:
             return node.operands
         case _:
             assert_never(node)
+
+
+def joined_groups(order: Sequence[Joinable]) -> list[list[Joinable]]:
+    """The statements, with definitions that are joined by `and` in one group."""
+    groups: list[list[Joinable]] = []
+    for statement in order:
+        if isinstance(statement, Let) and statement.joined:
+            groups[-1].append(statement)
+        else:
+            groups.append([statement])
+    return groups
 
 
 def roots(statement: Statement) -> tuple[Node, ...]:
