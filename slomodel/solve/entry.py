@@ -153,6 +153,7 @@ def _set_up(
             evaluate.within,
             own_test(options),
         )
+    run.leaves_saddles = trajectory.method == "auto" and own_test(options)
     run.own_test = isinstance(subroutine, NormArmijo) and subroutine.gtol is not None
     if options.second_order and evaluate.within is not None:
         message = "second_order follows negative curvature, which may leave the set"

@@ -64,8 +64,20 @@ def test_bounds_are_closed_intervals(pair: object, text: str) -> None:
     for key in (q, "q", s, "X"):
         one = sets({key: pair})[str(key)]
         assert one is not None
-        assert (one.kind, one.text) == ("box", text)
+        below = "in [0, " + text[3:] + "]" if text[0] == "<" and key in (s, "X") else text
+        assert (one.kind, one.text) == ("box", below)
         assert all(isinstance(end, Const) for end in one.numbers)
+
+
+def test_bounds_and_assumptions_hold_together() -> None:
+    found = {name: one and one.text for name, one in sets({s: (-1, None), n: (None, 2)}).items()}
+    assert found == {"X": "> 0", "n": "< 0", "q": None, "s": "> 0"}
+    z, w = sp.Symbol("z", nonnegative=True), sp.Symbol("w", nonpositive=True)
+    model = slomodel.compile((z + 1) ** 2 + (w - 1) ** 2, bounds={z: (-2, 2), w: (-2, 2)})
+    assert list(model.solve().x) == [0.0, 0.0]
+    for symbol, pair in ((s, (-2, 0)), (s, (-2, -1)), (n, (0, 1)), (z, (-2, -1)), (w, (1, None))):
+        with pytest.raises(SlomodelError, match=f"(?s)E602.*`{symbol}` is .*, but its bounds are"):
+            slomodel.compile((symbol - 1) ** 2, bounds={symbol: pair})
 
 
 def test_no_bound_is_not_a_set() -> None:

@@ -14,32 +14,40 @@ from slomodel.problem import DeclaredSet, Init, Variable
 
 Bounds = Mapping[str, tuple[float, float]]
 """Closed intervals of variables by name; their ends may be infinite."""
+EVERYWHERE = (-math.inf, math.inf)
 
 
 def variable_of(node: Input, symbol: sp.Basic | None, bounds: Bounds) -> Variable:
-    """The variable of a node, in the set given by bounds=, or else by the symbol's assumptions."""
-    declared = _assumed(symbol)
-    if node.name in bounds:
-        declared = _box(*bounds[node.name])
+    """The variable of a node, in the part of bounds= where the assumptions of the symbol hold."""
+    declared = _declared(node.name, symbol, bounds.get(node.name, EVERYWHERE))
     if declared is None:
         return Variable(node)
     return Variable(node, Init("inside", ()), set=declared)
 
 
-def _assumed(symbol: sp.Basic | None) -> DeclaredSet | None:
-    """The set of a symbol that is assumed positive, negative, nonnegative or nonpositive."""
+def _declared(name: str, symbol: sp.Basic | None, pair: tuple[float, float]) -> DeclaredSet | None:
+    """The set of a symbol with these bounds; DomainError if it is empty.
+
+    A strict sign that the bounds leave open on its side is an open set; beside the end 0 of closed
+    bounds it is closed.
+    """
+    low, high = pair
     if not isinstance(symbol, (sp.Symbol, sp.IndexedBase)):
-        return None
-    zero = build.const(0.0)
-    if symbol.is_positive:
-        return DeclaredSet("open_box", "> 0", low=zero)
-    if symbol.is_negative:
-        return DeclaredSet("open_box", "< 0", high=zero)
-    if symbol.is_nonnegative:
-        return DeclaredSet("box", ">= 0", low=zero)
-    if symbol.is_nonpositive:
-        return DeclaredSet("box", "<= 0", high=zero)
-    return None
+        return _box(low, high)
+    if symbol.is_positive and low < 0.0 and high == math.inf:
+        return DeclaredSet("open_box", "> 0", low=build.const(0.0))
+    if symbol.is_negative and high > 0.0 and low == -math.inf:
+        return DeclaredSet("open_box", "< 0", high=build.const(0.0))
+    low = max(low, 0.0) if symbol.is_nonnegative else low
+    high = min(high, 0.0) if symbol.is_nonpositive else high
+    strict = symbol.is_positive or symbol.is_negative
+    if low > high or (strict and low == high == 0.0):
+        signs = ("positive", "negative", "nonnegative", "nonpositive")
+        sign = next(one for one in signs if getattr(symbol, f"is_{one}"))
+        message = f"`{name}` is {sign}, but its bounds are {pair[0]:g} to {pair[1]:g}"
+        remedy = "drop the assumption of the symbol, or give other bounds"
+        raise DomainError(Diagnostic("E602", message, help=remedy))
+    return _box(low, high)
 
 
 def _box(low: float, high: float) -> DeclaredSet | None:

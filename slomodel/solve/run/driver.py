@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
+
 from slomodel.solve.constants.source import LipschitzSource
 from slomodel.solve.norms import EPS, norm
 from slomodel.solve.objective import GRADIENT, BudgetSpent, EvaluationLost, Evaluator
 from slomodel.solve.run.checkpoint import Keeper
 from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.run.run_state import RunState
-from slomodel.solve.run.saddle_escape import SaddleWatch
+from slomodel.solve.run.saddle_escape import SaddleWatch, saddles_left
+from slomodel.solve.run.stationary_point import Beyond, falls_beyond
 from slomodel.solve.stagnation.pole import PoleWatch, unresolved
-from slomodel.solve.stagnation.stationary_point import falls_beyond
 from slomodel.solve.stagnation.unbounded import Drift, depth
 from slomodel.solve.status import Status
 from slomodel.solve.subroutine import (
@@ -28,6 +30,8 @@ from slomodel.solve.subroutine import (
 
 # A sum of squares below this fraction of its decrease in the run counts as 0.
 SMALL = 1e-6
+# The kind of a step of `auto` from a stationary point that is not a minimum.
+BEYOND = "beyond a saddle"
 _STALLED = (Status.precision, Status.line_search_stalled, Status.not_descent)
 
 
@@ -78,7 +82,10 @@ def minimize(
             if run.status in (Status.precision, Status.line_search_stalled):
                 size = max(abs(run.first_f), abs(run.current.f))
                 run.halt(unresolved(evaluate, run.current, size))
-            if watch and left_saddle(watch, monitor, run):
+            left = (
+                left_saddle(watch, monitor, run) if watch else went_beyond(evaluate, monitor, run)
+            )
+            if left:
                 stepper = subroutine.stepper(evaluate, run.current, run.tolerance)
                 parts["stepper"] = stepper
     except BudgetSpent as spent:
@@ -96,31 +103,54 @@ def minimize(
         # The solution has the objective's own gradient, which may differ by rounding.
         evaluate.own_gradient = None
         run.current.gnorm = evaluate.gradient(run.current.x, run.current.g)
-    if not watch and monitor.k > 0:
-        look_beyond(evaluate, run)
+    describe_curvature(evaluate, run, watch, monitor.k)
+
+
+def describe_curvature(
+    evaluate: Evaluator, run: RunState, watch: SaddleWatch | None, k: int
+) -> None:
+    """Report what is known about saddles at the end of a run of k steps."""
+    said = ""
     if watch and run.status is not Status.unbounded:
-        run.detail = f"{run.detail} {watch.verdict}".strip()
+        said = watch.verdict
+    elif BEYOND in run.kinds:
+        said = saddles_left(int(run.kinds[BEYOND][0]))
+    elif not (watch or run.leaves_saddles) and k > 0 and evaluate.within is None:
+        seen = look_beyond(evaluate, run)
+        remedy = "Use method='auto' or second_order=True, or another start."
+        said = f"{seen.message(evaluate.sign)} {remedy}" if seen else ""
+    run.detail = f"{run.detail} {said}".strip()
 
 
-def look_beyond(evaluate: Evaluator, run: RunState) -> None:
-    """Report a lower point beyond the stationary point at which a run ended, if there is one.
+def look_beyond(evaluate: Evaluator, run: RunState) -> Beyond | None:
+    """A lower point beyond the stationary point at which a run has converged; None if none.
 
-    A sum of squares that is about 0 is at its minimum. Nothing is reported in a set, or if the
-    budget is exhausted.
+    A sum of squares that is about 0 is at its minimum. Nothing is found if the budget is exhausted.
     """
     facts = run.facts
-    if evaluate.within is not None:
-        return
     nothing = facts.squares and not facts.signed and abs(run.current.f) <= SMALL * run.so_far.gained
+    nothing = nothing and run.so_far.gained > 0.0
     if run.status is not Status.converged or not facts.curvature or nothing:
-        return
+        return None
     try:
-        seen = falls_beyond(evaluate, run.current, run.so_far)
+        return falls_beyond(evaluate, run.current, run.so_far)
     except (BudgetSpent, KeyboardInterrupt, EvaluationLost):
-        return
-    if seen:
-        remedy = "Use second_order=True, or another start."
-        run.detail = f"{run.detail} {seen.message(evaluate.sign)} {remedy}"
+        return None
+
+
+def went_beyond(evaluate: Evaluator, monitor: Monitor, run: RunState) -> bool:
+    """Step to a lower point beyond a stationary one at which `auto` has ended; True if it did."""
+    if not run.leaves_saddles or monitor.k >= run.options.max_iter:
+        return False
+    seen = look_beyond(evaluate, run)
+    if seen is None:
+        return False
+    new = Iterate(seen.x, seen.f, np.empty_like(seen.x), 0.0)
+    new.gnorm = evaluate.gradient(new.x, new.g)
+    if not math.isfinite(new.gnorm):
+        return False
+    go_on_from(new, monitor, run)
+    return True
 
 
 def left_saddle(watch: SaddleWatch, monitor: Monitor, run: RunState) -> bool:
@@ -133,11 +163,18 @@ def left_saddle(watch: SaddleWatch, monitor: Monitor, run: RunState) -> bool:
         if run.status is not None:
             watch.judge(run.current, run.tolerance)
         return False
-    run.status, run.detail, run.remedy = None, "", ""
-    run.accept(AcceptedStep(found, norm(found.x - run.current.x), at_boundary=True))
+    go_on_from(found, monitor, run)
+    return True
+
+
+def go_on_from(found: Iterate, monitor: Monitor, run: RunState) -> None:
+    """Continue a run that lingered or had ended from a point beyond a saddle."""
+    kind = BEYOND if run.leaves_saddles else ""
+    run.status, run.detail, run.remedy, run.sentence = None, "", "", ""
+    length = norm(found.x - run.current.x)
+    run.accept(AcceptedStep(found, length, at_boundary=True, kind=kind))
     monitor.record(run.current, run.step, run.epoch)
     run.stop_asked = monitor.tell(run.current, run.step, run.epoch)
-    return True
 
 
 def evaluate_start(evaluate: Evaluator, monitor: Monitor, run: RunState) -> None:

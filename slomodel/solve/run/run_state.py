@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from slomodel.solve.constants.proved import Clocked
 from slomodel.solve.facts import NO_FACTS, ObjectiveFacts
 from slomodel.solve.run.history import EpochLog
+from slomodel.solve.run.stationary_point import SoFar
 from slomodel.solve.run_options import RunOptions
-from slomodel.solve.stagnation.stationary_point import SoFar
 from slomodel.solve.status import Status
 from slomodel.solve.subroutine import AcceptedStep, EpochRegion, Halt, Iterate
 from slomodel.solve.verify.certificate import Certifier
@@ -23,8 +23,9 @@ class RunState:
     current epoch, if any, which began after step `first` with `violations_before` violations in
     total. `proofs` is the source of proved constants, if any. The run began with the value
     `first_f` and ‖x‖ = `first_size`. `sentence` replaces that of the status; with `own_test` the
-    method tests its points itself, and the tolerance is 0. `kinds` has the number of steps of each
-    kind and their decrease of f.
+    method tests its points itself, and the tolerance is 0. With `leaves_saddles` the run goes on
+    from stationary points beyond which f is lower. `kinds` has the number of steps of each kind and
+    their decrease of f.
     """
 
     current: Iterate
@@ -44,6 +45,7 @@ class RunState:
     first_size: float = 0.0
     stop_asked: bool = False
     own_test: bool = False
+    leaves_saddles: bool = False
     depth: float = -math.inf
     region: EpochRegion | None = None
     first: int = 0

@@ -12,9 +12,9 @@ from slomodel.solve.constants.proved import ProofSource
 from slomodel.solve.facts import ObjectiveFacts
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
+from slomodel.solve.run.stationary_point import SoFar, falls_beyond
 from slomodel.solve.stagnation.curvature import LARGEST_SHOWN, Ritz, least_eigenvalue, shown_above
 from slomodel.solve.stagnation.resolution import ROUNDING
-from slomodel.solve.stagnation.stationary_point import SoFar, falls_beyond
 from slomodel.solve.subroutine import Iterate
 
 # A run lingers if f has decreased by less than the fraction LINGERING in STEPS steps and ‖g‖ is
@@ -101,8 +101,7 @@ class SaddleWatch:
     @property
     def verdict(self) -> str:
         """The result of the tests about saddles and about the last point, as text."""
-        saddles = f"{self.left} saddle{'' if self.left == 1 else 's'} left. " if self.left else ""
-        return saddles + self._judged
+        return f"{saddles_left(self.left)} {self._judged}" if self.left else self._judged
 
     def judge(self, at: Iterate, tolerance: float) -> None:
         """Determine what is known about the least eigenvalue λ of the Hessian at the last point."""
@@ -172,6 +171,11 @@ class SaddleWatch:
             if L2 == 0.0 or radius >= step(L2):
                 return L2
         return None
+
+
+def saddles_left(number: int) -> str:
+    """The sentence about the saddles that a run has left."""
+    return f"{number} saddle{'' if number == 1 else 's'} left."
 
 
 def watch_of(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slomodel.solve.directions.newton import dense
+from slomodel.solve.directions.newton_cg import Products
 from slomodel.solve.norms import EPS, Vector, norm
 from slomodel.solve.objective import Evaluator
 
@@ -44,7 +45,7 @@ class Ritz:
 
 
 def least_eigenvalue(
-    evaluate: Evaluator,
+    evaluate: Products,
     x: Vector,
     generator: np.random.Generator,
     most: int = MOST_STEPS,
@@ -52,8 +53,8 @@ def least_eigenvalue(
 ) -> Ritz | None:
     """The least Ritz value at x (n,) after up to `most` products; None if H is not finite.
 
-    Lanczos with full reorthogonalisation, from the unit vector `start` (n,) or a random one. It
-    stops once a negative value has converged.
+    Lanczos with full reorthogonalisation, from the vector `start` (n,) or a random one. It stops
+    once a negative value has converged.
     """
     n = len(x)
     most = min(n, most, max(2, MOST_NUMBERS // n))

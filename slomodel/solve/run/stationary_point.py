@@ -9,6 +9,8 @@ import numpy as np
 
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
+from slomodel.solve.quadratics.hessian import OnFace
+from slomodel.solve.sets.convex_set import Face, Set
 from slomodel.solve.stagnation.curvature import Ritz, least_eigenvalue
 from slomodel.solve.stagnation.resolution import ROUNDING
 from slomodel.solve.stagnation.scaled_descent import CLEAR
@@ -21,8 +23,12 @@ PRODUCTS = 4
 # An eigenvalue below this fraction of the largest one, or of the decrease of f in the run over
 # ‖x‖², is not evidence of a minimum: values farther out are examined.
 NULL = 1e-2
-# Distances examined, in units of max(1, ‖x0‖, ‖x‖).
+# Distances examined, in units of max(1, ‖x0‖, ‖x‖), and those along clearly negative curvature, as
+# far as the decrease that it causes is resolved.
 REACHES = (1.0, 1.0 / 16.0, 1.0 / 256.0)
+SHORTER = tuple(16.0**-k for k in range(3, 8))
+# In a set, a bound whose multiplier is below this fraction of the largest may be left.
+SLACK = 1e-6
 # A convex f decreases by at most ‖∇f‖t over a distance t, whatever the tolerance. A decrease of
 # STEEPER times that requires a slope that grows on the way.
 STEEPER = 10.0
@@ -69,8 +75,9 @@ class Beyond:
 def falls_beyond(evaluate: Evaluator, at: Iterate, so_far: SoFar) -> Beyond | None:
     """A lower point along the direction of least curvature at a stationary point; None if none.
 
-    The cost is n Hessian products, or PRODUCTS for n > FEW, and more if an eigenvalue is about 0.
-    Values of f are computed only if the curvature is negative, here or farther out.
+    The cost is n Hessian products, or PRODUCTS for n > FEW and in a set, and more if an eigenvalue
+    is about 0. Values of f are computed only if the curvature is negative, here or farther out. In
+    a set the direction is in the face of the point, without the bounds whose multipliers are 0.
     """
     ritz = _least(evaluate, at)
     if ritz is None:
@@ -79,10 +86,19 @@ def falls_beyond(evaluate: Evaluator, at: Iterate, so_far: SoFar) -> Beyond | No
     size = max(ritz.largest, max(so_far.gained, abs(at.f)) / scale / scale)
     if not ritz.value <= NULL * size:
         return None
-    steps = [way * reach * scale * ritz.vector for reach in REACHES for way in (1.0, -1.0)]
+    reaches: tuple[float, ...] = REACHES
+    if ritz.value < -max(ritz.noise, NULL * size):
+        noise = ROUNDING * evaluate.eps * abs(at.f)
+        falls = (-0.5 * ritz.value * (reach * scale) ** 2 for reach in SHORTER)
+        reaches += tuple(
+            reach for reach, fall in zip(SHORTER, falls, strict=True) if fall > CLEAR * noise
+        )
+    steps = (way * reach * scale * ritz.vector for reach in reaches for way in (1.0, -1.0))
+    if evaluate.within is not None:
+        steps = (evaluate.inside(at.x + step) - at.x for step in steps)
     if ritz.value >= -NULL * size:
-        steps = [step for step in steps if _bends_down(evaluate, at, step)]
-    found = (_lower(evaluate, at, step, ritz.value) for step in steps)
+        steps = (step for step in steps if _bends_down(evaluate, at, step))
+    found = (_lower(evaluate, at, step, ritz.value) for step in steps if step.any())
     return next((one for one in found if one is not None), None)
 
 
@@ -91,10 +107,26 @@ def _least(evaluate: Evaluator, at: Iterate) -> Ritz | None:
     if n == 0:
         return None
     generator = np.random.default_rng(0)
-    if n <= FEW:
-        return least_eigenvalue(evaluate, at.x, generator)
-    start = at.g / at.gnorm if 0.0 < at.gnorm < math.inf else None
-    return least_eigenvalue(evaluate, at.x, generator, PRODUCTS, start)
+    if evaluate.within is None:
+        if n <= FEW:
+            return least_eigenvalue(evaluate, at.x, generator)
+        start = at.g / at.gnorm if 0.0 < at.gnorm < math.inf else None
+        return least_eigenvalue(evaluate, at.x, generator, PRODUCTS, start)
+    face = _loosened_face(evaluate.within, at)
+    start = face.project(generator.standard_normal(n))
+    # At a vertex there is no direction.
+    if not norm(start) > 0.0:
+        return None
+    products = OnFace(evaluate, face, np.zeros(n))
+    return least_eigenvalue(products, at.x, generator, PRODUCTS, start)
+
+
+def _loosened_face(within: Set, at: Iterate) -> Face:
+    """The face at a stationary point, without the bounds whose multipliers are about 0."""
+    inward = within.interior_point() - at.x
+    longest = float(np.abs(inward).max(initial=0.0)) or 1.0
+    slack = SLACK * float(np.abs(at.g).max()) or 1.0
+    return within.face(at.x, at.g - (slack / longest) * inward)
 
 
 def _bends_down(evaluate: Evaluator, at: Iterate, step: Vector) -> bool:
@@ -109,13 +141,13 @@ def _lower(evaluate: Evaluator, at: Iterate, step: Vector, curvature: float) -> 
     """The point at `step` (n,), if f is significantly lower there and decreases along the way."""
     noise = ROUNDING * evaluate.eps * abs(at.f)
     wanted = max(CLEAR * noise, STEEPER * at.gnorm * norm(step))
-    x = at.x + step
+    x = evaluate.inside(at.x + step)
     f = evaluate.value(x)
     if not -math.inf < f < at.f - wanted:
         return None
     last = f
     for k in range(1, HALVINGS + 1):
-        nearer = evaluate.value(at.x + 0.5**k * step)
+        nearer = evaluate.value(evaluate.inside(at.x + 0.5**k * step))
         if not last <= nearer + noise or not nearer <= at.f + noise:
             return None
         last = nearer
