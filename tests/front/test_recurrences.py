@@ -370,7 +370,7 @@ REFUSED = {
     "h[t in T] = a * h[t] first a": "at t = 1, `h[t]` reads the element that it defines",
     "h[t in T] = a * h[t-2] first a": "at t = 1, `h[t-2]` reads step -1: there is none",
     "h[t in T] = a * h[t-1]": "at t = 0, `h[t-1]` reads step -1: there is none",
-    "h[t in T] = a * h[0] first a": "a fixed number of steps before `t`",
+    "h[t in T] = a * h[1] first a": "a fixed number of steps before `t`",
     "h[t in T] = a * h[T-1-t] first a": "a fixed number of steps before `t`",
     "h[t in T] = sum(h) first a": "is being computed step by step",
     "h[t in T] = sum(h[:t]) first a": "reads several steps of `h`",
@@ -380,7 +380,7 @@ REFUSED = {
     "h[t in T] = q[t] and q[t in T] = h[t] first a": "`q`, which reads `h`",
     "h[t in T] = h[t-1] first a and q[t in T - 1] = h[t]": "an index runs over a dim",
     "h[t in T] = h[t-1] first a and q[t in range(T - 1)] = h[t]": "run over the same steps",
-    "h[t in T] = h[t-1] * y first a": "an element is a number|the first values are scalar",
+    "h[t in T] = h[t-1] * y first a": "`h` is a number|the first values are scalar",
 }
 
 

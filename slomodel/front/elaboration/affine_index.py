@@ -17,6 +17,7 @@ from slomodel.front.text.syntax import (
     Node,
     NumberLiteral,
     ProductChain,
+    Slice,
     SumChain,
     children,
 )
@@ -103,6 +104,15 @@ def affine(node: Node, scope: Scope) -> AffineIndex:
         del results[-len(below) :]
         results.append(_combined(current, operands))
     return results[0]
+
+
+def moving_slice(item: Slice, scope: Scope) -> tuple[AffineIndex, Dim] | None:
+    """The first index and the length of a slice whose ends depend on indices, as in `y[t-3:t]`."""
+    if item.lo is None or item.hi is None or item.step is not None:
+        return None
+    low, high = affine(item.lo, scope), affine(item.hi, scope)
+    length = high.plus(low, -1)
+    return (low, length.offset) if low.labels and not length.labels else None
 
 
 def size(node: Node, scope: Scope) -> Dim:

@@ -14,7 +14,13 @@ from slomodel.front.elaboration.arguments import (
     signature,
 )
 from slomodel.front.elaboration.array_functions import ARRAY_FUNCTIONS
-from slomodel.front.elaboration.errors import StatementError, error, suggestion, unsupported
+from slomodel.front.elaboration.errors import (
+    OUTSIDE,
+    StatementError,
+    error,
+    suggestion,
+    unsupported,
+)
 from slomodel.front.elaboration.evaluation import Steps
 from slomodel.front.elaboration.foreign_names import FOREIGN_FUNCTIONS
 from slomodel.front.elaboration.library import library
@@ -91,10 +97,6 @@ def _scalar(node: FunctionCall, scope: Scope) -> Steps:
     if name in ("sqrt", "square"):
         return square_root(values[0]) if name == "sqrt" else squared(values[0])
     return combine(FUNCTIONS[name], *values)
-
-
-OUTSIDE = ("E210", "E211")
-"""Codes of errors for an index outside its axis, which a condition may prevent."""
 
 
 def under_condition(node: Node, scope: Scope, condition: Value) -> Steps:

@@ -15,6 +15,8 @@ from slomodel.errors import (
     Span,
 )
 
+OUTSIDE = ("E210", "E211", "E227")
+"""Codes of errors for an index outside its axis, or first steps, which a condition may prevent."""
 _MOST_COMPARED = 2_000
 
 

@@ -11,6 +11,7 @@ from slomodel.front.elaboration.affine_index import (
     check_index,
     check_slice,
     is_inside,
+    moving_slice,
     size,
     value_of_affine,
 )
@@ -59,13 +60,17 @@ def indexing(node: Index, request: ValueRequest) -> Steps:
     state = scope.local.get(node.base.text) if isinstance(node.base, Name) else None
     if isinstance(state, Ongoing):
         base = state.read(node, scope)
-        if len(node.items) == 1:
+        own = node.items[0]
+        if isinstance(own, Slice):
+            node = replace(node, items=(Slice(None, None, None, own.span), *node.items[1:]))
+        elif len(node.items) == 1:
             if base.rank:
                 raise _wrong_count(node, replace(base, labels=(), axes=base.expr.shape), 1)
             return base
-        if len(node.items) <= base.rank:
+        elif len(node.items) <= base.rank:
             raise _too_few_of_state(node, base, state.name)
-        node = replace(node, items=node.items[1:])
+        else:
+            node = replace(node, items=node.items[1:])
     else:
         base = yield ValueRequest(node.base, scope, sparse=True)
         if base.pattern is not None:
@@ -116,6 +121,14 @@ def _pick(picked: _Picked, item: Expr | Slice, axis: Axis, scope: Scope) -> None
 
 
 def _slice(picked: _Picked, item: Slice, axis: Dim, scope: Scope) -> None:
+    moving = moving_slice(item, scope)
+    if moving is not None:
+        first, length = moving
+        check_index(scope.model, first, axis, item.span)
+        check_index(scope.model, first.plus(AffineIndex(length - 1)), axis, item.span)
+        picked.where.append((first, len(picked.dims)))
+        picked.axes.append(length)
+        return
     reverse = item.lo is None and item.hi is None and _is_minus_one(item.step)
     low = Dim() if item.lo is None else _edge(item.lo, axis, scope)
     high = axis if item.hi is None else _edge(item.hi, axis, scope)

@@ -5,36 +5,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Generator, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
-from slomodel.errors import ShapeError, Span
-from slomodel.front.elaboration.affine_index import affine, is_at_least_zero, value_of_affine
+from slomodel.errors import ShapeError
+from slomodel.front.elaboration.earlier_steps import (
+    CODE,
+    NotExpression,
+    RecurrentState,
+    labelled,
+    read_earlier,
+)
 from slomodel.front.elaboration.errors import StatementError, error, shape_error
 from slomodel.front.elaboration.index_sets import (
     bind_iterations,
     check_name,
     label_of,
 )
-from slomodel.front.elaboration.scope import Elaboration, Ongoing, Scope, ValueRequest
+from slomodel.front.elaboration.scope import Ongoing, Scope, ValueRequest
 from slomodel.front.elaboration.shape_mismatch import marks, operand
 from slomodel.front.elaboration.time_steps import Body, recurrence
 from slomodel.front.elaboration.values import (
     Label,
     Value,
-    combine,
     merged,
-    number,
-    number_of,
     settled,
     show,
     show_axes,
     union,
 )
-from slomodel.front.elaboration.windows import InnerIndex, Window, Windows
+from slomodel.front.elaboration.windows import Window, Windows
 from slomodel.front.text.syntax import (
-    BoolOp,
     Compare,
     Expr,
     First,
@@ -44,23 +46,17 @@ from slomodel.front.text.syntax import (
     Let,
     Name,
     Node,
-    NoneLiteral,
-    Not,
     NumberLiteral,
-    Slice,
-    String,
+    SumChain,
     children,
     roots,
 )
-from slomodel.functions import add, ge, where
+from slomodel.functions import add
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, literal
-from slomodel.ir.expr import Affine, Input
+from slomodel.ir.expr import Affine
 from slomodel.ir.expr import Expr as Graph
-from slomodel.problem import Check, LookupBound
-
-_CODE = "E227"
-NotExpression = Slice | NoneLiteral | Compare | BoolOp | Not | String
+from slomodel.ir.walk import inputs
 
 
 def is_recurrence(group: Sequence[Let]) -> bool:
@@ -71,47 +67,16 @@ def is_recurrence(group: Sequence[Let]) -> bool:
     return one.indices is not None and one.name.text in _names(one.expr)
 
 
-def _names(root: Node) -> Iterator[str]:
+def _nodes(root: Node) -> Iterator[Node]:
     stack: list[Node] = [root]
     while stack:
         node = stack.pop()
-        if isinstance(node, Name):
-            yield node.text
+        yield node
         stack += children(node)
 
 
-@dataclass(slots=True)
-class _State:
-    """One state of a recurrence.
-
-    `time` is the index over the steps that the body computes, after `count` first values. The
-    state is computed for all values of the labels `outer`, the indices around a function's call.
-    """
-
-    number: int
-    statement: Let
-    body: Expr
-    time: Label
-    outer: tuple[Label, ...]
-    later: tuple[Label, ...]
-    scope: Scope
-    count: Dim
-    axes: Shape
-    first: Graph | None
-    reads: dict[tuple[int, Dim], Input] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        return self.statement.name.text
-
-    @property
-    def shape(self) -> Shape:
-        return (*(label.dim for label in (*self.outer, *self.later)), *self.axes)
-
-    @property
-    def length(self) -> Dim:
-        """The number of all steps."""
-        return self.time.dim + self.count
+def _names(root: Node) -> Iterator[str]:
+    return (node.text for node in _nodes(root) if isinstance(node, Name))
 
 
 def recurrent(group: Sequence[Let], scope: Scope) -> Generator[ValueRequest, Value, list[Value]]:
@@ -120,7 +85,7 @@ def recurrent(group: Sequence[Let], scope: Scope) -> Generator[ValueRequest, Val
     In a function, the recurrence runs for each index on which its arguments depend.
     """
     outer = _outer_labels(group, scope)
-    states: list[_State] = []
+    states: list[RecurrentState] = []
     for k, statement in enumerate(group):
         states.append((yield from _state(k, statement, group, scope, outer)))
     length = states[0].length
@@ -129,20 +94,22 @@ def recurrent(group: Sequence[Let], scope: Scope) -> Generator[ValueRequest, Val
             assert state.statement.indices is not None
             message = "the definitions of a recurrence run over the same steps"
             remedy = f"`{states[0].name}` has {length} of them"
-            raise shape_error(_CODE, message, state.statement.indices[0].domain.span, remedy)
+            raise shape_error(CODE, message, state.statement.indices[0].domain.span, remedy)
     windows = Windows(len(states))
-    bodies: list[Body] = []
-    for state in states:
-        bodies.append((yield from _body(state, states, windows)))
+    evaluated: dict[int, Body] = {}
+    while len(evaluated) < len(states):
+        state = _next(states, evaluated)
+        evaluated[state.number] = yield from _body(state, states, windows)
+    bodies = [evaluated[state.number] for state in states]
     bodies += [one.body for one in windows.made]
     try:
         made = recurrence(length, bodies, _in_order([*states, *windows.made]))
     except ShapeError as problem:
         message = f"this cannot be computed step by step: {problem}"
-        raise error(_CODE, message, states[0].statement.span) from None
+        raise error(CODE, message, states[0].statement.span) from None
     found: list[Value] = []
     for state, array in zip(states, made[: len(states)], strict=True):
-        value = _labelled(array, (None, *outer))
+        value = labelled(array, (None, *outer))
         scope.note(value, state.statement.expr.span)
         found.append(value)
     return found
@@ -155,13 +122,17 @@ def _outer_labels(group: Sequence[Let], scope: Scope) -> tuple[Label, ...]:
     return union(one for one in known if isinstance(one, Value))
 
 
-def _labelled(array: Graph, front: Sequence[Label | None]) -> Value:
-    """The value of an array whose first axes run over labels; None is an axis of the value."""
-    labels = sorted((one for one in front if one is not None), key=lambda one: one.order)
-    order = [front.index(label) for label in labels]
-    order += [k for k in range(array.rank) if k not in order]
-    found = build.transpose(array, tuple(order))
-    return Value(found, tuple(labels), found.shape[len(labels) :])
+def _next(states: Sequence[RecurrentState], evaluated: Collection[int]) -> RecurrentState:
+    """The state whose body is evaluated next: if possible it reads only states of known shape.
+
+    The shape of a state is that of its first values, or of its body if it has none.
+    """
+    left = [state for state in states if state.number not in evaluated]
+    unknown = {state.name for state in left if state.first is None}
+    for state in left:
+        if not (unknown - {state.name}).intersection(_names(state.body)):
+            return state
+    return left[0]
 
 
 def check_group(group: Sequence[Let]) -> None:
@@ -172,22 +143,44 @@ def check_group(group: Sequence[Let]) -> None:
             remedy = f"write `{statement.name.text}[t in T] = …`"
             if len(group) > 1:
                 remedy += "; definitions without an index have a `let` of their own"
-            raise error(_CODE, message, statement.name.span, remedy)
+            raise error(CODE, message, statement.name.span, remedy)
     names = [statement.name.text for statement in group]
     for k, statement in enumerate(group):
         if names.index(names[k]) < k:
             message = f"`{names[k]}` is declared twice"
             raise error("E202", message, statement.name.span, "give one of them another name")
+    _check_time(group)
     if not any(set(names) & set(_names(statement.expr)) for statement in group):
         where = group[0].first.span if len(group) == 1 and group[0].first else group[-1].span
         message = "nothing here depends on an earlier step"
         remedy = "leave out `first`" if len(group) == 1 else "give each definition its own `let`"
-        raise error(_CODE, message, where, remedy)
+        raise error(CODE, message, where, remedy)
+
+
+def _check_time(group: Sequence[Let]) -> None:
+    """Check that no definition is shifted in a later index alone, which is then its time."""
+    names = {statement.name.text for statement in group}
+    for statement in group:
+        assert statement.indices is not None
+        time, *later = (one.name.text for one in statement.indices)
+        reads = [
+            node.items
+            for node in _nodes(statement.expr)
+            if isinstance(node, Index) and isinstance(node.base, Name) and node.base.text in names
+        ]
+        if not all(isinstance(items[0], Name) and items[0].text == time for items in reads):
+            continue
+        for items in reads:
+            for item, index in zip(items[1:], later, strict=False):
+                if isinstance(item, SumChain) and index in _names(item):
+                    message = f"the first index of a recurrence is its time, and `{time}` is not"
+                    remedy = f"write `{index}` first: `{statement.name.text}[{index} in …, …]`"
+                    raise error(CODE, message, statement.indices[0].span, remedy)
 
 
 def _state(
     number: int, statement: Let, group: Sequence[Let], scope: Scope, outer: tuple[Label, ...]
-) -> Generator[ValueRequest, Value, _State]:
+) -> Generator[ValueRequest, Value, RecurrentState]:
     """The state with its first values; the names of the group are not in scope there."""
     assert statement.indices is not None
     time, *later = statement.indices
@@ -195,7 +188,7 @@ def _state(
     every = label_of(time, scope)
     if every.start != Dim() or every.step != 1:
         message = f"a recurrence counts its steps from 0, one by one, unlike `{time.name.text}`"
-        raise error(_CODE, message, time.domain.span, f"write `{time.name.text} in T`")
+        raise error(CODE, message, time.domain.span, f"write `{time.name.text} in T`")
     labels, inner = bind_iterations(later, scope)
     if time.name.text in inner.local:
         raise error("E202", f"two indices have the name `{time.name.text}`", time.name.span)
@@ -209,7 +202,7 @@ def _state(
         count, axes, values = yield from _first_values(first, (*outer, *labels), inner)
     left = scope.model.label(time.name.text, every.dim - count, count, is_range=True)
     own = inner.with_local({time.name.text: left})
-    return _State(number, statement, body, left, outer, labels, own, count, axes, values)
+    return RecurrentState(number, statement, body, left, outer, labels, own, count, axes, values)
 
 
 def _written_as_cases(body: Expr, time: Iteration) -> tuple[First | None, Expr]:
@@ -245,7 +238,7 @@ def _first_values(
         label = label_of(first.iteration, inner)
         if label.start != Dim() or label.step != 1:
             message = "first values count from 0, one by one"
-            raise error(_CODE, message, first.iteration.domain.span, "write `for t in m`")
+            raise error(CODE, message, first.iteration.domain.span, "write `for t in m`")
         scope = inner.with_local({label.name: label})
         labels = (label, *later)
     found: list[Value] = []
@@ -255,7 +248,7 @@ def _first_values(
     if axes is None:
         every = [operand(node, value) for node, value in zip(first.values, found, strict=True)]
         message = "the first values of a recurrence have one shape"
-        raise shape_error(_CODE, message, first.span, marks=marks(*every))
+        raise shape_error(CODE, message, first.span, marks=marks(*every))
     shape = tuple(axis for axis in axes if axis is not None)
     if first.iteration is not None:
         return labels[0].dim, shape, _laid_out(found[0], labels, shape)
@@ -288,120 +281,34 @@ def _laid_out(value: Value, labels: Sequence[Label], axes: Shape) -> Graph:
 
 
 def _body(
-    state: _State, states: Sequence[_State], windows: Windows
+    state: RecurrentState, states: Sequence[RecurrentState], windows: Windows
 ) -> Generator[ValueRequest, Value, Body]:
     """The values of a state at all steps that its body computes."""
 
-    def read(other: _State, node: Index, scope: Scope) -> Value:
-        lag, along = _lag(state, other, node, scope)
-        if along is None:
-            return _labelled(at(other, lag), (state.time, *state.outer))
-        window = windows.of(other, along.label.dim)
-        is_current = lag == Dim()
-        own = at(window, lag if is_current else lag - 1)
-        found = along.part(own, at(other, lag) if is_current else None)
-        return _labelled(found, (state.time, along.label, *state.outer))
-
-    def at(source: _State | Window, lag: Dim) -> Input:
-        key = (source.number, lag)
-        if key not in state.reads:
-            name = f"{source.name} of {source.number} at {state.name} - {lag}"
-            state.reads[key] = Input(name, "step", (state.time.dim, *source.shape))
-        return state.reads[key]
-
-    ongoing = {other.name: Ongoing(other.name, partial(read, other)) for other in states}
+    ongoing = {
+        other.name: Ongoing(other.name, partial(read_earlier, state, windows, other))
+        for other in states
+    }
     scope = state.scope.with_local(ongoing)
     value = settled((yield ValueRequest(state.body, scope)))
+    is_read = any(state.number == number for one in states for number, _ in one.reads)
+    if state.first is None and not state.later and not is_read:
+        state.axes = value.dims
     if value.axes != state.axes and value.rank:
         wanted = show_axes(state.axes)
         message = f"the first values are {wanted}, and what follows is {show(value)}"
         if state.first is None:
-            message = f"an element is a number without `first`, and this is {show(value)}"
+            message = f"without first values `{state.name}` is a number, not {show(value)}"
         found_at = marks(operand(state.body, value))
-        raise shape_error(_CODE, message, state.body.span, marks=found_at)
+        raise shape_error(CODE, message, state.body.span, marks=found_at)
     root = _laid_out(value, (state.time, *state.outer, *state.later), state.axes)
+    used = set(inputs(root))
+    state.reads = {key: array for key, array in state.reads.items() if array in used}
     reads = {array: key for key, array in state.reads.items()}
     return Body(state.shape, state.count, state.first, root, reads)
 
 
-def _lag(state: _State, other: _State, node: Index, scope: Scope) -> tuple[Dim, InnerIndex | None]:
-    """How many steps before its own a state reads another; checked against the first values.
-
-    For an index that an inner one shifts, the least of them, and how the window is read.
-    """
-    item, time = node.items[0], state.time
-    text = node.span.text
-    remedy = f"write it like `{other.name}[{time.name} - 1]`"
-    if isinstance(item, NotExpression):
-        message = f"`{text}` reads several steps of `{other.name}`, which is being computed"
-        raise error(_CODE, message, item.span, remedy)
-    index = affine(item, scope)
-    shifts = {label: factor for label, factor in index.labels.items() if label != time}
-    if index.labels.get(time) != 1 or len(shifts) > 1 or set(shifts.values()) - {1, -1}:
-        message = f"a recurrence reads `{other.name}` a fixed number of steps before `{time.name}`"
-        raise error(_CODE, message, item.span, remedy)
-    least = most = time.start - index.offset
-    along = None
-    for label, factor in shifts.items():
-        along = InnerIndex(label, factor > 0)
-        least, most = (least, least + along.span) if factor < 0 else (least - along.span, least)
-    guard = scope.guard if along is not None else None
-    needed_lag = most if guard is None else least - 1
-    _check_lags(state, other, node, least, needed_lag, remedy)
-    if along is not None and is_at_least_zero(state.count - most) is not True:
-        # In a window the steps before the first are 0; a condition has to exclude them.
-        place = value_of_affine(index)
-        needed = place if guard is None else combine(where, guard, place, number(0.0))
-        bound = LookupBound(needed.expr, state.length, item.span.text, item.span)
-        state.scope.model.lookups[bound] = None
-    return least, along
-
-
-def _check_lags(
-    state: _State, other: _State, node: Index, least: Dim, most: Dim, remedy: str
-) -> None:
-    """Check that a state may read another these many steps before its own."""
-    text, time, begin = node.span.text, state.time, state.count
-    if least == most == Dim():
-        if other is state:
-            message = f"at {time.name} = {begin}, `{text}` reads the element that it defines"
-            raise error(_CODE, message, node.span, remedy)
-        return
-    is_current = least == Dim() and other is not state
-    ahead = is_at_least_zero(least if is_current else least - 1)
-    if ahead is False:
-        message = f"at {time.name} = {begin}, `{text}` reads step {begin - least}"
-        message += ", which comes later" if least != Dim() else ", the element that it defines"
-        raise error(_CODE, message, node.span, "a step depends on earlier ones: " + remedy)
-    enough = is_at_least_zero(begin - most)
-    if enough is False:
-        message = f"at {time.name} = {begin}, `{text}` reads step {begin - most}: there is none"
-        raise error(_CODE, message, node.span, _more_values(state, most))
-    model = state.scope.model
-    if ahead is None:
-        _check(model, least - 1, node.span, f"`{text}` reads no earlier step")
-    if enough is None:
-        fault = f"`{state.name}` has {begin} first values, and `{text}` needs {most}"
-        _check(model, begin - most, node.span, fault)
-
-
-def _more_values(state: _State, lag: Dim) -> str:
-    if lag == literal(1):
-        return f"give the first value of `{state.name}`: `… first {state.name}0`"
-    if lag.is_literal and lag.const <= 3:
-        names = ", ".join(f"{state.name}{k}" for k in range(lag.const))
-        return f"give as many first values as the largest lag: `… first {names}`"
-    time = state.time.name
-    return f"give {lag} first values: `… first {state.name}0[{time}] for {time} in {lag}`"
-
-
-def _check(model: Elaboration, dim: Dim, span: Span, fault: str) -> None:
-    """Test at bind that a dim is not negative."""
-    condition = combine(ge, number_of(dim), number_of(Dim())).expr
-    model.checks.append(Check(condition, span.text, span, fault))
-
-
-def _in_order(states: Sequence[_State | Window]) -> list[int]:
+def _in_order(states: Sequence[RecurrentState | Window]) -> list[int]:
     """The numbers of the states, each after those that it reads at the same step."""
     order: list[int] = []
     waiting = [state.number for state in states]
@@ -418,9 +325,9 @@ def _in_order(states: Sequence[_State | Window]) -> list[int]:
     return order
 
 
-def _circle(states: Sequence[_State | Window], waiting: Sequence[int]) -> StatementError:
+def _circle(states: Sequence[RecurrentState | Window], waiting: Sequence[int]) -> StatementError:
     first = states[waiting[0]]
-    assert isinstance(first, _State), "a window waits only for a state"
+    assert isinstance(first, RecurrentState), "a window waits only for a state"
     path = [waiting[0]]
     while path.count(path[-1]) == 1:
         reads = states[path[-1]].reads
@@ -429,4 +336,4 @@ def _circle(states: Sequence[_State | Window], waiting: Sequence[int]) -> Statem
     time = first.time.name
     message = f"at the same step {time}, " + ", which reads ".join(f"`{name}`" for name in names)
     remedy = f"read one of them at an earlier step, as in `{names[0]}[{time} - 1]`"
-    return error(_CODE, message, first.statement.span, remedy)
+    return error(CODE, message, first.statement.span, remedy)

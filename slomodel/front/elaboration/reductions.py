@@ -11,7 +11,13 @@ from slomodel.errors import Span
 from slomodel.front.elaboration.affine_index import is_at_least_zero
 from slomodel.front.elaboration.contraction import total
 from slomodel.front.elaboration.cumulative import running
-from slomodel.front.elaboration.errors import StatementError, error, shape_error, suggestion
+from slomodel.front.elaboration.errors import (
+    OUTSIDE,
+    StatementError,
+    error,
+    shape_error,
+    suggestion,
+)
 from slomodel.front.elaboration.evaluation import Steps
 from slomodel.front.elaboration.grouping import (
     keys_of,
@@ -22,7 +28,8 @@ from slomodel.front.elaboration.grouping import (
 )
 from slomodel.front.elaboration.index_sets import bind_iterations, index_at, size_product
 from slomodel.front.elaboration.linear_conditions import conjuncts
-from slomodel.front.elaboration.scope import Elaboration, Scope, ValueRequest
+from slomodel.front.elaboration.moving_ranges import widest
+from slomodel.front.elaboration.scope import Elaboration, Ongoing, Scope, ValueRequest
 from slomodel.front.elaboration.tuples import TupleSet, has_dependent_range, tuple_set
 from slomodel.front.elaboration.values import (
     Label,
@@ -49,8 +56,6 @@ _NEUTRAL = {"prod": 1.0, "max": -math.inf, "min": math.inf, "logsumexp": -math.i
 """The value that replaces an element excluded by `if`."""
 
 
-_OUTSIDE = ("E210", "E211", "E227")
-"""Codes of errors for an index outside its axis or first steps, which a condition may prevent."""
 _TERM: dict[str, Callable[[Value], Value]] = {
     "sumsq": squared,
     "norm2": squared,
@@ -71,7 +76,7 @@ def comprehension(node: Comprehension, request: ValueRequest) -> Steps:
         found = yield from running(node, scope)
         if found is not None:
             return found
-        return (yield from _over_list(node, scope, guarded=False))
+        return (yield from _over_dependent(node, scope))
     labels, inner = bind_iterations(node.iterations, scope)
     if node.condition is None:
         return (yield from _over(node, scope, TupleSet(labels, inner, {}, ())))
@@ -81,7 +86,7 @@ def comprehension(node: Comprehension, request: ValueRequest) -> Steps:
     try:
         result = yield from _over_list(node, scope, guarded=False)
     except StatementError as problem:
-        if problem.diagnostic is None or problem.diagnostic.code not in _OUTSIDE:
+        if problem.diagnostic is None or problem.diagnostic.code not in OUTSIDE:
             raise
         outside = problem
     after = scope.model.requirements()
@@ -99,6 +104,25 @@ def comprehension(node: Comprehension, request: ValueRequest) -> Steps:
         raise outside
     scope.model.restore(after)
     return result
+
+
+def _over_dependent(node: Comprehension, scope: Scope) -> Steps:
+    """A reduction over ranges that depend on other indices or on data.
+
+    In a recurrence a range that depends on time cannot be a list, which would combine several
+    steps: a condition then excludes the tuples outside the range.
+    """
+    before = scope.model.requirements()
+    try:
+        return (yield from _over_list(node, scope, guarded=False))
+    except StatementError:
+        if not any(isinstance(one, Ongoing) for one in scope.local.values()):
+            raise
+        scope.model.restore(before)
+        tuples = yield from widest(node, scope)
+        if tuples is None:
+            raise
+    return (yield from _over(node, scope, tuples))
 
 
 def _masked(node: Comprehension, scope: Scope) -> Steps:
@@ -189,8 +213,7 @@ def _sum(
     if condition is not None:
         counted = combine(where, condition, counted, number(0.0))
         body = combine(where, condition, body, number(0.0))
-        assert node.condition is not None
-        scope.note(body, node.condition.span)
+        scope.note(body, (node.condition or node).span)
     count: Value | None = None
     if groups:
         count = summed_by_group(counted, groups, labels)

@@ -73,10 +73,11 @@ Evaluation: TypeAlias = Generator[ValueRequest, Value, None]
 def has_dependent_range(iterations: Sequence[Iteration], scope: Scope) -> bool:
     """Whether the bounds of some range contain indices or arrays."""
     names = {name.text for iteration in iterations for name in iteration.names}
-    return any(_is_dependent(iteration, scope, names) for iteration in iterations)
+    return any(is_dependent(iteration, scope, names) for iteration in iterations)
 
 
-def _is_dependent(iteration: Iteration, scope: Scope, names: set[str]) -> bool:
+def is_dependent(iteration: Iteration, scope: Scope, names: set[str]) -> bool:
+    """Whether the bounds of a range contain arrays or indices, of which `names` are inner ones."""
     domain = iteration.domain
     if not isinstance(domain, FunctionCall) or domain.function.text != "range":
         return False
@@ -194,7 +195,7 @@ class _Construction:
             self.listed.add(label.name)
             return
         inner = self.inner
-        if not _is_dependent(iteration, self.scope, names):
+        if not is_dependent(iteration, self.scope, names):
             self.plain[name] = label_of(iteration, inner)
             return
         low, high, step = yield from _bounds(iteration, inner)

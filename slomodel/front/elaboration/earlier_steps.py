@@ -1,0 +1,250 @@
+"""The earlier steps that a step of a recurrence reads: `h[t-2]`, `e[t-1-j] for j in q`, `u[t-w:t]`.
+
+A read at a fixed lag is a placeholder over all steps. Several steps at once are read from a window
+of the latest ones, and steps that do not move with time from the whole history (see `windows`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from slomodel.errors import Span
+from slomodel.front.elaboration.affine_index import (
+    AffineIndex,
+    affine,
+    is_at_least_zero,
+    moving_slice,
+    value_of_affine,
+)
+from slomodel.front.elaboration.errors import StatementError, error
+from slomodel.front.elaboration.scope import Elaboration, Scope
+from slomodel.front.elaboration.values import Label, Value, combine, number, number_of
+from slomodel.front.elaboration.windows import InnerIndex, Window, Windows, slice_at
+from slomodel.front.text.syntax import (
+    BoolOp,
+    Compare,
+    Expr,
+    Index,
+    Let,
+    NoneLiteral,
+    Not,
+    Slice,
+    String,
+)
+from slomodel.functions import ge, where
+from slomodel.ir import build
+from slomodel.ir.dims import Dim, Shape, literal
+from slomodel.ir.expr import Expr as Graph
+from slomodel.ir.expr import Input
+from slomodel.problem import Check, LookupBound
+
+CODE = "E227"
+NotExpression = Slice | NoneLiteral | Compare | BoolOp | Not | String
+
+
+@dataclass(slots=True)
+class RecurrentState:
+    """One state of a recurrence.
+
+    `time` is the index over the steps that the body computes, after `count` first values. The
+    state is computed for all values of the labels `outer`, the indices around a function's call.
+    """
+
+    number: int
+    statement: Let
+    body: Expr
+    time: Label
+    outer: tuple[Label, ...]
+    later: tuple[Label, ...]
+    scope: Scope
+    count: Dim
+    axes: Shape
+    first: Graph | None
+    reads: dict[tuple[int, Dim], Input] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.statement.name.text
+
+    @property
+    def shape(self) -> Shape:
+        return (*(label.dim for label in (*self.outer, *self.later)), *self.axes)
+
+    @property
+    def length(self) -> Dim:
+        """The number of all steps."""
+        return self.time.dim + self.count
+
+    def at(self, source: RecurrentState | Window, lag: Dim) -> Input:
+        """The placeholder (steps, …) for a state or window some steps before each step."""
+        key = (source.number, lag)
+        if key not in self.reads:
+            name = f"{source.name} of {source.number} at {self.name} - {lag}"
+            self.reads[key] = Input(name, "step", (self.time.dim, *source.shape))
+        return self.reads[key]
+
+
+def labelled(array: Graph, front: Sequence[Label | None]) -> Value:
+    """The value of an array whose first axes run over labels; None is an axis of the value."""
+    labels = sorted((one for one in front if one is not None), key=lambda one: one.order)
+    order = [front.index(label) for label in labels]
+    order += [k for k in range(array.rank) if k not in order]
+    found = build.transpose(array, tuple(order))
+    return Value(found, tuple(labels), found.shape[len(labels) :])
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A read of state `other` in the text `node`, in a step of `state`."""
+
+    state: RecurrentState
+    other: RecurrentState
+    node: Index
+    scope: Scope
+
+    @property
+    def text(self) -> str:
+        return self.node.span.text
+
+    @property
+    def remedy(self) -> str:
+        return f"write it like `{self.other.name}[{self.state.time.name} - 1]`"
+
+
+def read_earlier(
+    state: RecurrentState, windows: Windows, other: RecurrentState, node: Index, scope: Scope
+) -> Value:
+    """The value at the steps that the first index of `node` denotes.
+
+    A slice is the first axis of the value.
+    """
+    read = _Read(state, other, node, scope)
+    item, time = node.items[0], state.time
+    along: Label | None = None
+    if isinstance(item, Slice):
+        found = moving_slice(item, scope)
+        if found is None:
+            message = f"`{read.text}` reads several steps of `{other.name}`, being computed"
+            few = f"`{other.name}[{time.name}-2:{time.name}]`"
+            remedy = f"{read.remedy}, or a fixed number of steps as in {few}"
+            raise error(CODE, message, item.span, remedy)
+        index, length = found
+        along = scope.model.label("", length)
+        index = index.plus(AffineIndex(Dim(), {along: 1}))
+    elif isinstance(item, NotExpression):
+        message = f"a step of `{other.name}` is a number"
+        raise error(CODE, message, item.span, read.remedy)
+    else:
+        index = affine(item, scope)
+    if time not in index.labels:
+        return _unmoved(read, index, item)
+    shifts = {label: factor for label, factor in index.labels.items() if label != time}
+    if index.labels[time] != 1 or len(shifts) > 1 or set(shifts.values()) - {1, -1}:
+        raise _not_a_lag(read, item, read.remedy)
+    lag = time.start - index.offset
+    if not shifts:
+        return _at_lag(read, windows, index, lag)
+    ((label, factor),) = shifts.items()
+    inner = InnerIndex(label, factor > 0)
+    least = lag - inner.span if inner.is_later else lag
+    most = lag if inner.is_later else lag + inner.span
+    _check_lags(read, least, least - 1 if scope.guard is not None else most)
+    _check_beginning(read, index, most)
+    window = windows.of(other, label.dim)
+    is_current = least == Dim()
+    own = state.at(window, least if is_current else least - 1)
+    part = inner.part(own, state.at(other, least) if is_current else None)
+    return labelled(part, (time, None if label is along else label, *state.outer))
+
+
+def _at_lag(read: _Read, windows: Windows, index: AffineIndex, lag: Dim) -> Value:
+    """The value a fixed number of steps ago, before the first where a condition excludes it."""
+    state, other = read.state, read.other
+    front = (state.time, *state.outer)
+    before_first = is_at_least_zero(state.count - lag) is False
+    if read.scope.guard is None or not before_first or not lag.is_literal:
+        _check_lags(read, lag, lag)
+        return labelled(state.at(other, lag), front)
+    _check_beginning(read, index, lag)
+    window = state.at(windows.of(other, lag), Dim())
+    return labelled(slice_at(window, 1, lag - 1), front)
+
+
+def _unmoved(read: _Read, index: AffineIndex, item: Expr | Slice) -> Value:
+    """The value at a step that does not move with time: one of the first values."""
+    first, place = read.other.first, index.constant
+    count = read.other.count.const if read.other.count.is_literal else 0
+    if first is None or place is None or not 0 <= place < count:
+        remedy = read.remedy
+        if index.labels:
+            name, time = read.other.name, read.state.time.name
+            remedy = f"shift it with time: `sum(… {name}[{time}-1-j] … for j in range({time}))`"
+        raise _not_a_lag(read, item, remedy)
+    return labelled(slice_at(first, 0, literal(place)), read.state.outer)
+
+
+def _not_a_lag(read: _Read, item: Expr | Slice, remedy: str) -> StatementError:
+    name, time = read.other.name, read.state.time.name
+    message = f"a recurrence reads `{name}` a fixed number of steps before `{time}`"
+    return error(CODE, message, item.span, remedy)
+
+
+def _check_beginning(read: _Read, index: AffineIndex, most: Dim) -> None:
+    """Check at bind that a condition excludes steps before the first, which are 0 in a window."""
+    state, guard = read.state, read.scope.guard
+    if is_at_least_zero(state.count - most) is True:
+        return
+    place = value_of_affine(index)
+    needed = place if guard is None else combine(where, guard, place, number(0.0))
+    span = read.node.items[0].span
+    state.scope.model.lookups[LookupBound(needed.expr, state.length, span.text, span)] = None
+
+
+def _check_lags(read: _Read, least: Dim, most: Dim) -> None:
+    """Check that a state may read another these many steps before its own."""
+    state, other, node = read.state, read.other, read.node
+    text, time, begin = read.text, state.time, state.count
+    if least == most == Dim():
+        if other is state:
+            message = f"at {time.name} = {begin}, `{text}` reads the element that it defines"
+            raise error(CODE, message, node.span, read.remedy)
+        return
+    is_current = least == Dim() and other is not state
+    ahead = is_at_least_zero(least if is_current else least - 1)
+    if ahead is False:
+        message = f"at {time.name} = {begin}, `{text}` reads step {begin - least}"
+        message += ", which comes later" if least != Dim() else ", the element that it defines"
+        remedy = "a step depends on earlier ones: " + read.remedy
+        if least != Dim():
+            last = state.length - 1
+            remedy = "a step depends on earlier ones; to run backwards, let "
+            remedy += f"`{time.name}` count the steps that are left, "
+            remedy += f"so that step {time.name} is `{other.name}[{last} - {time.name}]`"
+        raise error(CODE, message, node.span, remedy)
+    enough = is_at_least_zero(begin - most)
+    if enough is False:
+        message = f"at {time.name} = {begin}, `{text}` reads step {begin - most}: there is none"
+        raise error(CODE, message, node.span, _more_values(state, most))
+    model = state.scope.model
+    if ahead is None:
+        _check(model, least - 1, node.span, f"`{text}` reads no earlier step")
+    if enough is None:
+        fault = f"`{state.name}` has {begin} first values, and `{text}` needs {most}"
+        _check(model, begin - most, node.span, fault)
+
+
+def _more_values(state: RecurrentState, lag: Dim) -> str:
+    if lag == literal(1):
+        return f"give the first value of `{state.name}`: `… first {state.name}0`"
+    if lag.is_literal and lag.const <= 3:
+        names = ", ".join(f"{state.name}{k}" for k in range(lag.const))
+        return f"give as many first values as the largest lag: `… first {names}`"
+    time = state.time.name
+    return f"give {lag} first values: `… first {state.name}0[{time}] for {time} in {lag}`"
+
+
+def _check(model: Elaboration, dim: Dim, span: Span, fault: str) -> None:
+    """Test at bind that a dim is not negative."""
+    condition = combine(ge, number_of(dim), number_of(Dim())).expr
+    model.checks.append(Check(condition, span.text, span, fault))
