@@ -66,6 +66,13 @@ def test_a_step_calls_vectors_and_its_adjoint_reads_what_is_known() -> None:
     assert not re.search(r"s\d+ = exp\(", text)
 
 
+def test_probabilities_of_transitions_are_computed_once_for_all_their_adjoints() -> None:
+    text = slomodel.compile(STATES, data={"y": np.zeros(9)}, backend="c").source("c")
+    text = text[text.index("double value_and_gradient") : text.index("void prepare_hvp")]
+    # Of the parameters, of the transitions at all steps, and of the last states.
+    assert len(re.findall(r"\bexp\(", text)) == 3
+
+
 def test_sums_of_angles_run_over_each_side() -> None:
     arrays = {"y": np.zeros((9, 17)), "start": np.zeros(17)}
     text = slomodel.compile(PHASES, data=arrays, backend="c").source("c")

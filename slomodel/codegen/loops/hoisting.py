@@ -59,8 +59,13 @@ def with_hoisted(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[Expr, ...]:
                 size = length * prod(number_of(dim, numbers) for dim in one.shape)
                 return isinstance(one, Map) and one.function.costly and size <= _MOST
 
-            values = affine_values(node.loop, numbers)
-            states[key] = rewrite(with_values(node, values, stores), simple)
+            # Costly functions first, as arrays: the adjoints of the operands read the same arrays,
+            # and element by element they would be other nodes.
+            values = [update.value for update in node.loop.updates]
+            apart = with_values(node, values, stores)[0]
+            assert isinstance(apart, Recur)
+            values = list(affine_values(apart.loop, numbers))
+            states[key] = rewrite(with_values(apart, values, stores), simple)
         return states[key][node.state]
 
     return rewrite(roots, rule)
