@@ -124,9 +124,8 @@ class Counted:
     def coloured_hessian(self, most: int) -> ColouredHessian | None:
         return self._inner.coloured_hessian(most)
 
-    @property
     def has_residuals(self) -> bool:
-        return bool(self._inner.has_residuals)
+        return bool(self._inner.has_residuals())
 
     def affine_unknowns(self) -> NDArray[np.bool_]:
         return np.asarray(self._inner.affine_unknowns())
@@ -194,7 +193,7 @@ def least_squares_of_scipy(objective: Counted, x0: Array, gtol: float) -> tuple[
 
     Residuals count as a value, a Jacobian as one for each column.
     """
-    if not objective.has_residuals:
+    if not objective.has_residuals():
         raise OutOfBudget
     found = least_squares(
         objective.residuals,
