@@ -297,8 +297,9 @@ class Model(Proving):
         if users is None and self._change is not None:
             users = UserCoordinates(self._change, self._binding)
         compiled, smooth = self._compiled, self._plans.smooth(self._binding)
+        self._binding.require_data()
         return CompiledObjective(
-            *(self.n, self._function, compiled.derivatives, smooth, compiled.precision),
+            *(self.n, self._kernel, compiled.derivatives, smooth, compiled.precision),
             None if users is None else users.logarithmic(),
             along_rays=self.ray_bounds,
             squares=lambda: self._squares,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +61,7 @@ class CompiledObjective:
         """Machine epsilon of the precision of the kernels."""
         return self._eps
 
-    @property
+    @cached_property
     def facts(self) -> ObjectiveFacts:
         known = self._derivatives
         weights = [square.weight for square in known.squares]

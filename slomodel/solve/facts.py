@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, TypeGuard, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,24 @@ from slomodel.solve.norms import Vector
 Pattern: TypeAlias = Any
 """A Boolean matrix of scipy.sparse in CSR format."""
 Product = Literal["hvp", "gauss_newton"]
+T = TypeVar("T")
+
+_known: dict[tuple[type, object], bool] = {}
+
+
+def conforms(one: object, protocol: Callable[..., T]) -> TypeGuard[T]:
+    """Whether an object has the members of a protocol, a class that can be tested at run time.
+
+    The answer is kept for the type, since a test takes longer than a small evaluation; if it is no,
+    only for objects whose attributes cannot change.
+    """
+    kind = type(one)
+    found = _known.get((kind, protocol))
+    if found is None:
+        found = isinstance(one, protocol)  # type: ignore[arg-type]
+        if found or not kind.__dictoffset__:
+            _known[kind, protocol] = found
+    return found
 
 
 @runtime_checkable
@@ -104,9 +123,9 @@ class DescribedObjective(Curved, Protocol):
 
 def facts_of(objective: object) -> ObjectiveFacts:
     """The facts that an objective states, or those that its methods imply."""
-    if isinstance(objective, DescribedObjective):
+    if conforms(objective, DescribedObjective):
         return objective.facts
-    return ObjectiveFacts(curvature=isinstance(objective, Curved))
+    return ObjectiveFacts(curvature=conforms(objective, Curved))
 
 
 def compiled_facts(objective: object) -> ObjectiveFacts:
@@ -114,4 +133,4 @@ def compiled_facts(objective: object) -> ObjectiveFacts:
 
     User-supplied Hessian products may be expensive: they are used only by methods that need them.
     """
-    return objective.facts if isinstance(objective, DescribedObjective) else NO_FACTS
+    return objective.facts if conforms(objective, DescribedObjective) else NO_FACTS

@@ -21,6 +21,7 @@ from slomodel.solve.facts import (
     RayBounded,
     Residual,
     SparselyCurved,
+    conforms,
 )
 from slomodel.solve.norms import EPS, Vector, norm, ratio
 from slomodel.solve.options import bad_value
@@ -121,7 +122,7 @@ class CurvedFunctions:
 
     @property
     def eps(self) -> float:
-        return self.plain.eps if isinstance(self.plain, Precise) else EPS
+        return self.plain.eps if conforms(self.plain, Precise) else EPS
 
     def value(self, x: Vector) -> float:
         return self.plain.value(x)
@@ -176,11 +177,10 @@ class Evaluator:
     ) -> None:
         max_nfev, max_time = options.max_nfev, options.max_time
         self._objective = objective
-        # These tests of protocols take longer than a small evaluation.
-        self._precise = objective if isinstance(objective, Precise) else None
-        self._curved = objective if isinstance(objective, Curved) else None
-        self._described = objective if isinstance(objective, DescribedObjective) else None
-        self._residual = objective if isinstance(objective, Residual) else None
+        self._precise = objective if conforms(objective, Precise) else None
+        self._curved = objective if conforms(objective, Curved) else None
+        self._described = objective if conforms(objective, DescribedObjective) else None
+        self._residual = objective if conforms(objective, Residual) else None
         self._operations = 0.0 if self._described is None else self._described.facts.operations
         self.within = within
         self._loaded: set[Product] = set()
@@ -243,7 +243,7 @@ class Evaluator:
     @property
     def has_ray_bounds(self) -> bool:
         """Whether the objective bounds itself along rays."""
-        return isinstance(self._objective, RayBounded)
+        return conforms(self._objective, RayBounded)
 
     def ray_bounds(self, x: Vector, v: Vector, T: float) -> RayBounds:
         """Bounds along x + t v, both (n,), for 0 <= t <= T, after checking the time.
@@ -251,7 +251,7 @@ class Evaluator:
         The time of the first one, for which a kernel is compiled, is not charged to the run.
         """
         self.check_time()
-        assert isinstance(self._objective, RayBounded)
+        assert conforms(self._objective, RayBounded)
         began = perf_counter()
         found = self._objective.ray_bounds(x, v, T)
         if not self._ray_loaded:
@@ -347,7 +347,7 @@ class Evaluator:
         if self._coloured is False:
             self.check_time()
             self._coloured = None
-            if isinstance(self._objective, SparselyCurved):
+            if conforms(self._objective, SparselyCurved):
                 self._coloured = self._objective.coloured_hessian(most)
         return self._coloured or None
 

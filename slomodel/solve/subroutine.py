@@ -111,7 +111,8 @@ class Violation:
 class Halt:
     """No step: the status with which the run ends, the observation, and a better point if any.
 
-    `remedy` and `sentence` replace those of the status.
+    `remedy` and `sentence` replace those of the status; `hessian` (n, n) is that at the point, if
+    it was computed.
     """
 
     status: Status
@@ -119,6 +120,7 @@ class Halt:
     best: Iterate | None = None
     remedy: str = ""
     sentence: str = ""
+    hessian: Vector | None = None
 
 
 Since = Literal["step", "epoch", "run"]

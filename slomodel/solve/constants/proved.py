@@ -10,6 +10,7 @@ from typing import Protocol, runtime_checkable
 
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.constants.source import Sampled
+from slomodel.solve.facts import conforms
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Constants, ConstantsOver, Iterate
@@ -89,7 +90,7 @@ class ProofFunction:
 
 def proof_source(prove: Prove | ProofSource) -> ProofSource:
     """Wrap a plain function as a source of proofs; return any other source unchanged."""
-    return prove if isinstance(prove, ProofSource) else ProofFunction(prove)
+    return prove if conforms(prove, ProofSource) else ProofFunction(prove)
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,11 @@ class Confirming(Protocol):
         """The diagonal (n,) of the last Hessian that was computed; None without one."""
         ...
 
+    @property
+    def hessian(self) -> Vector | None:
+        """The Hessian (n, n) at the last point, if the last direction was by all of it."""
+        ...
+
     def confirm(self, at: Iterate, out: Vector) -> float:
         """Write the direction by the Hessian at a point into `out` (n,); return its norm."""
         ...

@@ -19,17 +19,18 @@ Positions = NDArray[np.intp]
 
 def times(M: Vector, rows: slice | Positions, v: Vector) -> Vector:
     """M[rows] v for v (n,), without copying rows."""
-    return np.asarray(M[rows] @ v if isinstance(rows, slice) else (M @ v)[rows])
+    # For few elements the method `dot` takes half the time of the operator.
+    return np.asarray(M[rows].dot(v) if isinstance(rows, slice) else M.dot(v)[rows])
 
 
 def combine(M: Vector, rows: slice | Positions, c: Vector, out: Vector) -> None:
     """Write c M[rows] into `out` (n,), without copying rows."""
     if isinstance(rows, slice):
-        np.matmul(c, M[rows], out=out)
+        c.dot(M[rows], out)
         return
     coefficients = np.zeros(len(M))
     coefficients[rows] = c
-    np.matmul(coefficients, M, out=out)
+    coefficients.dot(M, out)
 
 
 class LBFGS:
@@ -83,14 +84,14 @@ class LBFGS:
             return self.fallback(at, out)
         g, rows = at.g, self._rows
         Rinv, D = self._Rinv[: self.count, : self.count], self._D[: self.count]
-        a = Rinv @ times(self._S, rows, g)
+        a = Rinv.dot(times(self._S, rows, g))
         combine(self._Y, rows, a, out)
         out -= g
         if self.inverse is None:
             out *= self.gamma
         else:
             out[:] = self.inverse(out)
-        c = (D * a + times(self._Y, rows, out)) @ Rinv
+        c = (D * a + times(self._Y, rows, out)).dot(Rinv)
         combine(self._S, rows, c, self._work)
         out -= self._work
         return norm(out)
@@ -116,7 +117,7 @@ class LBFGS:
             self._move_to_front()
         rows, last = self._rows, (self._first + k) % len(self._S)
         Rinv = self._Rinv
-        Rinv[:k, k] = Rinv[:k, :k] @ times(self._S, rows, y) / -sy
+        Rinv[:k, k] = Rinv[:k, :k].dot(times(self._S, rows, y)) / -sy
         self._S[last], self._Y[last] = s, y
         Rinv[k, :k] = 0.0
         Rinv[k, k] = 1.0 / sy

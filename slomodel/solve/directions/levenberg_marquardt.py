@@ -37,12 +37,11 @@ class LevenbergMarquardt:
     """v = −(JᵀJ + λD²)⁻¹ Jᵀr for f = Σ r², D the recent largest lengths of the columns of J.
 
     λ is 0, or such that ‖Dv‖ is a limit that follows the ratio of the actual to the predicted
-    decrease; after a rejected trial `bend` proposes a shorter step. The system is solved by QR
-    factorisation of J and singular values of R. Where these
-    steps are slow, as with large residuals of large curvature, quasi-Newton steps alternate with
-    them; every step updates the quasi-Newton matrix. A run that stalls continues with
-    `MixedNewton`. Unknowns in which r is affine are moved to their best values after every trial
-    (`VariableProjection`). Moré, The Levenberg-Marquardt algorithm (1978).
+    decrease; after a rejected trial `bend` proposes a shorter step. The system is solved by the
+    singular values of J. Where these steps are slow, as with large residuals of large curvature,
+    quasi-Newton steps alternate with them; every step updates the quasi-Newton matrix. A run that
+    stalls continues with `MixedNewton`. Unknowns in which r is affine are moved to their best
+    values after every trial (`VariableProjection`). Moré, The Levenberg-Marquardt algorithm (1978).
     """
 
     wants_pairs = True
@@ -91,6 +90,10 @@ class LevenbergMarquardt:
     @property
     def curvatures(self) -> Vector | None:
         return self._other.curvatures
+
+    @property
+    def hessian(self) -> Vector | None:
+        return self._other.hessian
 
     @property
     def kind(self) -> str:
@@ -147,7 +150,7 @@ class LevenbergMarquardt:
         return self._other.propose(at, out)
 
     def _factorise(self, at: Iterate) -> bool:
-        """J = QR at a point, and the damping that the last step implies; False to leave."""
+        """J = U diag(s) V at a point, and the limit that the last step implies; False to leave."""
         r, J = self._jacobian(at.x)
         if not (np.isfinite(J).all() and np.isfinite(r).all()):
             self._leave()
@@ -157,9 +160,8 @@ class LevenbergMarquardt:
         np.maximum(np.where(far, 0.0, FORGET) * self._lengths, lengths, out=self._lengths)
         self.units = 1.0 / np.where(self._lengths > 0.0, self._lengths, 1.0)
         self._change = self._projection.begin(r, J)
-        Q, R = np.linalg.qr(J * self.units)
-        U, self._s, self._V = np.linalg.svd(R, full_matrices=False)
-        self._Ur = (r @ Q) @ U
+        U, self._s, self._V = np.linalg.svd(J * self.units, full_matrices=False)
+        self._Ur = r.dot(U)
         in_range = norm(self._Ur) / (norm(r) or 1.0)
         if not self._limit:
             self._limit = norm(self._lengths * at.x) or 1.0

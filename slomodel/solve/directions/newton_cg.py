@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from slomodel.solve.directions.direction import SecantPair, along_minus
+from slomodel.solve.facts import conforms
 from slomodel.solve.norms import LARGEST, Vector, norm
 from slomodel.solve.subroutine import Iterate
 
@@ -66,7 +67,7 @@ class NewtonCG:
     def truncated(self, at: Iterate, out: Vector, enough: float, most: int) -> float:
         """Write v (n,) with ‖Hv + g‖ ≤ enough·‖g‖, or of `most` products, into `out`; its norm."""
         r, d, Hd = self._residual, self._d, self._Hd
-        took = self._evaluate.took if isinstance(self._evaluate, CountsSteps) else None
+        took = self._evaluate.took if conforms(self._evaluate, CountsSteps) else None
         # In units of ‖g‖, so that no square overflows.
         np.divide(at.g, at.gnorm, out=r)
         np.negative(r, out=d)

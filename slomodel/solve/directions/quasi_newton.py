@@ -55,6 +55,7 @@ class QuasiNewton:
         self._pairs = LBFGS(n, delta_bar, memory, evaluate.eps)
         self._H: Vector | None = None
         self.curvatures: Vector | None = None
+        self.hessian: Vector | None = None
         self._gamma = 0.0
         wait = (WAIT if n <= FEW else WAIT_OF_MANY) * 2.0 * n
         self._interval = REPEAT * 2.0 * n
@@ -92,7 +93,7 @@ class QuasiNewton:
         if self._evaluate.weighted_work >= self._due:
             self._compute(at)
         if self._H is not None:
-            np.matmul(self._H, at.g, out=out)
+            self._H.dot(at.g, out)
             np.negative(out, out=out)
             return norm(out)
         # A resumed run has the Hessian, and not yet its factor.
@@ -150,6 +151,7 @@ class QuasiNewton:
         return along_minus(at, gamma, out)
 
     def learn(self, pair: SecantPair) -> None:
+        self.hessian = None
         s, y, sy = pair.s, pair.y, pair.sy
         gamma = ratio(sy, pair.ynorm, pair.ynorm)
         if not (curved(pair, self._evaluate.eps) and gamma > 0.0 and ratio(1.0, sy) > 0.0):
@@ -158,11 +160,13 @@ class QuasiNewton:
         if self._H is None:
             self._pairs.learn(pair)
             return
+        # H − u (Hy)ᵀ − Hy uᵀ + (1 + yᵀHy/⟨s,y⟩) u sᵀ, by a symmetric pair of products.
         H, u = self._H, s / sy
-        Hy = H @ y
-        H -= np.multiply.outer(u, Hy)
-        H -= np.multiply.outer(Hy, u)
-        H += np.multiply.outer((1.0 + float(y.dot(Hy)) / sy) * u, s)
+        w = H.dot(y)
+        w -= (0.5 * (sy + float(y.dot(w)))) * u
+        change = np.multiply.outer(u, w)
+        H -= change
+        H -= change.T
 
     def _first_length(self, at: Iterate) -> float:
         """1/|c|, with c the curvature of f along g; 0 if c is 0 or not finite."""
@@ -179,6 +183,6 @@ class QuasiNewton:
         found = inverse_magnitude(hessian, self._evaluate.eps)
         if found is None:
             return False
-        self._H, self.curvatures = found, np.diag(hessian).copy()
+        self._H, self.curvatures, self.hessian = found, np.diag(hessian).copy(), hessian
         self._gamma = ratio(float(at.g.dot(found @ at.g)), at.gnorm, at.gnorm)
         return True

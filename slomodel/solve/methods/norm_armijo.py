@@ -19,6 +19,7 @@ from slomodel.solve.directions.direction import (
     Varied,
 )
 from slomodel.solve.directions.table import DIRECTIONS
+from slomodel.solve.facts import conforms
 from slomodel.solve.line_search.armijo import Found, LineSearch
 from slomodel.solve.line_search.certified import CertifiedSearch
 from slomodel.solve.line_search.exact import Ray
@@ -169,10 +170,9 @@ class NormArmijoRun:
             message = "line_search='certified' is for models, which have bounds along rays"
             raise DomainError(Diagnostic("E604", message, help="use line_search='armijo'"))
         self._direction = rule.start(self._evaluate, start, method.delta_bar)
-        # These tests of protocols take longer than a small step.
-        self._bending = self._direction if isinstance(self._direction, Bending) else None
-        self._confirming = self._direction if isinstance(self._direction, Confirming) else None
-        self._varied = self._direction if isinstance(self._direction, Varied) else None
+        self._bending = self._direction if conforms(self._direction, Bending) else None
+        self._confirming = self._direction if conforms(self._direction, Confirming) else None
+        self._varied = self._direction if conforms(self._direction, Varied) else None
         self._memory = StepMemory()
         self._stagnation = Stagnation.of_searches(self._evaluate, start, rule.idle, probe)
         resolution = self._stagnation.resolution
@@ -187,7 +187,8 @@ class NormArmijoRun:
     def enter(self, region: EpochRegion) -> EpochRegion:
         if self._reach <= region.D:
             return region
-        return replace(region, set=part_of_ball(region.centre, self._reach, None), d=self._reach)
+        ball = part_of_ball(region.centre, self._reach, None)
+        return EpochRegion(region.centre, ball, self._reach)
 
     def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt:
         """Step to x + δv with δ from the line search. Paper: alg:lsearch."""
@@ -325,7 +326,7 @@ class NormArmijoRun:
             return halt
         self._restarts += 1
         self._begin(new, self._stagnation.probe)
-        if isinstance(self._direction, Recovering):
+        if conforms(self._direction, Recovering):
             self._direction.recover()
         return AcceptedStep(new, norm(way.step), at_boundary=False, in_units=True)
 
@@ -376,7 +377,8 @@ class NormArmijoRun:
             f"{decrease:.2g} from here to its minimum."
         )
         sentence = "The point is stationary to the tolerance."
-        return vnorm, slope, own, Halt(Status.converged, detail, sentence=sentence)
+        halt = Halt(Status.converged, detail, sentence=sentence, hessian=confirming.hessian)
+        return vnorm, slope, own, halt
 
     def _last_resort(self, at: Iterate, vnorm: float, longest: float, again: bool) -> Found | None:
         """Search along −g from the full length, and once more if f is noisier than assumed.

@@ -82,9 +82,10 @@ def minimize(
             if run.status in (Status.precision, Status.line_search_stalled):
                 size = max(abs(run.first_f), abs(run.current.f))
                 run.halt(unresolved(evaluate, run.current, size))
-            left = (
-                left_saddle(watch, monitor, run) if watch else went_beyond(evaluate, monitor, run)
-            )
+            if watch:
+                left = left_saddle(watch, monitor, run)
+            else:
+                left = run.status is not None and went_beyond(evaluate, monitor, run)
             if left:
                 stepper = subroutine.stepper(evaluate, run.current, run.tolerance)
                 parts["stepper"] = stepper
@@ -133,7 +134,7 @@ def look_beyond(evaluate: Evaluator, run: RunState) -> Beyond | None:
     if run.status is not Status.converged or not facts.curvature or nothing:
         return None
     try:
-        return falls_beyond(evaluate, run.current, run.so_far)
+        return falls_beyond(evaluate, run.current, run.so_far, run.hessian)
     except (BudgetSpent, KeyboardInterrupt, EvaluationLost):
         return None
 
@@ -171,6 +172,7 @@ def go_on_from(found: Iterate, monitor: Monitor, run: RunState) -> None:
     """Continue a run that lingered or had ended from a point beyond a saddle."""
     kind = BEYOND if run.leaves_saddles else ""
     run.status, run.detail, run.remedy, run.sentence = None, "", "", ""
+    run.hessian = None
     length = norm(found.x - run.current.x)
     run.accept(AcceptedStep(found, length, at_boundary=True, kind=kind))
     monitor.record(run.current, run.step, run.epoch)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from slomodel.solve.constants.proved import Clocked
 from slomodel.solve.facts import NO_FACTS, ObjectiveFacts
+from slomodel.solve.norms import Vector
 from slomodel.solve.run.history import EpochLog
 from slomodel.solve.run.stationary_point import SoFar
 from slomodel.solve.run_options import RunOptions
@@ -25,7 +26,7 @@ class RunState:
     `first_f` and ‖x‖ = `first_size`. `sentence` replaces that of the status; with `own_test` the
     method tests its points itself, and the tolerance is 0. With `leaves_saddles` the run goes on
     from stationary points beyond which f is lower. `kinds` has the number of steps of each kind and
-    their decrease of f.
+    their decrease of f. `hessian` (n, n) is that at the end, if it was computed.
     """
 
     current: Iterate
@@ -55,6 +56,7 @@ class RunState:
     certifier: Certifier | None = None
     proofs: Clocked | None = None
     kinds: dict[str, list[float]] = field(default_factory=dict)
+    hessian: Vector | None = None
 
     @property
     def so_far(self) -> SoFar:
@@ -68,6 +70,7 @@ class RunState:
         if seen is not None:
             self.current = seen.best or self.current
             self.end(seen.status, seen.detail, seen.remedy, seen.sentence)
+            self.hessian = seen.hessian
 
     def accept(self, taken: AcceptedStep) -> None:
         old, new = self.current, taken.point

@@ -72,14 +72,17 @@ class Beyond:
         )
 
 
-def falls_beyond(evaluate: Evaluator, at: Iterate, so_far: SoFar) -> Beyond | None:
+def falls_beyond(
+    evaluate: Evaluator, at: Iterate, so_far: SoFar, hessian: Vector | None = None
+) -> Beyond | None:
     """A lower point along the direction of least curvature at a stationary point; None if none.
 
-    The cost is n Hessian products, or PRODUCTS for n > FEW and in a set, and more if an eigenvalue
-    is about 0. Values of f are computed only if the curvature is negative, here or farther out. In
-    a set the direction is in the face of the point, without the bounds whose multipliers are 0.
+    Without the `hessian` (n, n) there the cost is n products, or PRODUCTS for n > FEW and in a set,
+    and more if an eigenvalue is about 0. Values of f are computed only if the curvature is
+    negative, here or farther out. In a set the direction is in the face of the point, without the
+    bounds whose multipliers are 0.
     """
-    ritz = _least(evaluate, at)
+    ritz = _least(evaluate, at, hessian)
     if ritz is None:
         return None
     scale = max(1.0, so_far.size, norm(at.x))
@@ -102,10 +105,14 @@ def falls_beyond(evaluate: Evaluator, at: Iterate, so_far: SoFar) -> Beyond | No
     return next((one for one in found if one is not None), None)
 
 
-def _least(evaluate: Evaluator, at: Iterate) -> Ritz | None:
+def _least(evaluate: Evaluator, at: Iterate, hessian: Vector | None) -> Ritz | None:
     n = len(at.x)
     if n == 0:
         return None
+    if hessian is not None and evaluate.within is None:
+        values, vectors = np.linalg.eigh(hessian)
+        largest = float(np.abs(values).max())
+        return Ritz(float(values[0]), vectors[:, 0], 0.0, largest, n, evaluate.eps)
     generator = np.random.default_rng(0)
     if evaluate.within is None:
         if n <= FEW:
