@@ -321,12 +321,13 @@ def test_few_steps(steps: int, target: str) -> None:
     assert model.value([2.0, 3.0]) == pytest.approx(sum(np.square(h)))
 
 
-def test_no_steps() -> None:
-    text = """dim T  data y[T]  var a, b
-    let h[t in T] = a * h[t-1] + y[t]  first b
+@pytest.mark.parametrize(("first", "steps"), [("b", 0), ("b, a", 1)])
+def test_fewer_steps_than_first_values(first: str, steps: int) -> None:
+    text = f"""dim T  data y[T]  var a, b
+    let h[t in T] = a * h[t-1] + y[t]  first {first}
     minimize sumsq(h) + a^2"""
-    with pytest.raises(SlomodelError, match="E315"):
-        slomodel.compile(text, data={"y": np.zeros(0)})
+    with pytest.raises(SlomodelError, match=f"E315.*first value.*\n(.*\n)*.*`T` is {steps}"):
+        slomodel.compile(text, data={"y": np.zeros(steps)}, backend="numpy")
 
 
 def test_a_long_recurrence_compiles_as_quickly_as_a_short_one() -> None:

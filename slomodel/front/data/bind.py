@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -22,7 +22,7 @@ from slomodel.front.data.sizes import (
     size_in,
 )
 from slomodel.front.data.sparse import sparse_data
-from slomodel.ir.expr import Einsum, Expr
+from slomodel.ir.expr import Einsum, Expr, Recur
 from slomodel.ir.walk import inputs, postorder
 from slomodel.problem import DataDeclaration, Place, Problem, entries_dim
 from slomodel.reference import evaluate
@@ -390,11 +390,32 @@ def _check_lengths(problem: Problem, sizes: Mapping[str, int]) -> None:
     first |= {dim: node for node in reversed(order) if node in problem.spans for dim in node.shape}
     for dim, node in first.items():
         if is_known(dim, sizes) and size_in(dim, sizes) < 0:
+            short = _too_few_steps(order, problem, sizes)
+            if short is not None:
+                raise short
             known = ", ".join(f"{name} = {sizes[name]}" for name, _ in dim.terms)
             message = f"an axis or range of length `{dim}` is negative"
             message += f" with {known}" if known else ""
             span = problem.spans.get(node)
             raise ShapeError(Diagnostic("E315", message, span, help="give larger sizes"))
+
+
+def _too_few_steps(
+    order: Sequence[Expr], problem: Problem, sizes: Mapping[str, int]
+) -> ShapeError | None:
+    """The error for a recurrence with fewer steps than first values, if there is one."""
+    for node in order:
+        if not isinstance(node, Recur) or node not in problem.spans or not node.loop.updates:
+            continue
+        length, count = node.loop.length, node.loop.updates[node.state].start
+        if is_known(length, sizes) and is_known(count, sizes):
+            steps, least = size_in(length, sizes), size_in(count, sizes)
+            if steps < least:
+                message = f"a recurrence needs a step for each of its {least} first values"
+                message = message if least > 1 else "a recurrence needs a step for its first value"
+                remedy = f"give at least {least}: here `{length}` is {steps}"
+                return ShapeError(Diagnostic("E315", message, problem.spans[node], help=remedy))
+    return None
 
 
 def _check_bounds(problem: Problem, sizes: Mapping[str, int]) -> None:

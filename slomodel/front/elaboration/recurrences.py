@@ -34,6 +34,7 @@ from slomodel.front.elaboration.values import (
     show,
     show_axes,
     union,
+    value_of,
 )
 from slomodel.front.elaboration.windows import Window, Windows
 from slomodel.front.text.syntax import (
@@ -110,7 +111,8 @@ def recurrent(group: Sequence[Let], scope: Scope) -> Generator[ValueRequest, Val
     found: list[Value] = []
     for state, array in zip(states, made[: len(states)], strict=True):
         value = labelled(array, (None, *outer))
-        scope.note(value, state.statement.expr.span)
+        for one in (value, value_of(array)):
+            scope.note(one, state.statement.expr.span)
         found.append(value)
     return found
 
