@@ -274,12 +274,28 @@ class Evaluator:
 
         The first value is always computed, so that a run has a point to return.
         """
+        self._count_value()
+        return self.sign * self._watched(float(self._objective.value(x)), x)
+
+    def _count_value(self) -> None:
         if self.nfev:
             if self.nfev >= self._max_nfev:
                 raise BudgetSpent(Status.max_nfev)
             self.check_time()
         self.nfev += 1
-        return self.sign * self._watched(float(self._objective.value(x)), x)
+
+    def value_and_gradient(self, x: Vector, out: Vector) -> tuple[float, float]:
+        """f at x (n,) and the norm of ∇f, which is written into `out` (n,), by one evaluation.
+
+        For steps that are taken whatever f is; the counts are those of `value` and `gradient`.
+        """
+        if self.own_gradient is not None or self.within is not None:
+            return self.value(x), self.gradient(x, out)
+        self._count_value()
+        self.njev += 1
+        f, g = self._objective.value_and_gradient(x, out)
+        np.multiply(g, self.sign, out=out)
+        return self.sign * self._watched(float(f), x), self._watched(norm(out), x)
 
     def _watched(self, number: float, x: Vector) -> float:
         """Return a number computed at x (n,), after recording x if the number is not finite."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,12 @@ import slomodel
 from slomodel.calculus.rays.bounds import RayBounds
 from slomodel.errors import DomainError
 from slomodel.solve import Functions, solve
-from slomodel.solve.line_search.certified import SIGMA, CertifiedSearch, proved_step
+from slomodel.solve.line_search.certified import (
+    SIGMA,
+    CertifiedSearch,
+    majorant,
+    proved_step,
+)
 from slomodel.solve.subroutine import Iterate
 
 RNG = np.random.default_rng(5)
@@ -43,18 +49,23 @@ def test_a_step_minimises_the_majorant(seed: int) -> None:
     s, M, T = -float(rng.exponential()), float(rng.normal()), float(rng.exponential())
     c, m3 = min(M, float(rng.normal())), float(rng.normal())
     M = max(M, c + max(m3, 0.0) * T)
-    step = proved_step(_bounds(s, M, T, c, m3))
+    found = _bounds(s, M, T, c, m3)
+    step = proved_step(found)
     assert step is not None
+    shorter = proved_step(found, 0.8)
+    assert shorter is not None
+    assert shorter.limited or majorant(found, shorter.t) <= 0.96 * majorant(found, step.t)
+    assert shorter.t in (step.t, 0.8 * step.t)
 
-    def majorant(t: np.ndarray) -> np.ndarray:
+    def lesser(t: np.ndarray) -> np.ndarray:
         cubic = s * t + c * t**2 / 2 + m3 * t**3 / 6
         return np.minimum(s * t + M * t**2 / 2, cubic)
 
-    at = float(majorant(np.array(step.t)))
+    at = float(lesser(np.array(step.t)))
     quadratic = T if s + M * T <= 0.0 else -s / M
     assert at <= s * quadratic + M * quadratic**2 / 2 + 1e-12
     assert at <= SIGMA * s * step.t + 1e-12
-    grid = majorant(np.linspace(0.0, T, 2001))
+    grid = lesser(np.linspace(0.0, T, 2001))
     sufficient = grid <= SIGMA * s * np.linspace(0.0, T, 2001)
     assert at <= grid[sufficient].min() + 1e-3 * abs(s) * T
 
@@ -88,12 +99,59 @@ class _LooseOverLongRays:
     def ray_bounds(self, x: np.ndarray, v: np.ndarray, T: float) -> RayBounds:
         return _bounds(-1.0, math.exp(40.0 * T), T, 1.0, math.inf)
 
-    def value(self, x: np.ndarray) -> float:
-        return float(-x[0])
-
-    def gradient(self, x: np.ndarray, out: np.ndarray) -> float:
+    def value_and_gradient(self, x: np.ndarray, out: np.ndarray) -> tuple[float, float]:
         out[:] = -1.0
-        return 1.0
+        return float(-x[0]), 1.0
+
+
+class _UnprovedOverLongRays(_LooseOverLongRays):
+    """Over rays longer than 1e-3 nothing is proved, the slope at 0 neither."""
+
+    def ray_bounds(self, x: np.ndarray, v: np.ndarray, T: float) -> RayBounds:
+        if T > 1e-3:
+            found = _bounds(-1.0, math.inf, T, 1.0, math.inf)
+            return replace(found, slope_error=math.inf, curvature_error=math.inf)
+        return _bounds(-1.0, 1.0, T, 1.0, 0.0)
+
+
+class _SlopeBelowItsError(_LooseOverLongRays):
+    """The slope -1 has an error of 2 by rounding and of T² by the range of the ray."""
+
+    def ray_bounds(self, x: np.ndarray, v: np.ndarray, T: float) -> RayBounds:
+        return replace(_bounds(-1.0, 1.0, T, 1.0, 0.0), slope_error=2.0 + T * T)
+
+
+def test_a_long_ray_without_any_proof_is_shortened() -> None:
+    start = Iterate(np.zeros(1), 0.0, -np.ones(1), 1.0)
+    search = CertifiedSearch(_UnprovedOverLongRays(), start)  # type: ignore[arg-type]
+    found = search.search(start, np.ones(1), 1.0, 1.0)
+    assert found is not None
+    assert 2e-4 <= found.delta <= 1e-3
+    assert not search.unproved
+
+
+def test_a_slope_below_its_error_ends_the_search() -> None:
+    start = Iterate(np.zeros(1), 0.0, -np.ones(1), 1.0)
+    search = CertifiedSearch(_SlopeBelowItsError(), start)  # type: ignore[arg-type]
+    assert search.search(start, np.ones(1), 1.0, 100.0) is None
+    assert "rounding error" in search.unproved
+    assert search.trials <= 8
+
+
+@pytest.mark.parametrize("proposed", [0.1, 0.5, 1.3, 1.5])
+def test_a_proposed_step_is_taken_where_its_descent_is_proved(proposed: float) -> None:
+    """With φ = -t + t²/2 a step t descends by 0.3 t if and only if t <= 1.4."""
+
+    class Parabola(_LooseOverLongRays):
+        def ray_bounds(self, x: np.ndarray, v: np.ndarray, T: float) -> RayBounds:
+            return _bounds(-1.0, 1.0, T, 1.0, 0.0)
+
+    start = Iterate(np.zeros(1), 0.0, -np.ones(1), 1.0)
+    search = CertifiedSearch(Parabola(), start, 0.3, 0.8)  # type: ignore[arg-type]
+    found = search.search(start, np.ones(1), 1.0, 8.0, proposed)
+    assert found is not None
+    assert found.delta == (proposed if proposed <= 1.4 else 0.8)
+    assert search.trials == 1
 
 
 def test_a_shorter_ray_is_tried_where_a_long_one_proves_little() -> None:

@@ -21,7 +21,7 @@ from slomodel.solve.directions.direction import (
 from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.facts import conforms
 from slomodel.solve.line_search.armijo import Found, LineSearch
-from slomodel.solve.line_search.certified import CertifiedSearch
+from slomodel.solve.line_search.certified import RELAXATION, CertifiedSearch
 from slomodel.solve.line_search.exact import Ray
 from slomodel.solve.line_search.initial_step import INITIAL_STEPS, WANTS_PAIRS, StepMemory
 from slomodel.solve.line_search.interpolating import InterpolatingSearch
@@ -100,11 +100,19 @@ class NormArmijo:
         }
 
     @property
+    def relaxation(self) -> float:
+        """The factor by which certified steps are shorter than minimisers of their majorants."""
+        return RELAXATION if self.direction == "gradient" else 1.0
+
+    @property
     def inequalities(self) -> tuple[TheoremInequality, ...]:
         # Along −g the cosine is 1, whatever alpha the direction has.
         alpha = 1.0 if self.direction == "gradient" else self.alpha
         if self.certified:
-            return (*of_line_search(self.sigma, alpha), by_ray_curvature(alpha))
+            return (
+                *of_line_search(self.sigma, alpha),
+                by_ray_curvature(alpha, self.relaxation),
+            )
         return (
             *of_line_search(self.sigma, alpha),
             by_curvature(self._curvature(), self.sigma, self.theta, alpha),
@@ -182,7 +190,10 @@ class NormArmijoRun:
             if method.interpolates
             else None
         )
-        self._certified = CertifiedSearch(self._evaluate, start) if method.certified else None
+        self._certified = None
+        if method.certified:
+            factor = method.relaxation
+            self._certified = CertifiedSearch(self._evaluate, start, method.sigma, factor)
 
     def enter(self, region: EpochRegion) -> EpochRegion:
         if self._reach <= region.D:
@@ -291,13 +302,21 @@ class NormArmijoRun:
     ) -> AcceptedStep | Halt:
         """A step of proved descent along the direction or, if there is none, along −g."""
         longest = self._longest(self._v, vnorm, D)
-        found = search.search(current, self._v, vnorm, longest)
+        proposed = self._initial_step(longest, self._memory)
+        found = search.search(current, self._v, vnorm, longest, proposed)
         self.trials = search.trials
         if found is None and own:
             vnorm, own, in_units = self._direction.fallback(current, self._v), False, False
             longest = self._longest(self._v, vnorm, D)
             found = search.search(current, self._v, vnorm, longest)
             self.trials += search.trials
+        if found is None and search.unproved:
+            return Halt(
+                Status.line_search_stalled,
+                search.unproved,
+                remedy="Go on with line_search='armijo'.",
+                sentence="No step has a descent that can be proved in floating point.",
+            )
         if found is None or self._stagnation.after(found.point, found.delta * vnorm / D):
             return self._restart_or_halt(current, D)
         self.delta = self.delta_first = found.delta

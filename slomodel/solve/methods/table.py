@@ -105,11 +105,11 @@ def line_search(
         return search_in_set(given, context, context.within, direction, farthest)
     search = choice("line_search", given.get("line_search", "armijo"), LINE_SEARCHES)
     proves = search == "certified"
-    most, sigma = (SIGMA, SIGMA) if proves else (1.0, 0.3)
+    most = SIGMA if proves else 1.0
     return NormArmijo(
         delta_bar=number("delta_bar", given.get("delta_bar", farthest), 0.0),
         theta=number("theta", given.get("theta", 0.5), 0.0, 1.0),
-        sigma=number("sigma", given.get("sigma", sigma), 0.0, most, closed=proves),
+        sigma=number("sigma", given.get("sigma", 0.3), 0.0, most, closed=proves),
         alpha=number("alpha", given.get("alpha", rule.alpha), 0.0, 1.0),
         direction=direction,
         initial_step=choice(
