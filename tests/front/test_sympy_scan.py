@@ -87,3 +87,70 @@ def test_an_element_past_the_end_is_refused() -> None:
 def test_other_objects_are_refused() -> None:
     with pytest.raises(SlomodelError, match="not an object of str"):
         slomodel.scan(lambda h, t: h[t - 1], first=["a"], length=4)
+
+
+G = sp.Symbol("G", integer=True)
+i, j = sp.symbols("i j", integer=True)
+r, g = sp.IndexedBase("r", shape=(G,)), sp.IndexedBase("g", shape=(G,))
+R, OWN = np.arange(7.0), np.array([0, 1, 1, 3, 5, 5, 2])
+
+
+def _steps(first: list[complex], step: object) -> complex:
+    """The sum of squares of the elements that `step(h, t)` adds to the first ones."""
+    h = list(first)
+    for k in range(len(h), len(Y)):
+        h.append(step(h, k))
+    return sum(np.square(h))
+
+
+@pytest.mark.parametrize(
+    ("first", "step", "loop"),
+    [
+        (
+            [a, a],
+            lambda h, t: y[t] - sp.Sum(b**j * h[t - 1 - j], (j, 0, 1)),
+            lambda a, b: _steps([a, a], lambda h, t: Y[t] - h[t - 1] - b * h[t - 2]),
+        ),
+        (
+            [a],
+            lambda h, t: b * sp.Sum(y[j] * h[t - j], (j, 1, t)),
+            lambda a, b: _steps(
+                [a], lambda h, t: b * sum(Y[j] * h[t - j] for j in range(1, t + 1))
+            ),
+        ),
+        (
+            [],
+            lambda h, t: sp.Piecewise((a, sp.Eq(t % 3, 0)), (b * h[t - 1] + y[t], True)),
+            lambda a, b: _steps([], lambda h, t: b * h[t - 1] + Y[t] if t % 3 else a),
+        ),
+        (
+            [a],
+            lambda h, t: (
+                b * h[t - 1]
+                + sp.Sum(sp.Piecewise((r[i], sp.Eq(g[i], t)), (0, True)), (i, 0, G - 1))
+            ),
+            lambda a, b: _steps([a], lambda h, t: b * h[t - 1] + sum(R[t == OWN])),
+        ),
+    ],
+)
+def test_sums_and_conditions_in_a_step(first: list[sp.Expr], step: object, loop: object) -> None:
+    h = slomodel.scan(step, first=first, length=T)
+    names = {str(one) for one in h.free_symbols}
+    data = {name: one for name, one in {"y": Y, "r": R, "g": OWN}.items() if name in names}
+    expr = sp.Sum(h[t] ** 2, (t, 0, T - 1))
+    model = slomodel.compile(expr, [a, b], data=data, dims={"T": len(Y)}, backend="numpy")
+    x = np.array([0.4, 0.6])
+    f, slope = model.value_and_gradient(x)
+    expected = [loop(*(x + one)).imag / 1e-30 for one in 1e-30j * np.eye(2)]
+    assert f == pytest.approx(np.real(loop(*x)), rel=1e-13)
+    np.testing.assert_allclose(slope, expected, rtol=1e-11)
+
+
+@pytest.mark.parametrize("shift", [1, -1])
+def test_remainders_as_indices(shift: int) -> None:
+    n = sp.Symbol("n", integer=True)
+    x = sp.IndexedBase("x", shape=(n,))
+    expr = sp.Sum(x[i] * x[(i + shift) % n] ** 2, (i, 0, n - 1))
+    model = slomodel.compile(expr, [x], dims={"n": 4}, backend="numpy")
+    point = np.arange(1.0, 5.0)
+    assert model.value(point) == np.sum(point * np.roll(point, -shift) ** 2)

@@ -33,6 +33,7 @@ from slomodel.front.elaboration.values import (
     is_square,
     merged,
     power_of,
+    remainder,
     settled,
     show,
 )
@@ -50,7 +51,6 @@ from slomodel.functions import (
     add,
     div,
     eq,
-    floor,
     ge,
     gt,
     land,
@@ -188,8 +188,7 @@ def _remainder(scope: Scope, factors: _Factors) -> Value:
             raise error("E209", message, factors.span, remedy)
     if merged((factors.a, factors.b)) is None:
         raise unequal(scope, "`%`", factors.span, factors.operands)
-    quotient = combine(floor, combine(div, factors.a, factors.b))
-    return combine(sub, factors.a, combine(mul, factors.b, quotient))
+    return remainder(factors.a, factors.b)
 
 
 def _row_times(op: str, row: Span, left: Operand, right: Operand) -> StatementError:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from slomodel.errors import Span
-from slomodel.functions import abs, add, mul, pow, root, sqrt, square
+from slomodel.functions import abs, add, div, floor, mul, pow, root, sqrt, square, sub
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, literal, named
 from slomodel.ir.expr import Const, Einsum, Expr, Map
@@ -180,6 +180,12 @@ def as_axes(value: Value, labels: Sequence[Label], axes: Sequence[Axis]) -> Valu
     own = tuple(number[label] for label in value.labels)
     expr = build.einsum([value.expr], [own], tuple(range(len(every))), shape)
     return Value(expr, kept, tuple(axes))
+
+
+def remainder(value: Value, divisor: Value) -> Value:
+    """The remainder of whole numbers, with the sign of the divisor."""
+    quotient = combine(floor, combine(div, value, divisor))
+    return combine(sub, value, combine(mul, divisor, quotient))
 
 
 def power_of(base: Value, exponent: Value) -> Value:

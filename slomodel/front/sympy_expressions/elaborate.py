@@ -31,6 +31,7 @@ from slomodel.front.sympy_expressions.recurrences import RecurrentBase, recurrin
 from slomodel.front.sympy_expressions.scalars import (
     is_log_determinant,
     is_root,
+    modulus,
     root,
     scalar,
     symbol,
@@ -51,6 +52,7 @@ _RULES: tuple[
     (sp.Indexed, sums.indexed),
     (sp.Sum, sums.sum_over),
     (sp.Product, sums.product_over),
+    (sp.Mod, modulus),
     (MatrixElement, sums.matrix_element),
     (sp.Trace, matrices.trace),
     (sp.Determinant, matrices.determinant),

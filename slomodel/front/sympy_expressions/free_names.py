@@ -136,6 +136,8 @@ def _plain(node: sp.Basic, scope: IndexScope, found: FreeNames) -> Sequence[sp.B
         raise error("E411", message, node, "end it with `(value, True)`")
     if isinstance(node, _LOGIC):
         _refuse_truth_symbols(node.args, node)
+    if isinstance(node, sp.Mod):
+        return tuple(node.args)
     if node.func in known():
         _refuse_matrices(node.args, node)
         return tuple(node.args)
@@ -212,7 +214,7 @@ def _limit_sizes(parts: Iterable[sp.Basic], inner: IndexScope, found: FreeNames)
 
 def _tables(parts: Iterable[sp.Basic], scope: IndexScope) -> Sequence[tuple[sp.Basic, IndexScope]]:
     """The indices that are computed from data."""
-    return [(part, scope) for part in parts if part.has(sp.Indexed)]
+    return [(part, scope) for part in parts if part.has(sp.Indexed, sp.Mod)]
 
 
 def _indices(parts: Iterable[sp.Basic], scope: IndexScope, found: FreeNames) -> tuple[Form, ...]:
@@ -221,7 +223,7 @@ def _indices(parts: Iterable[sp.Basic], scope: IndexScope, found: FreeNames) -> 
         if part.has(sp.Indexed):
             forms.append(None)
             continue
-        forms.append(affine(part, scope))
+        forms.append(None if part.has(sp.Mod) else affine(part, scope))
         for symbol in part.free_symbols - set(scope.labels):
             found.add(symbol.name, symbol)
             found.indices.setdefault(symbol.name, part)

@@ -15,7 +15,7 @@ from slomodel.front.elaboration.affine_index import (
 )
 from slomodel.front.elaboration.contraction import total
 from slomodel.front.elaboration.grouping import position_within, rows_by_group, summed_by_group
-from slomodel.front.elaboration.index_sets import index_at
+from slomodel.front.elaboration.index_sets import index_at, index_value
 from slomodel.front.elaboration.reductions import reduced
 from slomodel.front.elaboration.tables import is_whole
 from slomodel.front.elaboration.tuple_list import TupleList
@@ -23,9 +23,14 @@ from slomodel.front.elaboration.values import Label, Value, combine, number, sho
 from slomodel.front.sympy_expressions.errors import error, place
 from slomodel.front.sympy_expressions.evaluation import Steps, SymPyRequest
 from slomodel.front.sympy_expressions.free_names import name_of
-from slomodel.front.sympy_expressions.recurrences import EarlierBase, RecurrentBase, earlier
+from slomodel.front.sympy_expressions.recurrences import (
+    EarlierBase,
+    RecurrentBase,
+    earlier,
+    is_time,
+)
 from slomodel.front.sympy_expressions.scope import IndexScope, affine, enter, is_dependent
-from slomodel.functions import where
+from slomodel.functions import ge, land, lt, where
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, literal
 from slomodel.ir.expr import Affine, Index, Lookup
@@ -35,7 +40,7 @@ from slomodel.problem import Bound, LookupBound
 
 def sum_over(request: SymPyRequest) -> Steps:
     """A Sum as one contraction; a term without the index counts once per value."""
-    terms = yield from _terms(request)
+    terms = yield from _terms(request, 0.0)
     if terms.groups:
         return summed_by_group(terms.body, terms.groups, terms.labels)
     return total(terms.body, terms.labels, ())
@@ -43,7 +48,7 @@ def sum_over(request: SymPyRequest) -> Steps:
 
 def product_over(request: SymPyRequest) -> Steps:
     """A Product, with the right derivative where a factor is 0."""
-    terms = yield from _terms(request)
+    terms = yield from _terms(request, 1.0)
     model, span = request.scope.translation.lists, place(request.node)
     if not terms.groups:
         return reduced("prod", terms.body, model, span, labels=terms.labels)
@@ -64,10 +69,13 @@ class _IndexedTerms:
     groups: Mapping[Label, Value]
 
 
-def _terms(request: SymPyRequest) -> Generator[SymPyRequest, Value, _IndexedTerms]:
-    """The terms of a Sum or Product; limits that depend on other indices give a list of tuples."""
+def _terms(request: SymPyRequest, neutral: float) -> Generator[SymPyRequest, Value, _IndexedTerms]:
+    """The terms of a Sum or Product; limits that depend on other indices give a list of tuples.
+
+    Limits that depend on the time of a recurrence give a condition: terms outside are `neutral`.
+    """
     node, scope = request.node, request.scope
-    labels, inner = enter(node, scope)
+    labels, _ = enter(node, scope)
     own = dict(zip((limit[0] for limit in reversed(node.limits)), labels, strict=True))
     tuples = TupleList(scope.translation.lists)
     known = inside = scope
@@ -77,6 +85,10 @@ def _terms(request: SymPyRequest) -> Generator[SymPyRequest, Value, _IndexedTerm
         if is_dependent(sp.Tuple(symbol, first, last), inside):
             low = yield SymPyRequest(first, inside)
             high = yield SymPyRequest(last + 1, inside)
+            if any(is_time(label, scope.translation) for label in union([low, high])):
+                known = _within(known, symbol, own[symbol], (low, high))
+                inside = _at_tuples(known, tuples, listed)
+                continue
             for label in union([low, high]):
                 if label is not tuples.label:
                     tuples.take(label)
@@ -86,12 +98,33 @@ def _terms(request: SymPyRequest) -> Generator[SymPyRequest, Value, _IndexedTerm
             known = known.with_label(symbol, own[symbol])
         inside = _at_tuples(known, tuples, listed)
     if tuples.label is None:
-        body = yield SymPyRequest(node.function, inner)
+        body = yield from _body(node, known, scope, neutral)
         return _IndexedTerms(body, labels, {})
-    body = yield SymPyRequest(node.function, inside)
+    body = yield from _body(node, inside, scope, neutral)
     mine = [label for symbol, label in own.items() if symbol in inside.labels]
     around = {one: at for one, at in tuples.positions.items() if one not in labels}
     return _IndexedTerms(body, (*mine, tuples.label), around)
+
+
+def _within(
+    scope: IndexScope, symbol: sp.Basic, label: Label, ends: tuple[Value, Value]
+) -> IndexScope:
+    """The scope with an index over all its values, guarded by the ends of its range."""
+    low, high = ends
+    index = index_value(label)
+    holds = combine(land, combine(ge, index, low), combine(lt, index, high))
+    guard = holds if scope.guard is None else combine(land, scope.guard, holds)
+    return replace(scope.with_label(symbol, label), guard=guard)
+
+
+def _body(
+    node: sp.Basic, scope: IndexScope, outer: IndexScope, neutral: float
+) -> Generator[SymPyRequest, Value, Value]:
+    """The terms, `neutral` where a guard that the limits have added does not hold."""
+    body = yield SymPyRequest(node.function, scope)
+    if scope.guard is None or scope.guard is outer.guard:
+        return body
+    return combine(where, scope.guard, body, number(neutral))
 
 
 def _at_tuples(scope: IndexScope, tuples: TupleList, listed: Collection[sp.Basic]) -> IndexScope:
@@ -133,7 +166,7 @@ def element(base: Value, indices: Sequence[sp.Basic], node: sp.Basic, scope: Ind
         raise error("E409", message, node, "give it one index for each axis", ShapeError)
     every: list[AffineIndex | Value] = [AffineIndex(Dim(), {label: 1}) for label in base.labels]
     for index, axis in zip(indices, base.dims, strict=True):
-        if index.has(sp.Indexed) or any(one in scope.values for one in index.free_symbols):
+        if index.has(sp.Indexed, sp.Mod) or any(one in scope.values for one in index.free_symbols):
             table = yield SymPyRequest(index, scope)
             _check_table(table, axis, index, scope)
             every.append(table)

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 import sympy as sp
 
 from slomodel.errors import ShapeError
+from slomodel.front.elaboration.affine_index import is_at_least_zero, value_of_affine
+from slomodel.front.elaboration.earlier_steps import labelled
 from slomodel.front.elaboration.time_steps import Body, recurrence
-from slomodel.front.elaboration.values import Label, Value, value_of
-from slomodel.front.sympy_expressions.errors import error
+from slomodel.front.elaboration.values import Label, Value, combine, number, value_of
+from slomodel.front.elaboration.windows import InnerIndex, Window, Windows, slice_at
+from slomodel.front.sympy_expressions.errors import error, place
 from slomodel.front.sympy_expressions.evaluation import Steps, SymPyRequest
 from slomodel.front.sympy_expressions.scope import IndexScope, Translation, affine, size
-from slomodel.functions import add
+from slomodel.functions import add, where
 from slomodel.ir import build
-from slomodel.ir.dims import Dim, literal
+from slomodel.ir.dims import Dim, Shape, literal
 from slomodel.ir.expr import Affine, Expr, Input
+from slomodel.problem import LookupBound
 
 
 @final
@@ -107,40 +111,66 @@ def _number(value: object) -> sp.Expr:
     return value
 
 
-@dataclass(frozen=True, slots=True)
-class _Scopes:
-    """The scope of the first values, the index of time after them, and the scope of a step."""
+@dataclass(slots=True)
+class ScannedState:
+    """A recurrence in progress: the scope of its first values, and that of a step.
 
+    `time` is the index after the `time.start` first values. `reads` are the placeholders for what
+    a step reads: the state itself, which has number 0, and its windows.
+    """
+
+    name: str
     outer: IndexScope
     time: Label
     inner: IndexScope
-    reads: dict[Input, tuple[int, Dim]]
+    reads: dict[tuple[int, Dim], Input] = field(default_factory=dict)
+    windows: Windows = field(default_factory=lambda: Windows(1))
+    number: int = 0
+    shape: Shape = ()
+
+    @property
+    def length(self) -> Dim:
+        return self.time.dim + self.time.start
+
+    def at(self, source: ScannedState | Window, lag: Dim) -> Input:
+        """The placeholder (steps, …) for the state or a window some steps before each step."""
+        key = (source.number, lag)
+        if key not in self.reads:
+            name = f"{source.number} of {self.name} - {lag}"
+            self.reads[key] = Input(name, "step", (self.time.dim, *source.shape))
+        return self.reads[key]
 
 
 def parts_of(node: RecurrentBase, scope: IndexScope) -> list[tuple[sp.Basic, IndexScope]]:
     """The expressions inside a recurrence, each with its scope."""
-    found = _scopes(node, scope.translation)
+    found = _state(node, scope.translation)
     return [*((one, found.outer) for one in node.first), (node.step, found.inner)]
 
 
-def _scopes(node: RecurrentBase, translation: Translation) -> _Scopes:
+def _state(node: RecurrentBase, translation: Translation) -> ScannedState:
     known = translation.recurrences.get(node.own)
-    if isinstance(known, _Scopes):
+    if isinstance(known, ScannedState):
         return known
     outer = IndexScope(translation)
     count = literal(len(node.first))
     dim = size(node.shape[0], outer) - count
     time = translation.lists.label(str(node.label), dim, count, is_range=True)
-    found = _Scopes(outer, time, outer.with_label(node.time, time), {})
+    found = ScannedState(str(node.label), outer, time, outer.with_label(node.time, time))
     translation.recurrences[node.own] = found
     return found
+
+
+def is_time(label: Label, translation: Translation) -> bool:
+    """Whether a label is the time of a recurrence, whose steps no list of tuples may combine."""
+    known = translation.recurrences.values()
+    return any(isinstance(one, ScannedState) and one.time is label for one in known)
 
 
 def recurring(request: SymPyRequest) -> Steps:
     """All elements of a recurrence."""
     node = request.node
     assert isinstance(node, RecurrentBase)
-    found = _scopes(node, request.scope.translation)
+    found = _state(node, request.scope.translation)
     first: Expr | None = None
     for k, one in enumerate(node.first):
         value = yield SymPyRequest(one, found.outer)
@@ -151,38 +181,64 @@ def recurring(request: SymPyRequest) -> Steps:
     step = yield SymPyRequest(node.step, found.inner)
     axes = (0,) if step.labels else ()
     root = build.broadcast(step.expr, axes, (found.time.dim,))
-    body = Body((), found.time.start, first, root, found.reads)
+    reads = {array: key for key, array in found.reads.items()}
+    bodies = [Body((), found.time.start, first, root, reads)]
+    bodies += [one.body for one in found.windows.made]
+    # Windows are complete before the step that reads them.
+    order = [*range(1, len(bodies)), 0]
     try:
-        (made,) = recurrence(found.time.dim + found.time.start, [body], [0])
+        made = recurrence(found.length, bodies, order)
     except ShapeError as problem:
         message = f"this cannot be computed step by step: {problem}"
         raise error("E407", message, node.step, kind=ShapeError) from None
-    return value_of(made)
+    return value_of(made[0])
 
 
 def earlier(request: SymPyRequest) -> Value:
-    """An element of a recurrence in its own step, a fixed number of steps ago."""
-    node, translation = request.node, request.scope.translation
-    found = translation.recurrences[node.base]
-    assert isinstance(found, _Scopes)
-    time = found.time
-    form = affine(node.indices[0], request.scope)
+    """An element of a recurrence in its own step, at a lag that is fixed or shifted by an index."""
+    node, scope = request.node, request.scope
+    state = scope.translation.recurrences[node.base]
+    assert isinstance(state, ScannedState)
+    time = state.time
+    form = affine(node.indices[0], scope)
+    shifts = {label: factor for label, factor in form.labels.items() if label is not time}
     lag = time.start - form.offset
-    remedy = f"read it like `{node.base.label}[t - 1]`"
-    if dict(form.labels) != {time: 1} or not lag.is_literal:
+    fixed = form.labels.get(time) == 1 and lag.is_literal
+    if not fixed or len(shifts) > 1 or set(shifts.values()) - {1, -1}:
         message = "a step reads elements a fixed number of steps before its own"
-        raise error("E407", message, node, remedy, ShapeError)
-    begin = time.start.const
-    if lag.const < 1:
-        message = f"at t = {begin} this reads step {begin - lag.const}, which comes later"
-        raise error("E407", message, node, remedy, ShapeError)
-    if lag.const > begin:
-        message = f"at t = {begin} this reads step {begin - lag.const}: there is none"
+        raise error("E407", message, node, _remedy(node), ShapeError)
+    least = most = lag
+    for label, factor in shifts.items():
+        inner = InnerIndex(label, factor > 0)
+        least, most = (lag - inner.span, lag) if inner.is_later else (lag, lag + inner.span)
+    guarded = scope.guard is not None
+    _check_lags(node, time.start, least, least - 1 if guarded else most)
+    if is_at_least_zero(time.start - most) is not True:
+        place_ = value_of_affine(form)
+        needed = place_ if scope.guard is None else combine(where, scope.guard, place_, number(0.0))
+        span = place(node)
+        bound = LookupBound(needed.expr, state.length, span.text, span)
+        scope.translation.lookups[bound] = None
+    for label, factor in shifts.items():
+        inner = InnerIndex(label, factor > 0)
+        window = state.at(state.windows.of(state, label.dim), least - 1)
+        return labelled(inner.part(window, None), (time, label))
+    if is_at_least_zero(time.start - lag) is True:
+        return labelled(state.at(state, lag), (time,))
+    window = state.at(state.windows.of(state, lag), Dim())
+    return labelled(slice_at(window, 1, lag - 1), (time,))
+
+
+def _remedy(node: sp.Indexed) -> str:
+    return f"read it like `{node.base.label}[t - 1]`"
+
+
+def _check_lags(node: sp.Indexed, begin: Dim, least: Dim, most: Dim) -> None:
+    """Raise an error for a read of the present or later, or of steps before the first."""
+    if is_at_least_zero(least - 1) is not True:
+        message = f"at t = {begin} this reads step {begin - least}, which comes later"
+        raise error("E407", message, node, _remedy(node), ShapeError)
+    if is_at_least_zero(begin - most) is False:
+        message = f"at t = {begin} this reads step {begin - most}: there is none"
         remedy = "give as many values in `first` as the largest lag"
         raise error("E407", message, node, remedy, ShapeError)
-    key = (0, lag)
-    known = next((array for array, other in found.reads.items() if other == key), None)
-    if known is None:
-        known = Input(f"{node.base.label} - {lag}", "step", (time.dim,))
-        found.reads[known] = key
-    return Value(known, (time,))

@@ -9,9 +9,18 @@ from sympy.matrices.expressions.matexpr import MatrixElement
 from sympy.tensor.indexed import Idx
 
 from slomodel.front.elaboration.index_sets import index_value
-from slomodel.front.elaboration.values import Label, Value, combine, number, square_root, union
+from slomodel.front.elaboration.tables import is_whole
+from slomodel.front.elaboration.values import (
+    Label,
+    Value,
+    combine,
+    number,
+    remainder,
+    square_root,
+    union,
+)
 from slomodel.front.sympy_expressions.choices import is_choice
-from slomodel.front.sympy_expressions.errors import error
+from slomodel.front.sympy_expressions.errors import error, unsupported_node
 from slomodel.front.sympy_expressions.evaluation import Steps, SymPyRequest, note
 from slomodel.functions import div, eq, ne
 from slomodel.functions.translate import to_graphs
@@ -19,7 +28,10 @@ from slomodel.ir import build
 from slomodel.ir.expr import Expr, Map
 from slomodel.ir.walk import inputs
 
-_LEAVES = (sp.Symbol, Idx, sp.Indexed, sp.Sum, sp.Product, MatrixElement, sp.Trace, sp.Determinant)
+_LEAVES = (
+    *(sp.Symbol, Idx, sp.Indexed, sp.Sum, sp.Product, sp.Mod),
+    *(MatrixElement, sp.Trace, sp.Determinant),
+)
 _HALVES = (sp.Rational(1, 2), sp.Rational(-1, 2))
 
 
@@ -103,6 +115,16 @@ def symbol(request: SymPyRequest) -> Steps:
         if label is not None
         else request.scope.translation.values[request.node.name]
     )
+
+
+def modulus(request: SymPyRequest) -> Steps:
+    """The remainder of whole numbers computed from indices, sizes and index data."""
+    value = yield SymPyRequest(request.node.args[0], request.scope)
+    divisor = yield SymPyRequest(request.node.args[1], request.scope)
+    for one in (value, divisor):
+        if not is_whole(one.expr, request.scope.translation.whole):
+            raise unsupported_node(request.node)
+    return remainder(value, divisor)
 
 
 def root(request: SymPyRequest) -> Steps:
