@@ -1,23 +1,23 @@
 """Value and gradient on a CUDA device: fraction of its bandwidth, and JAX on the same card.
 
-    python benchmarks/gpu.py            every model, elementwise ones of 10⁶ to 10⁸ elements
-    python benchmarks/gpu.py --quick    small sizes
-    python benchmarks/gpu.py --json
+    python benchmarks/gpu.py                 every model, elementwise ones of 10⁶ to 10⁸ elements
+    python benchmarks/gpu.py --write         the same, written to benchmarks/results/gpu.md
+    python benchmarks/gpu.py rosenbrock      some models
+    python benchmarks/gpu.py --quick         small sizes
 
-Points and results are on the device, in double precision; times are medians of calls that end with
-the value on the host. Compilation is not timed. Without a device it prints a message and ends.
+In double precision; times are medians of calls that end with the value on the host. Points and
+results of elementwise models and of models/ are on the device, those of unseen models on the host,
+for JAX too. Compilation is not timed. Without a device it prints a message and ends.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import sys
 import time
+import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -27,10 +27,16 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import slomodel
 from benchmarks.by_hand import Array
 from benchmarks.cases import Case, cases
+from benchmarks.evaluate import in_columns
 from benchmarks.peers import FORMULAS, in_jax
 from benchmarks.points import pieces, points
+from benchmarks.result_page import ResultPage
+from benchmarks.targets import mean
+from benchmarks.unseen import MOST_DEVIATION, deviation
+from benchmarks.unseen_models import MODELS, Unseen
+from benchmarks.unseen_more import MORE
 from slomodel.codegen.cuda.target import require_device
-from slomodel.errors import TargetLimit
+from slomodel.errors import ModelWarning, TargetLimit
 
 _TEXT = "dim n\ndata w[n]\nvar x[n]\nminimize sum({} for i in range(n))"
 ELEMENTWISE = {
@@ -74,12 +80,17 @@ def copy_bandwidth(elements: int) -> float:
     return 16.0 * elements / (1e-6 * microseconds(lambda: cupy.copyto(target, source)))
 
 
-def elementwise(sizes: Sequence[int], bandwidth: float) -> list[Row]:
-    """Models that read and write each element once."""
+def elementwise(names: Sequence[str], sizes: Sequence[int]) -> list[Row]:
+    """Models that read and write each element once; the first row is a copy."""
     import cupy
 
-    rows = []
-    for name, text in ELEMENTWISE.items():
+    chosen = [name for name in ELEMENTWISE if not names or name in names]
+    if not chosen:
+        return []
+    bandwidth = copy_bandwidth(sizes[-1])
+    rows = [Row("copy", sizes[-1], 1e6 * 16.0 * sizes[-1] / bandwidth, share=1.0)]
+    for name in chosen:
+        text = ELEMENTWISE[name]
         for n in sizes:
             data = {"w": np.ones(n)} if "data w" in text else {}
             model = slomodel.compile(text, dims={"n": n}, data=data, backend="cupy")
@@ -92,19 +103,21 @@ def elementwise(sizes: Sequence[int], bandwidth: float) -> list[Row]:
     return rows
 
 
-def of_models(quick: bool) -> list[Row]:
-    """Every model of models/ against JAX's, at one point on the device."""
+def of_models(names: Sequence[str], quick: bool) -> list[Row]:
+    """The models of models/ against JAX's, at one point on the device."""
     import cupy
 
     rows = []
     for case in cases(quick=quick):
+        if names and case.model not in names:
+            continue
         options = {"data": case.data, "dims": case.dims}
         model = slomodel.compile(case.source, backend="cupy", **options)
         x = points(model)[0]
         point, out = cupy.asarray(x), cupy.asarray(np.zeros(model.n))
         run = model._kernels.function("value_and_gradient")
         spent = microseconds(lambda run=run, point=point, out=out: run(point, out))
-        rows.append(Row(f"{case.model} {case.size}", model.n, spent, _jax(case, model, x)))
+        rows.append(Row(f"{case.model} {case.size}".strip(), model.n, spent, _jax(case, model, x)))
     return rows
 
 
@@ -122,23 +135,89 @@ def _jax(case: Case, model: slomodel.Model, x: Array) -> float | None:
     return microseconds(lambda: float(evaluate(variables, data)[0]))
 
 
-def report(bandwidth: float, rows: Sequence[Row]) -> str:
-    """A table in Markdown, headed by card and date."""
-    lines = [
-        f"{_card()}, {datetime.now(UTC).date().isoformat()}, "
-        f"copy {bandwidth / 1e9:.0f} GB/s, double precision",
-        "",
-        "| model | unknowns | µs | JAX µs | JAX / slomodel | of copy bandwidth |",
-        "|---|---|---|---|---|---|",
-    ]
+def of_unseen_models(names: Sequence[str]) -> list[Row]:
+    """The unseen models against JAX's, at one point on the host; 0 µs for those that are refused.
+
+    Raises ValueError if JAX finds another value or gradient.
+    """
+    rows = []
+    for one in (*MODELS, *MORE):
+        if names and one.name not in names:
+            continue
+        rng = np.random.default_rng(0)
+        data = one.data(rng)
+        model = slomodel.compile(one.source, data=data, backend="numpy")
+        x = one.point(model.n, rng)
+        try:
+            model = slomodel.compile(one.source, data=data, backend="cupy")
+            value, gradient = model.value_and_gradient(x)
+        except TargetLimit:
+            rows.append(Row(one.name, model.n, 0.0))
+            continue
+        spent = microseconds(lambda model=model, x=x: model.value_and_gradient(x))
+        rows.append(Row(one.name, model.n, spent, _unseen_jax(one, model, x, value, gradient)))
+        print(one.name, f"{spent:.1f} us", file=sys.stderr, flush=True)
+    return rows
+
+
+def _unseen_jax(
+    one: Unseen, model: slomodel.Model, x: Array, value: float, gradient: Array
+) -> float | None:
+    """JAX's time for an unseen model, whose results are compared; None without JAX."""
+    try:
+        import jax
+    except ImportError:
+        return None
+    if jax.default_backend() != "gpu":
+        return None
+    from benchmarks import unseen_jax
+
+    peer = unseen_jax.compiled(
+        one.name, one.data(np.random.default_rng(0)), list(model.variables.values())
+    )
+    other, other_gradient = peer.value_and_gradient(x)
+    sense = -1.0 if "maximize" in one.source else 1.0
+    apart = max(
+        abs(value - sense * other) / abs(value), deviation(gradient, sense * other_gradient)
+    )
+    if not apart <= MOST_DEVIATION:
+        raise ValueError(f"JAX differs from {one.name} by {apart:.1e}")
+    return microseconds(lambda: peer.value_and_gradient(x))
+
+
+def rows_here(names: Sequence[str], quick: bool) -> list[Row]:
+    sizes = (10_000,) if quick else (10**6, 10**7, 10**8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        return [*elementwise(names, sizes), *of_models(names, quick), *of_unseen_models(names)]
+
+
+def page(rows: Sequence[Row]) -> str:
+    """The card, a table in Markdown, and the mean of the ratios to JAX."""
+    heads = ("model", "unknowns", "µs", "JAX µs", "JAX / slomodel", "of copy bandwidth")
+    cells = []
     for row in rows:
         jax = row.jax_microseconds
-        told = f"{jax:.1f} | {jax / row.microseconds:.2f}" if jax else "– | –"
-        share = f"{100 * row.share:.0f} %" if row.share else "–"
-        lines.append(
-            f"| {row.model} | {row.unknowns} | {row.microseconds:.1f} | {told} | {share} |"
-        )
-    return "\n".join(lines)
+        told = (f"{jax:.1f}", f"{jax / row.microseconds:.2f}") if jax else ("-", "-")
+        share = f"{100 * row.share:.0f} %" if row.share else "-"
+        own = f"{row.microseconds:.1f}" if row.microseconds else "refused"
+        cells.append((row.model, str(row.unknowns), own, *told, share))
+    ratios = [
+        row.jax_microseconds / row.microseconds
+        for row in rows
+        if row.jax_microseconds and row.microseconds
+    ]
+    means = (
+        [
+            f"JAX takes {mean(ratios):.2f} times as long in the geometric mean of {len(ratios)}"
+            f" models, and at least {min(ratios):.2f} times.\n"
+        ]
+        if ratios
+        else []
+    )
+    return "\n".join(
+        [f"On one {_card()}, in double precision.\n", *means, in_columns([heads, *cells], True)]
+    )
 
 
 def _card() -> str:
@@ -148,27 +227,18 @@ def _card() -> str:
     return name.decode() if isinstance(name, bytes) else str(name)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="small sizes")
-    parser.add_argument("--json", action="store_true", help="the rows as JSON")
-    options = parser.parse_args()
+def main(arguments: list[str] | None = None) -> int:
+    """Print the table, or write it."""
     # JAX would take most of the device's memory for itself.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     try:
         require_device()
     except TargetLimit as error:
         sys.exit(str(error))
-    quick = options.quick
-    bandwidth = copy_bandwidth(10**6 if quick else 10**8)
-    sizes = (10_000,) if quick else (10**6, 10**7, 10**8)
-    rows = [*elementwise(sizes, bandwidth), *of_models(quick)]
-    if options.json:
-        told = {"card": _card(), "bandwidth": bandwidth, "rows": [asdict(row) for row in rows]}
-        print(json.dumps(told))
-    else:
-        print(report(bandwidth, rows))
+    about = "Time value and gradient on a CUDA device."
+    ResultPage(__file__, "CUDA devices", about, Row, rows_here, page).run(arguments)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

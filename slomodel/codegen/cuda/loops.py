@@ -14,17 +14,21 @@ from math import prod
 from slomodel.codegen.cuda.kernel import Kernel, decoded, grid, index_type, kernel, over, place
 from slomodel.codegen.cuda.names import DeviceNames
 from slomodel.codegen.cuda.prelude import THREADS
-from slomodel.codegen.cuda.reduction import Cut, cut
+from slomodel.codegen.cuda.reduction import JOINS, Cut, cut, joining
 from slomodel.codegen.loops.access import merged_axes
 from slomodel.codegen.loops.nest import (
+    Apply,
     Computed,
+    Count,
     Element,
+    IndexTable,
     Nest,
     Operand,
     Reduce,
-    Reduction,
     Scalar,
     Store,
+    operands,
+    places,
 )
 from slomodel.codegen.loops.plain import start_of
 from slomodel.codegen.loops.pointers import Pointer, Pointers
@@ -32,6 +36,23 @@ from slomodel.codegen.loops.text import indented
 from slomodel.ir.expr import Expr
 
 Axis = tuple[int, tuple[int, ...]]
+
+
+def is_rectangular(nest: Nest) -> bool:
+    """Whether all axes are fixed, and places affine or looked up at affine places."""
+    if not all(axis.is_fixed for axis in nest.axes):
+        return False
+    targets = [one.target for one in nest.statements if not isinstance(one, Apply)]
+    if any(isinstance(one, Element) and one.position.lookups for one in targets):
+        return False
+    for element in (element for one in nest.statements for element in places(one)):
+        for read in element.position.lookups:
+            if isinstance(read.integers, IndexTable) or not read.position.is_affine:
+                return False
+    counted = any(
+        isinstance(one, Count) for statement in nest.statements for one in operands(statement)
+    )
+    return not counted or len(nest.axes) == 1
 
 
 class LoopKernels:
@@ -47,6 +68,7 @@ class LoopKernels:
         self.loads: dict[str, str] = {}
         self.steps: dict[str, tuple[int, ...]] = {}
         self.axes: list[str] = []
+        self.integers: dict[str, str] = {}
         self.scalars: list[str] = []
         self.sums = [one for one in nest.statements if isinstance(one, Reduce)]
 
@@ -74,7 +96,9 @@ class LoopKernels:
 
     def _kind(self) -> str:
         reach = max((_reach(one, self.shape) for one in self.pointers), default=0)
-        return index_type(self.shape, reach)
+        looked_up = any(one.lookups for one in self.pointers)
+        sizes = (one.size for one in self.names.taken.values()) if looked_up else ()
+        return index_type(self.shape, max((reach, *sizes)))
 
     def _heads(self, used: Sequence[str]) -> list[str]:
         """Definitions of the pointers in these lines, and of loop-invariant values."""
@@ -83,15 +107,31 @@ class LoopKernels:
             if f"{pointer.name}[" not in text:
                 continue
             offset = f" + {pointer.position.offset}" if pointer.position.offset else ""
-            kind = "real" if pointer.writes else "const real"
+            own = "long long" if pointer.integers else "real"
+            kind = own if pointer.writes else f"const {own}"
             lines.append(f"{kind} *const {pointer.name} = {pointer.base}{offset};")
         return [*lines, *self.scalars]
 
     def _written(self) -> list[str]:
         return [p.base.split(" ", 1)[0] for p in self.pointers if p.writes]
 
-    def _element(self, pointer: Pointer) -> str:
-        return f"{pointer.name}[{place(self.axes, self.steps[pointer.name])}]"
+    def _element(self, pointer: Pointer, lines: list[str]) -> str:
+        """The element that a pointer names at an index; `lines` look up its place first."""
+        terms = [
+            integer if stride == 1 else f"{integer} * {stride}"
+            for table, stride in pointer.lookups
+            for integer in [self._integer(table, lines)]
+        ]
+        inside = place(self.axes, self.steps[pointer.name])
+        terms += [inside] if inside != "0" or not terms else []
+        return f"{pointer.name}[{' + '.join(terms)}]"
+
+    def _integer(self, table: Pointer, lines: list[str]) -> str:
+        if table.name not in self.integers:
+            name = f"j{len(self.integers)}"
+            self.integers[table.name] = name
+            lines.append(f"const {self._kind()} {name} = {self._element(table, lines)};")
+        return self.integers[table.name]
 
     def _body(self) -> list[str]:
         """The statements at one index: load operands, compute values, add to the totals."""
@@ -99,7 +139,7 @@ class LoopKernels:
         for k, one in enumerate(self.nest.statements):
             if isinstance(one, Store):
                 assert isinstance(one.target, Element)
-                target = self._element(self.pointers.of(one.target))
+                target = self._element(self.pointers.of(one.target), lines)
                 lines.append(f"{target} = {self._operand(one.value, lines)};")
                 continue
             texts = [self._operand(operand, lines) for operand in one.operands]
@@ -117,8 +157,9 @@ class LoopKernels:
         if isinstance(operand, Scalar):
             text = self.names.number(operand.node)
             return self._loaded(text, self.scalars) if "[" in text else text
-        assert isinstance(operand, Element)
-        return self._loaded(self._element(self.pointers.of(operand)), lines)
+        if isinstance(operand, Count):
+            return f"(real){self.axes[operand.axis]}" if self.axes else "(real)0"
+        return self._loaded(self._element(self.pointers.of(operand), lines), lines)
 
     def _loaded(self, text: str, lines: list[str]) -> str:
         if text not in self.loads:
@@ -129,7 +170,7 @@ class LoopKernels:
     def _taken_along(self, one: Reduce, texts: Sequence[str]) -> str:
         k = self.sums.index(one)
         if one.op != "sum":
-            return f"a{k} = {_JOINS[one.op]}(a{k}, {texts[0]});"
+            return f"a{k} = {JOINS[one.op]}(a{k}, {texts[0]});"
         first = f"(double){texts[0]}" if self.names.single else texts[0]
         return f"a{k} += {' * '.join([first, *texts[1:]])};"
 
@@ -166,7 +207,9 @@ class LoopKernels:
         lines = [f"__shared__ double shared[{THREADS}];", *self._heads(totals), *totals]
         written = [*self._written(), *self._scalar_results(), "q"]
         made = kernel(name, self.names.taken, written, chunk.blocks, THREADS, lines)
-        return [made, self._joining(name, chunk)] if chunk.parts > 1 else [made]
+        if chunk.parts == 1:
+            return [made]
+        return [made, joining(name, chunk, [(one.op, _node(one)) for one in self.sums], self.names)]
 
     def _totals(
         self, chunk: Cut, outer: list[str], body: Sequence[str], results: Sequence[str]
@@ -223,31 +266,6 @@ class LoopKernels:
     def _result(self, one: Reduce) -> str:
         return self.names.base(_node(one))
 
-    def _joining(self, name: str, chunk: Cut) -> Kernel:
-        """The kernel that combines the parts: one block per element."""
-        self.names.begin()
-        size = len(self.sums) * chunk.parts * chunk.kept
-        q = self.names.partial(size)
-        inside: list[str] = []
-        for k, one in enumerate(self.sums):
-            part = f"{q}[{place('ro', (chunk.kept, 1), k * chunk.parts * chunk.kept)}]"
-            inside += [
-                f"double a{k} = {start_of(one.op)};",
-                f"for (int r = threadIdx.x; r < {chunk.parts}; r += {THREADS})",
-                f"    a{k} = {_JOINS[one.op]}(a{k}, {part});",
-                f"a{k} = slo_{one.op}_block(shared, a{k}, 1);",
-                f"if (threadIdx.x == 0) ({self._result(one)})[o] = a{k};",
-            ]
-        lines = [
-            f"__shared__ double shared[{THREADS}];",
-            f"for (int o = blockIdx.x; o < {chunk.kept}; o += gridDim.x) {{",
-            *indented(inside),
-            "}",
-        ]
-        written = [one for one in self.names.taken if one != "q"]
-        blocks = grid(chunk.kept, 1)
-        return kernel(f"{name}_join", self.names.taken, written, blocks, THREADS, lines)
-
     def _of_nothing(self, name: str) -> list[Kernel]:
         """Kernels that store the values of empty sums."""
         lines: list[str] = []
@@ -276,6 +294,3 @@ def _node(one: Reduce) -> Expr:
     node = one.target.node if isinstance(one.target, Scalar) else one.target.array
     assert isinstance(node, Expr)
     return node
-
-
-_JOINS: dict[Reduction, str] = {"sum": "slo_plus", "max": "slo_larger", "min": "slo_smaller"}

@@ -1,11 +1,17 @@
-"""Division of a sum among the threads of a block and among blocks."""
+"""Division of a sum among the threads of a block and among blocks, whose parts are joined."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from slomodel.codegen.cuda.kernel import grid
+from slomodel.codegen.cuda.kernel import Kernel, grid, kernel, place
+from slomodel.codegen.cuda.names import DeviceNames
 from slomodel.codegen.cuda.prelude import THREADS
+from slomodel.codegen.loops.nest import Output, Reduction
+from slomodel.codegen.loops.plain import start_of
+from slomodel.codegen.loops.text import indented
+from slomodel.ir.expr import Expr
 
 _MOST_PARTS = 1024
 _EACH = 8
@@ -65,3 +71,34 @@ def cut(kept: int, reduced: int, along_kept: bool) -> Cut:
 def _power(size: int) -> int:
     """The least power of two that is not below a size, at most the threads of a block."""
     return min(THREADS, 1 << max(0, size - 1).bit_length())
+
+
+def joining(
+    name: str, chunk: Cut, results: Sequence[tuple[Reduction, Expr | Output]], names: DeviceNames
+) -> Kernel:
+    """The kernel that combines the parts of reductions: one block per element of each result."""
+    names.begin()
+    size = chunk.parts * chunk.kept
+    q = names.partial(len(results) * size)
+    inside: list[str] = []
+    for k, (op, result) in enumerate(results):
+        part = f"{q}[{place('ro', (chunk.kept, 1), k * size)}]"
+        inside += [
+            f"double a{k} = {start_of(op)};",
+            f"for (int r = threadIdx.x; r < {chunk.parts}; r += {THREADS})",
+            f"    a{k} = {JOINS[op]}(a{k}, {part});",
+            f"a{k} = slo_{op}_block(shared, a{k}, 1);",
+            f"if (threadIdx.x == 0) ({names.base(result)})[o] = a{k};",
+        ]
+    lines = [
+        f"__shared__ double shared[{THREADS}];",
+        f"for (int o = blockIdx.x; o < {chunk.kept}; o += gridDim.x) {{",
+        *indented(inside),
+        "}",
+    ]
+    written = [one for one in names.taken if one != "q"]
+    return kernel(f"{name}_join", names.taken, written, grid(chunk.kept, 1), THREADS, lines)
+
+
+JOINS: dict[Reduction, str] = {"sum": "slo_plus", "max": "slo_larger", "min": "slo_smaller"}
+"""The device functions that combine two values of a reduction."""

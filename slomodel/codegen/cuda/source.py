@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from slomodel.codegen.cuda.kernel import Call, Kernel, call
-from slomodel.codegen.cuda.loops import LoopKernels
+from slomodel.codegen.cuda.loops import LoopKernels, is_rectangular
 from slomodel.codegen.cuda.moves import (
     collection_kernel,
     copy_kernel,
@@ -16,6 +16,7 @@ from slomodel.codegen.cuda.moves import (
 )
 from slomodel.codegen.cuda.names import DeviceNames
 from slomodel.codegen.cuda.plain import plain_kernel, scalar_kernel
+from slomodel.codegen.cuda.segments import is_segmented, segment_kernels
 from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout
 from slomodel.codegen.loops.construct import blocks, copied_output
@@ -171,9 +172,11 @@ class _KernelWriter:
         if isinstance(block, Nest):
             if not block.axes:
                 return scalar_kernel(name, block, names)
-            if not block.is_blocked:
-                return plain_kernel(name, block, names)
-            return LoopKernels(block, names).kernels(name)
+            if is_rectangular(block):
+                return LoopKernels(block, names).kernels(name)
+            if is_segmented(block):
+                return segment_kernels(name, block, names)
+            return plain_kernel(name, block, names)
         if isinstance(block, Fill):
             return fill_kernel(name, block, names)
         if isinstance(block, Copy):

@@ -20,9 +20,9 @@ from slomodel.codegen.loops.access import (
 )
 from slomodel.codegen.loops.collected import Collected, Term
 from slomodel.codegen.loops.layouts import (
-    is_batch_of_vectors,
     is_copy,
     is_row,
+    is_summed_in_loop,
     layouts,
     reads_rows,
 )
@@ -84,7 +84,8 @@ class Fusion:
         self.order = together(postorder(*program.roots))
         self.steps: Mapping[Expr, Step] = {step.node: step for step in program.steps}
         self._collected = None if in_order else Collected.of(program)
-        self._joins_lookups = in_order and given is None
+        joining = (Gather, Scatter) if in_order else (Gather,)
+        self._lookups: tuple[type[Gather | Scatter], ...] = joining if given is None else ()
         self.copied: frozenset[Expr] = frozenset()
         self.accesses = Accesses(self.is_view, numbers, given or {})
         if not in_order:
@@ -209,15 +210,15 @@ class Fusion:
         return affine(scatter.index)
 
     def is_looked_up(self, node: Expr) -> bool:
-        """Whether a gather or scatter by index data is a statement of a loop with others."""
-        if not self.in_order or not self._joins_lookups or not isinstance(node, (Gather, Scatter)):
+        """Whether a gather, or in order a scatter, by index data shares a loop with others."""
+        if not isinstance(node, self._lookups) or node not in self.forms:
             return False
-        if not node.rank or not node.operands[0].rank or node not in self.forms:
+        if not node.rank or not node.operands[0].rank:
             return False
-        # Other rows are read and added to most quickly as a whole, one by one.
         iterated = node if isinstance(node, Gather) else node.operands[0]
+        # In order, other rows are read and added to most quickly as a whole, one by one.
         row = number_of(iterated.shape[-1], self.accesses.numbers)
-        if iterated.rank > 1 and not is_row(row):
+        if self.in_order and iterated.rank > 1 and not is_row(row):
             return False
         return is_listed(node) and all(
             isinstance(one, Affine) or (isinstance(one, Lookup) and isinstance(one.table, Input))
@@ -228,12 +229,12 @@ class Fusion:
         """Whether a node is a product of two arrays that do not have the same labels.
 
         Products of one matrix and one vector for each index of a batch are sums in a loop: BLAS
-        would take a call for each.
+        would take a call for each. On a device, all products with vectors are.
         """
         if self.forms[node] is not Form.PRODUCT:
             return False
         assert isinstance(node, Einsum)
-        if self.in_order and is_batch_of_vectors(node):
+        if is_summed_in_loop(node, in_order=self.in_order):
             return False
         left, right = (set(own) for own in node.inputs)
         return left != right
@@ -319,7 +320,7 @@ class Fusion:
             elif step.form in (Form.TAKE, Form.PUT) and not self.collects(step.node):
                 operand = step.node.operands[0]
                 access, shape = self.accesses.of(operand), self.accesses.shape(operand)
-                is_moved = is_listed(step.node) or step.form is Form.PUT
+                is_moved = self._is_alone(step.node)
                 if is_moved and operand.rank and access.strides != c_order(shape):
                     yield operand
 
@@ -384,27 +385,25 @@ class Fusion:
         return list(dict.fromkeys(reversed(found)))
 
     def _outer(self) -> set[Expr]:
-        """Nodes of narrower arrays, as x_i - y_j and looked up rows, that each loop computes."""
-        if not self.in_order:
-            return set()
+        """Nodes that each loop computes: of narrower arrays; on a device, all looked up ones."""
         using = users(self.order)
-        found: set[Expr] = set()
-        for node in self.order:
-            looked_up = self._is_row_lookup(node)
-            quick = isinstance(node, Map) and is_quick(node.function)
-            if not (looked_up or quick) or node.rank < 2 or node not in self._moving:
-                continue
-            size = elements(self.accesses.shape(node))
-            narrow = all(
-                _NARROW * elements(self.accesses.shape(one)) <= size for one in node.operands
-            )
-            if narrow and all(self._joins(user, node) for user in using[node]):
-                found.add(node)
+        again = self._is_narrow if self.in_order else self.is_looked_up
+        found = {
+            node
+            for node in self.order
+            if node in self._moving and again(node)
+            if all(self._joins(user, node) for user in using[node])
+        }
         return found - set(self.program.roots)
 
-    def _is_row_lookup(self, node: Expr) -> bool:
-        """Whether a gather by index data reads whole rows in a loop with others."""
-        return self.is_looked_up(node) and reads_rows(node)
+    def _is_narrow(self, node: Expr) -> bool:
+        """Whether a node is quick to compute from narrower arrays: x_i - y_j, looked up rows."""
+        looked_up = self.is_looked_up(node) and reads_rows(node)
+        quick = isinstance(node, Map) and is_quick(node.function)
+        if not (looked_up or quick) or node.rank < 2:
+            return False
+        size = elements(self.accesses.shape(node))
+        return all(_NARROW * elements(self.accesses.shape(one)) <= size for one in node.operands)
 
     def _joins(self, node: Expr, operand: Expr) -> bool:
         """Whether a node is computed in a loop at the indices of an operand."""

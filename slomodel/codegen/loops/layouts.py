@@ -163,11 +163,15 @@ def is_thin(node: Expr, numbers: Numbers) -> bool:
     return min(prod(sizes[label] for label in side) for side in sides) <= _THIN
 
 
-def is_batch_of_vectors(node: Einsum) -> bool:
-    """Whether a node is a product of a matrix and a vector for each index of a batch."""
-    left, right = (set(own) for own in node.inputs) if len(node.operands) == 2 else ((), ())
-    narrow, wide = sorted((set(left), set(right)), key=len)
-    return narrow < wide and not narrow.isdisjoint(node.output)
+def is_summed_in_loop(node: Einsum, *, in_order: bool) -> bool:
+    """Whether a product of matrices and vectors is a sum in a loop.
+
+    In order, it is one for each index of a batch; on a device it may be a single one.
+    """
+    if len(node.operands) != 2:
+        return False
+    narrow, wide = sorted(map(set, node.inputs), key=len)
+    return narrow < wide and not (in_order and narrow.isdisjoint(node.output))
 
 
 def with_copies(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[Expr, ...]:
@@ -216,7 +220,7 @@ def _is_loop(node: Expr, numbers: Numbers) -> bool:
     """Whether a node is computed in a loop over the elements of its operands."""
     if isinstance(node, Einsum):
         same = len({frozenset(own) for own in node.inputs}) == 1
-        in_loop = same or is_batch_of_vectors(node) or is_thin(node, numbers)
+        in_loop = same or is_summed_in_loop(node, in_order=True) or is_thin(node, numbers)
         narrow = len(node.operands) == 2 and any(
             one.rank == 2 and one.shape[-1].size(numbers) <= ROW for one in node.operands
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from slomodel.codegen.loops.names import Names
 from slomodel.codegen.loops.nest import (
     Apply,
+    Axis,
     Computed,
     Count,
     IndexTable,
@@ -50,16 +51,21 @@ class PlainLoops:
     def lines(self, level: int) -> list[str]:
         """The statements of the loop of this number and of the loops inside it."""
         own = [k for k, outer in self._depths.items() if outer == level]
-        inner = self._statements() if level == len(self.nest.axes) else self._loop(level)
+        inner = self.statements() if level == len(self.nest.axes) else self._loop(level)
         return [*map(self._start, own), *inner, *map(self._end, own)]
 
     def _loop(self, level: int) -> list[str]:
         axis = self.nest.axes[level]
-        i, start, stop = f"i{level}", self._position(axis.start), self._position(axis.stop)
+        i, (start, stop) = f"i{level}", self.bounds(axis)
         head = f"for ({self._kind} {i} = {start}; {i} < {stop}; {i}++) {{"
         return [head, *indented(self.lines(level + 1)), "}"]
 
-    def _statements(self) -> list[str]:
+    def bounds(self, axis: Axis) -> tuple[str, str]:
+        """The bounds of an axis: the first index, and the one after the last."""
+        return self._position(axis.start), self._position(axis.stop)
+
+    def statements(self) -> list[str]:
+        """The statements at one index of all axes."""
         lines: list[str] = []
         # An array may take the memory of one that a later statement reads at the same index.
         last: list[str] = []

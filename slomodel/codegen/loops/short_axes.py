@@ -15,7 +15,7 @@ from itertools import product
 from math import prod
 
 from slomodel.codegen.loops.access import Numbers, number_of
-from slomodel.codegen.loops.layouts import is_batch_of_vectors, is_row, reads_rows
+from slomodel.codegen.loops.layouts import is_row, is_summed_in_loop, reads_rows
 from slomodel.codegen.lower import lowered
 from slomodel.functions import add, mul
 from slomodel.ir import build
@@ -108,7 +108,7 @@ def _is_loop(node: Einsum, numbers: Numbers) -> bool:
     if not node.operands or len(set(node.output)) < len(node.output):
         return False
     same = len({frozenset(own) for own in node.inputs}) == 1
-    if same or (len(node.operands) == 2 and is_batch_of_vectors(node)):
+    if same or is_summed_in_loop(node, in_order=True):
         return True
     return _has_one_long_side(node, numbers)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -13,27 +13,25 @@ from benchmarks import gpu
 
 def test_without_cupy_it_ends_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cupy", None)
-    monkeypatch.setattr(sys, "argv", ["gpu.py"])
     with pytest.raises(SystemExit, match=r"needs CuPy, (.|\n)*pip install"):
-        gpu.main()
+        gpu.main([])
 
 
 @pytest.mark.usefixtures("cupy_on_cpu")
-def test_it_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     runtime = SimpleNamespace(
-        deviceSynchronize=lambda: None, getDeviceProperties=lambda k: {"name": b"a CPU"}
+        deviceSynchronize=lambda: None, getDeviceProperties=lambda k: {"name": b"CPU"}
     )
     monkeypatch.setattr(
         sys.modules["cupy"], "cuda", SimpleNamespace(runtime=runtime), raising=False
     )
     monkeypatch.setattr(gpu, "CALLS", 1)
-    few = [case for case in gpu.cases(quick=True) if case.model in ("rosenbrock", "student_t")]
-    monkeypatch.setattr(gpu, "cases", lambda quick: few)
-    monkeypatch.setattr(sys, "argv", ["gpu.py", "--quick", "--json"])
-    gpu.main()
-    told = json.loads(capsys.readouterr().out)
-    assert told["card"] == "a CPU"
-    assert [row["share"] is not None for row in told["rows"]] == [True] * 3 + [False] * len(few)
-    rows = [gpu.Row(**row) for row in told["rows"]]
-    assert all(row.microseconds > 0.0 for row in rows)
-    assert gpu.report(told["bandwidth"], rows).count("\n") == 3 + len(rows)
+    rows = gpu.rows_here(["log(1 + x²)", "rosenbrock", "soap_film", "coupled_phases"], quick=True)
+    assert [row.model for row in rows][:3] == ["copy", "log(1 + x²)", "rosenbrock 2"]
+    assert [row.model for row in rows][-2:] == ["soap_film", "coupled_phases"]
+    assert [row.share is not None for row in rows] == [True] * 2 + [False] * (len(rows) - 2)
+    assert all(row.microseconds > 0.0 for row in rows[:-1])
+    told = gpu.page([replace(rows[0], jax_microseconds=3.0), *rows[1:]])
+    assert told.count("\n") == 5 + len(rows)
+    assert "On one CPU" in told
+    assert "refused" in told.splitlines()[-1]

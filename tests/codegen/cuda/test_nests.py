@@ -11,10 +11,11 @@ import pytest
 from codegen.cuda import standin
 
 from slomodel import functions as fn
-from slomodel.codegen.cuda.loops import LoopKernels
+from slomodel.codegen.cuda.loops import LoopKernels, is_rectangular
 from slomodel.codegen.cuda.module import cuda_text
 from slomodel.codegen.cuda.names import DeviceNames
 from slomodel.codegen.cuda.plain import plain_kernel
+from slomodel.codegen.cuda.segments import is_segmented, segment_kernels
 from slomodel.codegen.layout import Layout, Sizes
 from slomodel.codegen.loops.nest import (
     Apply,
@@ -151,8 +152,10 @@ def in_c(nest: Nest) -> np.ndarray:
 
 def in_cuda(nest: Nest, module: type[standin.RawModule]) -> np.ndarray:
     names = DeviceNames(NOTHING, LAYOUT, (), {})
-    if nest.is_blocked:
+    if is_rectangular(nest):
         (kernel,) = LoopKernels(nest, names).kernels("run")
+    elif is_segmented(nest):
+        (kernel,) = segment_kernels("run", nest, names)
     else:
         (kernel,) = plain_kernel("run", nest, names)
     text = cuda_text("nest", [kernel], LAYOUT, {})
