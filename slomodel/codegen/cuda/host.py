@@ -1,8 +1,9 @@
-"""The Python text of one entry: arrays allocated once, kernels bound to them, ordered calls."""
+"""The Python text of one entry: arrays allocated once, graphs of kernels over them, calls."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from slomodel.codegen.cuda.kernel import Call, Kernel
 from slomodel.codegen.cuda.source import DeviceUnit
@@ -61,6 +62,7 @@ class _Host:
         self._fresh: list[str] = []
         self._views: dict[str, str] = {}
         self._kernels = 0
+        self._graphs = 0
 
     def arrays(self) -> list[str]:
         """Lines that allocate the arrays on the device."""
@@ -104,8 +106,23 @@ class _Host:
         return ["if g is own_g:", f"    {give}"] if self.moving else [give]
 
     def stage(self, stage: Stage) -> list[str]:
-        """The calls of a stage, in order."""
-        return [self._text(work) for work in self.unit.work[stage]]
+        """The calls of a stage, in order; neighbouring kernels of every call are one graph."""
+        works = self.unit.work[stage]
+        if stage == "data" or self.moving:
+            return [self._text(work) for work in works]
+        lines: list[str] = []
+        for is_call, run in groupby(works, lambda work: isinstance(work, Call)):
+            texts = [self._text(work) for work in run]
+            lines += texts if is_call or len(texts) == 1 else [self._graph(texts)]
+        return lines
+
+    def _graph(self, texts: Sequence[str]) -> str:
+        """The call of a graph of these calls of kernels."""
+        self._graphs += 1
+        name = f"run{self._graphs}"
+        kernels = ", ".join(text.removesuffix("()") for text in texts)
+        self.prelude.append(f"{name} = _graph({kernels})")
+        return f"{name}()"
 
     def _text(self, work: Kernel | Call) -> str:
         if isinstance(work, Call):

@@ -7,12 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from slomodel.codegen.cuda.names import Array, DeviceNames
+from slomodel.codegen.cuda.names import Array
 from slomodel.codegen.cuda.prelude import THREADS
-from slomodel.codegen.loops.access import merged_axes
-from slomodel.codegen.loops.nest import Contraction, Element, Scalar
 from slomodel.codegen.loops.text import indented
-from slomodel.ir.expr import Axes, Expr
 
 MOST_BLOCKS = 4096
 """Upper limit on the blocks of a grid; threads take further elements at the grid's stride."""
@@ -102,29 +99,3 @@ class Call:
     left: str
     right: str
     out: str
-
-
-def call(node: Contraction, names: DeviceNames) -> Call | None:
-    """The call for a product; None if the result is empty."""
-    if not prod(node.sizes[k] for k in (*node.batch, *node.rows, *node.columns)):
-        return None
-    left = _view(node, node.left, (node.rows, node.summed), names)
-    right = _view(node, node.right, (node.summed, node.columns), names)
-    return Call(left, right, _view(node, node.result, (node.rows, node.columns), names))
-
-
-def _view(
-    node: Contraction, one: Element | Scalar, order: tuple[Axes, Axes], names: DeviceNames
-) -> str:
-    """An array with its batch axes first, then the two blocks of a matrix."""
-    assert isinstance(one, Element), "a number that stands for a matrix is written out before"
-    assert isinstance(one.array, Expr)
-    sizes, steps = node.sizes, one.position.strides
-    shape, strides = [sizes[n] for n in node.batch], [steps[n] for n in node.batch]
-    for block in order:
-        merged = merged_axes([sizes[n] for n in block], [[steps[n] for n in block]])
-        ((size, (step,)),) = merged or [(1, (1,))]
-        shape.append(size)
-        strides.append(step)
-    name, begin = names.located(one.array)
-    return f"_view({name}, {begin + one.position.offset}, {tuple(shape)}, {tuple(strides)})"

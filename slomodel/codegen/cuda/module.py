@@ -47,6 +47,28 @@ def _bound(name, *arrays):
     return lambda: kernel(*arrays)
 
 
+def _graph(*kernels):
+    """These kernels as one graph, which starts in one call; in turn where that is refused."""
+    def in_turn():
+        for kernel in kernels:
+            kernel()
+
+    stream = cp.cuda.Stream(non_blocking=True)
+    try:
+        with stream:
+            stream.begin_capture()
+            in_turn()
+            graph = stream.end_capture()
+    except (cp.cuda.runtime.CUDARuntimeError, cp.cuda.driver.CUDADriverError):
+        return in_turn
+
+    def run():
+        graph.launch()
+
+    run.kernels = kernels  # their arrays live as long as the graph
+    return run
+
+
 def _view(array, start, shape, steps):
     """A view with these steps, in elements, from an element of the array on."""
     strides = [step * array.itemsize for step in steps]

@@ -17,6 +17,8 @@ _MOST_PARTS = 1024
 _EACH = 8
 """Least number of terms per thread: a sum with fewer is not cut into further parts."""
 _MANY = 2**16
+RESIDENT = 2**18
+"""The number of threads that a device runs at once, about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,8 @@ def cut(kept: int, reduced: int, along_kept: bool) -> Cut:
         across = THREADS if kept >= _MANY else min(32, _power(kept))
         across = max(across, THREADS // _power(reduced))
     else:
-        across = max(1, THREADS // _power(reduced))
+        enough = max(-(-reduced // _EACH), RESIDENT // kept)
+        across = THREADS // min(_power(reduced), _power(enough))
     depth = THREADS // across
     blocks = grid(kept, across)[0]
     wanted = min(-(-reduced // (depth * _EACH)), _MOST_PARTS // blocks)

@@ -12,7 +12,7 @@ from math import prod
 from slomodel.codegen.cuda.kernel import Kernel, decoded, index_type, kernel
 from slomodel.codegen.cuda.names import DeviceNames
 from slomodel.codegen.cuda.prelude import THREADS
-from slomodel.codegen.cuda.reduction import cut, joining
+from slomodel.codegen.cuda.reduction import RESIDENT, cut, joining
 from slomodel.codegen.loops.access import c_order
 from slomodel.codegen.loops.nest import (
     Element,
@@ -27,8 +27,6 @@ from slomodel.codegen.loops.nest import (
 from slomodel.codegen.loops.plain import PlainLoops, start_of
 from slomodel.codegen.loops.text import indented
 
-_RESIDENT = 2**18
-"""The number of threads that a device runs at once, about."""
 _SHARING = 64
 """So many threads share a range of any length where that does not make more threads than that."""
 
@@ -64,7 +62,7 @@ def segment_kernels(name: str, nest: Nest, names: DeviceNames) -> list[Kernel]:
     if not kept:
         return []
     terms = max(_size(one, names) for one in _read_along(nest))
-    chunk = cut(kept, max(-(-terms // kept), min(_SHARING, _RESIDENT // kept)), False)
+    chunk = cut(kept, max(-(-terms // kept), min(_SHARING, RESIDENT // kept)), False)
     kind = index_type(shape, max((terms, *(one.size for one in names.taken.values()))))
     printer = PlainLoops(nest, names, kind, fresh=True)
     start, stop = printer.bounds(nest.axes[-1])

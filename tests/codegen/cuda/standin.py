@@ -12,6 +12,7 @@ import math
 import re
 import subprocess
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -68,6 +69,9 @@ class RawModule:
         call = getattr(self._library, f"run_{name}")
 
         def launch(blocks, threads, arrays):
+            if _recording:
+                _recording[-1].append(lambda: launch(blocks, threads, arrays))
+                return
             assert len(arrays) == len(kinds)
             for array, kind in zip(arrays, kinds, strict=True):
                 assert isinstance(array, ndarray)
@@ -76,6 +80,44 @@ class RawModule:
             _launch(name, call, (*blocks, 1)[:2], threads[0], arrays, self.orders)
 
         return launch
+
+
+_recording: list[list[Callable[[], None]]] = []
+"""What the stream that is recording has recorded."""
+
+
+class CUDARuntimeError(RuntimeError):
+    """What the runtime of CUDA refuses."""
+
+
+class Stream:
+    """A stream whose work can be recorded; other work is done at once. `refuses`: it cannot."""
+
+    refuses = False
+
+    def __init__(self, non_blocking: bool) -> None:
+        assert non_blocking, "the legacy stream cannot record"
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _recording.clear()
+
+    def begin_capture(self) -> None:
+        if self.refuses:
+            raise CUDARuntimeError("cudaErrorStreamCaptureUnsupported")
+        _recording.append([])
+
+    def end_capture(self) -> SimpleNamespace:
+        recorded = _recording.pop()
+        return SimpleNamespace(launch=lambda: [work() for work in recorded])
+
+
+def _matmul(left: ndarray, right: ndarray, out: ndarray) -> None:
+    if _recording:
+        raise NotImplementedError("calling cuBLAS API during stream capture is unsupported")
+    np.matmul(left, right, out=out)
 
 
 def _launch(name, call, blocks, threads, arrays, orders) -> None:
@@ -141,7 +183,9 @@ def module() -> ModuleType:
     made.array = lambda array, kind, order, copy: _device(array, kind, order)
     made.copyto = np.copyto
     made.may_share_memory = np.may_share_memory
-    made.matmul = np.matmul
+    made.matmul = _matmul
+    errors = SimpleNamespace(CUDARuntimeError=CUDARuntimeError, CUDADriverError=CUDARuntimeError)
+    made.cuda = SimpleNamespace(Stream=Stream, runtime=errors, driver=errors)
     made.get_array_module = lambda x: made if isinstance(x, ndarray) else np
     made.lib = SimpleNamespace(stride_tricks=np.lib.stride_tricks)
     return made

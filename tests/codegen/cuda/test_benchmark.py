@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
+from codegen.cuda import standin
 
 from benchmarks import gpu
 
@@ -17,14 +17,11 @@ def test_without_cupy_it_ends_with_a_sentence(monkeypatch: pytest.MonkeyPatch) -
         gpu.main([])
 
 
-@pytest.mark.usefixtures("cupy_on_cpu")
-def test_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    runtime = SimpleNamespace(
-        deviceSynchronize=lambda: None, getDeviceProperties=lambda k: {"name": b"CPU"}
-    )
-    monkeypatch.setattr(
-        sys.modules["cupy"], "cuda", SimpleNamespace(runtime=runtime), raising=False
-    )
+def test_it_runs(cupy_on_cpu: type[standin.RawModule], monkeypatch: pytest.MonkeyPatch) -> None:
+    cupy_on_cpu.orders = (0,)
+    runtime = sys.modules["cupy"].cuda.runtime
+    runtime.deviceSynchronize = lambda: None
+    runtime.getDeviceProperties = lambda k: {"name": b"CPU"}
     monkeypatch.setattr(gpu, "CALLS", 1)
     rows = gpu.rows_here(["log(1 + x²)", "rosenbrock", "soap_film", "coupled_phases"], quick=True)
     assert [row.model for row in rows][:3] == ["copy", "log(1 + x²)", "rosenbrock 2"]
