@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from slomodel.codegen.cuda.kernel import Call, Kernel
-from slomodel.codegen.cuda.source import DeviceUnit
+from slomodel.codegen.cuda.source import DIRECT, DeviceUnit
 from slomodel.codegen.program import Stage
 from slomodel.codegen.python.statements import indented
-
-DIRECT = 65536
-"""From this many unknowns on kernels work in a caller's CuPy arrays: copying would cost more."""
 
 
 def entry_lines(unit: DeviceUnit) -> list[str]:
@@ -33,7 +30,7 @@ def entry_lines(unit: DeviceUnit) -> list[str]:
         *(again if centre else []),
         *calls,
         *host.given(),
-        *([f"return {unit.value}"] if unit.value is not None else []),
+        *([f"return {unit.value}"] if unit.value is not None and not unit.is_joined else []),
     ]
     return [
         f"def make_{entry.name}(data):",
@@ -70,7 +67,10 @@ class _Host:
         lines = ["arrays = _arrays(data)"]
         lines += [f"{short} = arrays[{name!r}]" for short, name in unit.data.items()]
         own = "own_" if self.moving else ""
-        lines += [f"{own}{name} = cp.empty(n, real)" for name in self._vectors()]
+        sizes = {"g": "n + 1"} if unit.is_joined else {}
+        lines += [
+            f"{own}{name} = cp.empty({sizes.get(name, 'n')}, real)" for name in self._vectors()
+        ]
         if unit.workspace:
             lines.append(f"w = cp.empty({unit.workspace}, real)")
         lines += [
@@ -102,6 +102,8 @@ class _Host:
         """Lines that return the result."""
         if "g" not in self._vectors():
             return []
+        if self.unit.is_joined:
+            return ["return _give_both(out, g)"]
         give = "_give(out, g)"
         return ["if g is own_g:", f"    {give}"] if self.moving else [give]
 

@@ -91,6 +91,16 @@ def _give(out, array):
         np.copyto(out, array.get())
 
 
+def _give_both(out, array):
+    """Copy the gradient into a vector of NumPy or CuPy; the value, which follows it."""
+    if isinstance(out, cp.ndarray):
+        cp.copyto(out, array[:n])
+        return array[n].item()
+    both = array.get()
+    np.copyto(out, both[:n])
+    return both[n].item()
+
+
 def _fits(vector):
     """True for a vector of CuPy that kernels can work in."""
     fits = isinstance(vector, cp.ndarray) and vector.dtype == real and vector.shape == (n,)

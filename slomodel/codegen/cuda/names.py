@@ -30,11 +30,17 @@ class Array:
 class DeviceNames:
     """The names of an entry; `taken` are the arrays that were named since `begin`.
 
-    `tables` are the index arrays, each with the host's expression for it.
+    `tables` are the index arrays, each with the host's expression for it; `last` is a number that
+    follows the gradient in `g`, if any.
     """
 
     def __init__(
-        self, memory: Memory, layout: Layout, directions: Sequence[Input], numbers: Numbers
+        self,
+        memory: Memory,
+        layout: Layout,
+        directions: Sequence[Input],
+        numbers: Numbers,
+        last: Expr | None = None,
     ) -> None:
         self.numbers = numbers
         self.begins = starts(layout.variables, numbers)
@@ -45,9 +51,11 @@ class DeviceNames:
         self.remarks: dict[str, str] = {}
         self.tables: dict[IndexArray, tuple[str, str]] = {}
         self._memory = memory
+        self._last = last
         self._dims = layout.sizes
         self._inputs = input_texts(layout, directions, numbers)
         self._sizes = {f"d{k}": self.size(node) for k, node in enumerate(layout.data)}
+        self._sizes["g"] = self.n + (last is not None)
         self._scalars: dict[Expr, str] = {}
 
     def begin(self) -> None:
@@ -64,6 +72,8 @@ class DeviceNames:
             return self._marked(at("g", self.begins[array.k]))
         if isinstance(array, Input):
             return self._marked(self._inputs[array])
+        if array is self._last:
+            return self._marked(at("g", self.n))
         place = self._memory.places[array]
         if place.output is not None:
             return self._marked(at("g", self.begins[place.output]))

@@ -22,6 +22,7 @@ from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout
 from slomodel.codegen.loops.construct import blocks, copied_output
 from slomodel.codegen.loops.fusion import Fusion
+from slomodel.codegen.loops.names import starts
 from slomodel.codegen.loops.nest import (
     Block,
     Collection,
@@ -42,6 +43,9 @@ from slomodel.ir.walk import inputs
 
 Work = Kernel | Call
 
+DIRECT = 65536
+"""From this many unknowns on kernels work in a caller's CuPy arrays: copying would cost more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
@@ -59,7 +63,8 @@ class DeviceUnit:
 
     `work` are the kernels and calls of each stage, `data` the names of the data by number, `tables`
     the texts of index arrays, `partial` the length of the array for sums over parts, `n` that of
-    the vectors, `value` the text of the scalar that is returned.
+    the vectors, `value` the text of the scalar that is returned; `is_joined`: it follows the
+    gradient in one array, which is transferred at once.
     """
 
     entry: Entry
@@ -71,6 +76,7 @@ class DeviceUnit:
     partial: int
     n: int
     value: str | None
+    is_joined: bool
 
     @property
     def kernels(self) -> list[Kernel]:
@@ -84,7 +90,9 @@ def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> DeviceUnit
     roots = program.roots
     fusion = Fusion(program, numbers, in_order=False)
     memory = Memory(fusion, arrays)
-    names = DeviceNames(memory, layout, entry.directions, numbers)
+    last = _last(entry, roots[0], memory)
+    joined = last is not None and starts(layout.variables, numbers)[-1] < DIRECT
+    names = DeviceNames(memory, layout, entry.directions, numbers, last if joined else None)
     writer = _KernelWriter(entry.name, fusion, names)
     work: dict[Stage, tuple[Work, ...]] = {
         stage: tuple(writer.stage(stage)) for stage in ("data", "centre", "call")
@@ -120,7 +128,14 @@ def unit(entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> DeviceUnit
         partial,
         names.n,
         value,
+        joined,
     )
+
+
+def _last(entry: Entry, root: Expr, memory: Memory) -> Expr | None:
+    """The value that may follow the gradient of the same entry: one that a kernel stores."""
+    both = entry.scalar is not None and entry.arrays
+    return root if both and memory.places.get(root) is not None else None
 
 
 def _scalar(root: Expr, fusion: Fusion, names: DeviceNames) -> str:

@@ -11,7 +11,7 @@ import sympy as sp
 from codegen.cuda import standin
 
 import slomodel
-from slomodel.codegen.cuda.host import DIRECT
+from slomodel.codegen.cuda.source import DIRECT
 from slomodel.codegen.runtime import load
 
 TEXT = """dim n, m
