@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from slomodel.codegen.cuda.kernel import Call, Kernel
+from slomodel.codegen.cuda.kernel import Kernel
+from slomodel.codegen.cuda.products import Call
 from slomodel.codegen.cuda.source import DIRECT, DeviceUnit
 from slomodel.codegen.program import Stage
 from slomodel.codegen.python.statements import indented

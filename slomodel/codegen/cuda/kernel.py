@@ -1,4 +1,4 @@
-"""Kernels with their arrays and threads, and products that the host computes by CuPy."""
+"""Kernels with their arrays and threads, and the text of loops over indices."""
 
 from __future__ import annotations
 
@@ -90,12 +90,3 @@ def over(elements: int, kind: str, lines: Sequence[str]) -> list[str]:
         *indented(lines),
         "}",
     ]
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """`matmul(left, right, out=out)`, each the text of a view of an array on the device."""
-
-    left: str
-    right: str
-    out: str

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from slomodel.codegen.cuda.kernel import Call
+from dataclasses import dataclass
+
 from slomodel.codegen.cuda.names import DeviceNames
 from slomodel.codegen.loops.access import merged_axes
 from slomodel.codegen.loops.nest import Axis, Contraction, Element, Nest, Position, Reduce, Scalar
@@ -10,6 +11,15 @@ from slomodel.ir.expr import Axes, Expr
 
 SMALL_PRODUCT = 2**20
 """Up to so many multiplications a kernel takes less time than a call takes to start."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`matmul(left, right, out=out)`, each the text of a view of an array on the device."""
+
+    left: str
+    right: str
+    out: str
 
 
 def as_nest(node: Contraction) -> Nest:

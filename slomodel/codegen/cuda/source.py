@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from slomodel.codegen.cuda.kernel import Call, Kernel
+from slomodel.codegen.cuda.kernel import Kernel
 from slomodel.codegen.cuda.loops import LoopKernels, is_rectangular
 from slomodel.codegen.cuda.moves import (
     collection_kernel,
@@ -16,7 +16,7 @@ from slomodel.codegen.cuda.moves import (
 )
 from slomodel.codegen.cuda.names import DeviceNames
 from slomodel.codegen.cuda.plain import plain_kernel, scalar_kernel
-from slomodel.codegen.cuda.products import SMALL_PRODUCT, as_nest, call
+from slomodel.codegen.cuda.products import SMALL_PRODUCT, Call, as_nest, call
 from slomodel.codegen.cuda.segments import is_segmented, segment_kernels
 from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout
