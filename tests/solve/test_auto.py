@@ -362,3 +362,16 @@ def test_the_unconstrained_model_takes_the_steps_of_its_own() -> None:
     x0 = np.array([1e-3, 0.0])
     one, other = model.solve(x0=x0), model.unconstrained.solve(x0=model.to_unconstrained(x0))
     assert one.history.fun.tolist() == other.history.fun.tolist()
+
+
+def test_a_hessian_is_not_computed_where_pairs_soon_converge() -> None:
+    """The one at the end confirms the minimum; with a gradient that hardly falls there are more."""
+    n = 12
+    convex = f"var x[{n}]\nminimize sum(softplus(x[i] - i/9) - 0.3*x[i] for i in {n})"
+    found = slomodel.compile(convex, backend="numpy").solve()
+    assert found.success
+    assert found.nhev <= n + 1
+    valley = (
+        f"var x[{n}] init -1.2\nminimize sum(100*(x[i+1] - x[i]^2)^2 for i in {n - 1}) + cos(x[0])"
+    )
+    assert slomodel.compile(valley, backend="numpy").solve().nhev > n + 1

@@ -23,6 +23,9 @@ LARGEST_MATRIX = 100
 WAIT, WAIT_OF_MANY, FEW = 1.0, 2.0, 20
 # The same for the next time, doubled after each.
 REPEAT = 5.0
+# The first time is put off once if pairs alone, at their rate so far, would lower the gradient norm
+# to the fraction REACHED of the first one by less than SOON times the work of the Hessian.
+REACHED, SOON = 1e-4, 1.5
 # Work before the pattern of the Hessian of more than FEW unknowns is computed, and before Newton
 # steps begin if it is sparse, and until the next, as multiples of the work of such a Hessian.
 WAIT_FOR_PATTERN, WAIT_SPARSE, REFRESH = 30, 4.0, 1.0
@@ -63,6 +66,8 @@ class QuasiNewton:
         self._due = evaluate.weighted_work + wait if has_matrix else math.inf
         many = evaluate.has_products and n > FEW
         self._began = evaluate.weighted_work
+        self._first = start.gnorm
+        self._has_put_off = False
         wait = WAIT_FOR_PATTERN + PATTERN * n / (CALL + evaluate.operations)
         self._sparse_due = self._began + wait if many else math.inf
         self._newton = SparseNewton(evaluate, n)
@@ -90,7 +95,7 @@ class QuasiNewton:
     def propose(self, at: Iterate, out: Vector) -> float:
         if self._evaluate.weighted_work >= self._sparse_due and self._compute_sparse(at):
             return self._newton_step(at, out)
-        if self._evaluate.weighted_work >= self._due:
+        if self._evaluate.weighted_work >= self._due and not self._put_off(at):
             self._compute(at)
         if self._H is not None:
             self._H.dot(at.g, out)
@@ -103,6 +108,19 @@ class QuasiNewton:
         if not self._gamma and self._evaluate.has_products:
             self._gamma = self._first_length(at)
         return self.fallback(at, out)
+
+    def _put_off(self, at: Iterate) -> bool:
+        """Whether the first Hessian is not worth its work yet, by the progress of the pairs."""
+        if self._has_put_off or self._H is not None or not 0.0 < at.gnorm < self._first:
+            return False
+        now = self._evaluate.weighted_work
+        fall = math.log(self._first / at.gnorm)
+        left = (now - self._began) * (math.log(1.0 / REACHED) / fall - 1.0)
+        if not left < SOON * 2.0 * len(at.x):
+            return False
+        self._due = now + max(left, len(at.x))
+        self._has_put_off = True
+        return True
 
     def _compute_sparse(self, at: Iterate) -> bool:
         """Begin the pairs anew from the inverse of the Hessian, if it is sparse and it is time."""
