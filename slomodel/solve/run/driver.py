@@ -134,7 +134,10 @@ def look_beyond(evaluate: Evaluator, run: RunState) -> Beyond | None:
     if run.status is not Status.converged or not facts.curvature or nothing:
         return None
     try:
-        return falls_beyond(evaluate, run.current, run.so_far, run.hessian)
+        return falls_beyond(
+            *(evaluate, run.current, run.so_far, run.hessian),
+            is_quadratic=facts.degree is not None and facts.degree <= 2,
+        )
     except (BudgetSpent, KeyboardInterrupt, EvaluationLost):
         return None
 

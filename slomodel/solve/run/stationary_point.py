@@ -20,6 +20,8 @@ from slomodel.solve.subroutine import Iterate
 # starting with the gradient, which at an inflection points along the direction of least curvature.
 FEW = 20
 PRODUCTS = 4
+# The same in a set, where most stationary points are kept by bounds.
+PRODUCTS_IN_SET = 2
 # An eigenvalue below this fraction of the largest one, or of the decrease of f in the run over
 # ‖x‖², is not evidence of a minimum: values farther out are examined.
 NULL = 1e-2
@@ -73,14 +75,19 @@ class Beyond:
 
 
 def falls_beyond(
-    evaluate: Evaluator, at: Iterate, so_far: SoFar, hessian: Vector | None = None
+    evaluate: Evaluator,
+    at: Iterate,
+    so_far: SoFar,
+    hessian: Vector | None = None,
+    *,
+    is_quadratic: bool = False,
 ) -> Beyond | None:
     """A lower point along the direction of least curvature at a stationary point; None if none.
 
-    Without the `hessian` (n, n) there the cost is n products, or PRODUCTS for n > FEW and in a set,
-    and more if an eigenvalue is about 0. Values of f are computed only if the curvature is
-    negative, here or farther out. In a set the direction is in the face of the point, without the
-    bounds whose multipliers are 0.
+    Without the `hessian` (n, n) there the cost is n products, or PRODUCTS for n > FEW, and more if
+    an eigenvalue is about 0 and f is not quadratic. Values of f are computed only if the curvature
+    is negative, here or farther out. In a set the direction is in the face of the point, without
+    the bounds whose multipliers are 0.
     """
     ritz = _least(evaluate, at, hessian)
     if ritz is None:
@@ -100,6 +107,8 @@ def falls_beyond(
     if evaluate.within is not None:
         steps = (evaluate.inside(at.x + step) - at.x for step in steps)
     if ritz.value >= -NULL * size:
+        if is_quadratic:
+            return None
         steps = (step for step in steps if _bends_down(evaluate, at, step))
     found = (_lower(evaluate, at, step, ritz.value) for step in steps if step.any())
     return next((one for one in found if one is not None), None)
@@ -125,7 +134,7 @@ def _least(evaluate: Evaluator, at: Iterate, hessian: Vector | None) -> Ritz | N
     if not norm(start) > 0.0:
         return None
     products = OnFace(evaluate, face, np.zeros(n))
-    return least_eigenvalue(products, at.x, generator, PRODUCTS, start)
+    return least_eigenvalue(products, at.x, generator, PRODUCTS_IN_SET, start)
 
 
 def _loosened_face(within: Set, at: Iterate) -> Face:
