@@ -129,8 +129,8 @@ class _Host:
 
     def _text(self, work: Kernel | Call) -> str:
         if isinstance(work, Call):
-            left, right, out = (self._view(text) for text in (work.left, work.right, work.out))
-            return f"cp.matmul({left}, {right}, out={out})"
+            operands = ", ".join(map(self._view, work.operands))
+            return f"{work.function}({operands}, out={self._view(work.out)})"
         self._kernels += 1
         name = f"k{self._kernels}"
         arrays = [f"q[:{a.size}]" if a.name == "q" else a.name for a in work.arrays]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from slomodel.codegen.cuda.host import entry_lines
 from slomodel.codegen.cuda.kernel import Kernel
+from slomodel.codegen.cuda.matrices import MATRICES, MATRICES_SOURCE
 from slomodel.codegen.cuda.prelude import prelude
 from slomodel.codegen.cuda.source import DeviceUnit
 from slomodel.codegen.layout import Layout, plain
@@ -160,15 +161,22 @@ def module_text(
     listed = any(PARTS in body for body in bodies)
     used = [source for name, source in HELPERS.items() if any(name in body for body in bodies)]
     bodies[:0] = [source.strip("\n") for source in used]
-    tuples = ["from itertools import combinations_with_replacement"] if listed else []
-    head = [docstring(name, layout, "cupy"), "", "from functools import cache", *tuples, ""]
-    head += ["import cupy as cp", "import numpy as np", "", *constant_lines(layout, numbers)]
+    imported = ["from functools import cache"]
+    imported += ["from itertools import combinations_with_replacement"] if listed else []
+    factored = any(MATRICES in body for body in bodies)
+    imported = ["import warnings", *imported] if factored else imported
+    libraries = ["import cupy as cp", *(["import cupyx"] if factored else []), "import numpy as np"]
+    libraries += ["from cupyx.scipy import linalg"] if factored else []
+    head = [docstring(name, layout, "cupy"), "", *imported, "", *libraries, ""]
+    head += constant_lines(layout, numbers)
     text = cuda_text(name, kernels, layout, numbers)
     parts = ["\n".join([*head, "", f'CUDA = r"""{text}"""', "", *_table(kernels, layout)])]
     checks = "".join(f"{line}\n" for line in named(layout))
     arrays = _ARRAYS.strip("\n").replace("@@", checks).replace("%%", _completed(layout))
     arrays = arrays.replace("::", kind_text(layout))
-    parts += [_HOST.strip("\n"), arrays, *bodies]
+    parts += [_HOST.strip("\n"), arrays]
+    parts += [MATRICES_SOURCE.strip("\n")] if factored else []
+    parts += bodies
     parts += [_public(one.entry.name) for one in units]
     parts += self_check([one.entry.name for one in units], layout)
     return "\n\n\n".join(parts) + "\n"

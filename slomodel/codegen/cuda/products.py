@@ -15,10 +15,10 @@ SMALL_PRODUCT = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`matmul(left, right, out=out)`, each the text of a view of an array on the device."""
+    """`function(*operands, out=out)`, each the text of a view of an array on the device."""
 
-    left: str
-    right: str
+    function: str
+    operands: tuple[str, ...]
     out: str
 
 
@@ -40,7 +40,8 @@ def call(node: Contraction, names: DeviceNames) -> Call:
     """The call for a product whose result is not empty."""
     left = _matrix(node, node.left, (node.rows, node.summed), names)
     right = _matrix(node, node.right, (node.summed, node.columns), names)
-    return Call(left, right, _matrix(node, node.result, (node.rows, node.columns), names))
+    out = _matrix(node, node.result, (node.rows, node.columns), names)
+    return Call("cp.matmul", (left, right), out)
 
 
 def _matrix(

@@ -8,6 +8,7 @@ from math import prod
 
 from slomodel.codegen.cuda.kernel import Kernel
 from slomodel.codegen.cuda.loops import LoopKernels, is_rectangular
+from slomodel.codegen.cuda.matrices import matrix_call
 from slomodel.codegen.cuda.moves import (
     collection_kernel,
     copy_kernel,
@@ -178,8 +179,7 @@ class _KernelWriter:
                 )
             )
         if isinstance(block, MatrixCall):
-            message = "factorisations of matrices are computed by LAPACK, and not on a device"
-            raise TargetLimit(Diagnostic("E801", message, help="use backend `c`"))
+            return [matrix_call(block, names)]
         if isinstance(block, Contraction):
             if prod(block.sizes) > SMALL_PRODUCT:
                 return [call(block, names)]

@@ -15,5 +15,7 @@ def cupy_on_cpu(monkeypatch: pytest.MonkeyPatch) -> type[standin.RawModule]:
     if shutil.which("g++") is None:
         pytest.skip("no g++ to run CUDA text on the CPU")
     monkeypatch.setitem(sys.modules, "cupy", standin.module())
+    for name, made in standin.extension().items():
+        monkeypatch.setitem(sys.modules, name, made)
     monkeypatch.setattr(standin.RawModule, "orders", (0, 1, 2))
     return standin.RawModule

@@ -6,6 +6,7 @@ of NumPy given to a kernel is seen.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
 import math
@@ -18,6 +19,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
+from scipy import linalg
 
 HEADER = Path(__file__).with_name("cuda_on_cpu.h")
 FLAGS = ("-O0", "-std=c++17", "-shared", "-fPIC", "-w", "-ffp-contract=off", "-U_FORTIFY_SOURCE")
@@ -172,6 +174,36 @@ def _device(array: object, kind: object = None, order: str = "K") -> ndarray:
     return np.array(array, kind, order=order, copy=copy).view(ndarray)
 
 
+_ON_ARRAYS = ("abs", "broadcast_to", "diagonal", "isnan", "log", "prod", "sign", "sum", "where")
+
+
+def _lu_factor(A: ndarray, check_finite: bool) -> tuple[ndarray, ndarray]:
+    factors, exchanges = linalg.lu_factor(np.array(A), check_finite=check_finite)
+    return _device(factors), _device(exchanges)
+
+
+def _lu_solve(
+    factors: tuple[ndarray, ndarray], B: ndarray, trans: int = 0, *, check_finite: bool
+) -> ndarray:
+    return _device(linalg.lu_solve(factors, B, trans, check_finite=check_finite))
+
+
+def _solve_triangular(A: ndarray, B: ndarray, trans: int = 0, lower: bool = False) -> ndarray:
+    return _device(linalg.solve_triangular(A, B, trans, lower, check_finite=False))
+
+
+def extension() -> dict[str, ModuleType]:
+    """The stand-ins for `cupyx` and the modules in it, by name."""
+    names = ("cupyx", "cupyx.scipy", "cupyx.scipy.linalg")
+    made = {name: ModuleType(name) for name in names}
+    made["cupyx"].errstate = lambda linalg: contextlib.nullcontext()
+    made["cupyx"].scipy = made["cupyx.scipy"]
+    own = made["cupyx.scipy"].linalg = made["cupyx.scipy.linalg"]
+    own.lu_factor, own.lu_solve = _lu_factor, _lu_solve
+    own.solve_triangular = _solve_triangular
+    return made
+
+
 def module() -> ModuleType:
     """The stand-in as a module that can take the place of `cupy`."""
     made = ModuleType("cupy")
@@ -187,5 +219,11 @@ def module() -> ModuleType:
     errors = SimpleNamespace(CUDARuntimeError=CUDARuntimeError, CUDADriverError=CUDARuntimeError)
     made.cuda = SimpleNamespace(Stream=Stream, runtime=errors, driver=errors)
     made.get_array_module = lambda x: made if isinstance(x, ndarray) else np
+    made.linalg = SimpleNamespace(cholesky=np.linalg.cholesky)
+    made.eye = lambda size, dtype: _device(np.eye(size, dtype=dtype))
+    made.arange = lambda size: _device(np.arange(size))
+    made.full = lambda shape, value, kind: _device(np.full(shape, value, kind))
+    for name in _ON_ARRAYS:
+        setattr(made, name, getattr(np, name))
     made.lib = SimpleNamespace(stride_tricks=np.lib.stride_tricks)
     return made

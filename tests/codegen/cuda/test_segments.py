@@ -19,7 +19,7 @@ data S[N, k]
 var u[A], v[B], w[C], T[C, k]
 minimize sum(exp(u[a] + v[b] .* w[c])) + sum(S[i, j] * T[c[i], j]^2 for i in N, j in k)
 """
-N, A, B, C, K = 5000, 3, 130, 900, 3
+N, A, B, C, K = 3000, 1, 130, 700, 2
 
 
 def test_groups_of_all_sizes(cupy_on_cpu: type[standin.RawModule]) -> None:
