@@ -19,7 +19,6 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
-from scipy import linalg
 
 HEADER = Path(__file__).with_name("cuda_on_cpu.h")
 FLAGS = ("-O0", "-std=c++17", "-shared", "-fPIC", "-w", "-ffp-contract=off", "-U_FORTIFY_SOURCE")
@@ -177,30 +176,27 @@ def _device(array: object, kind: object = None, order: str = "K") -> ndarray:
 _ON_ARRAYS = ("abs", "broadcast_to", "diagonal", "isnan", "log", "prod", "sign", "sum", "where")
 
 
-def _lu_factor(A: ndarray, check_finite: bool) -> tuple[ndarray, ndarray]:
-    factors, exchanges = linalg.lu_factor(np.array(A), check_finite=check_finite)
-    return _device(factors), _device(exchanges)
-
-
-def _lu_solve(
-    factors: tuple[ndarray, ndarray], B: ndarray, trans: int = 0, *, check_finite: bool
-) -> ndarray:
-    return _device(linalg.lu_solve(factors, B, trans, check_finite=check_finite))
-
-
-def _solve_triangular(A: ndarray, B: ndarray, trans: int = 0, lower: bool = False) -> ndarray:
-    return _device(linalg.solve_triangular(A, B, trans, lower, check_finite=False))
-
-
 def extension() -> dict[str, ModuleType]:
-    """The stand-ins for `cupyx` and the modules in it, by name."""
+    """The stand-ins for `cupyx` and the modules in it, by name, over SciPy."""
+    from scipy import linalg  # a generated module without matrices runs without SciPy
+
+    def lu_factor(A: ndarray, check_finite: bool) -> tuple[ndarray, ...]:
+        return tuple(map(_device, linalg.lu_factor(np.array(A), check_finite=check_finite)))
+
+    def lu_solve(
+        factors: tuple[ndarray, ...], B: ndarray, trans: int = 0, *, check_finite: bool
+    ) -> ndarray:
+        return _device(linalg.lu_solve(factors, B, trans, check_finite=check_finite))
+
+    def solve_triangular(A: ndarray, B: ndarray, trans: int = 0, lower: bool = False) -> ndarray:
+        return _device(linalg.solve_triangular(A, B, trans, lower, check_finite=False))
+
     names = ("cupyx", "cupyx.scipy", "cupyx.scipy.linalg")
     made = {name: ModuleType(name) for name in names}
     made["cupyx"].errstate = lambda linalg: contextlib.nullcontext()
     made["cupyx"].scipy = made["cupyx.scipy"]
     own = made["cupyx.scipy"].linalg = made["cupyx.scipy.linalg"]
-    own.lu_factor, own.lu_solve = _lu_factor, _lu_solve
-    own.solve_triangular = _solve_triangular
+    own.lu_factor, own.lu_solve, own.solve_triangular = lu_factor, lu_solve, solve_triangular
     return made
 
 
