@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from slomodel.errors import ShapeError
 from slomodel.ir.dims import Dim, Shape, show_shape
 from slomodel.ir.expr import Affine, Const, Expr, Extreme, Input, Map, Recur, tables_of
-from slomodel.ir.linear import gather
+from slomodel.ir.linear import broadcast, gather, transpose
 from slomodel.ir.loop import Loop, SliceAt, Source, StateAt, Update, Whole
-from slomodel.ir.stepwise import batched
+from slomodel.ir.stepwise import batched, batched_node
 from slomodel.ir.walk import dependents, postorder, substitute
 
 
@@ -210,3 +210,56 @@ def bodies(node: Recur) -> tuple[Expr, ...]:
             arrays[one] = steps_of(array, update.start + source.shift, count)
         found.append(batched(update.value, arrays, count))
     return tuple(found)
+
+
+def all_bodies(*roots: Expr) -> list[Expr]:
+    """The bodies of all loops below some nodes, at all steps, and of the loops inside those."""
+    found: list[Expr] = []
+    done: set[tuple[tuple[Expr, ...], Loop]] = set()
+    waiting = [node for node in postorder(*roots) if isinstance(node, Recur)]
+    while waiting:
+        node = waiting.pop(0)
+        if (node.operands, node.loop) in done:
+            continue
+        done.add((node.operands, node.loop))
+        own = bodies(node)
+        found += own
+        waiting += [one for one in postorder(*own) if isinstance(one, Recur)]
+    return found
+
+
+@batched_node.register
+def _(node: Recur, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim) -> Expr:
+    """A loop inside a step: its states have the steps of the outer loop as their second axis."""
+    loop = node.loop
+
+    def swapped(array: Expr) -> Expr:
+        return transpose(array, (1, 0, *range(2, array.rank)))
+
+    def wide(k: int) -> Expr:
+        """Operand k with the steps as its second axis."""
+        if moving[k]:
+            return swapped(operands[k])
+        first, *rest = operands[k].shape
+        return broadcast(operands[k], (0, *range(2, len(rest) + 2)), (first, length, *rest))
+
+    readings: dict[Expr, Reading] = {}
+    arrays: dict[Expr, Expr] = {}
+    for k, (one, source) in enumerate(loop.sources):
+        is_wide = isinstance(source, StateAt) or moving[source.operand]
+        shape = (length, *one.shape) if is_wide else one.shape
+        arrays[one] = Input(f"inner {k}", "step", shape, one.dtype)
+        if isinstance(source, StateAt):
+            readings[arrays[one]] = source
+        elif isinstance(source, SliceAt):
+            array = operands[source.operand]
+            readings[arrays[one]] = SlicesOf(swapped(array) if is_wide else array, source.shift)
+        else:
+            readings[arrays[one]] = operands[source.operand]
+    states = [
+        ((length, *shape), None if first is None else wide(first))
+        for shape, first in zip(loop.shapes, loop.initial, strict=True)
+    ]
+    updates = [replace(one, value=batched(one.value, arrays, length)) for one in loop.updates]
+    made = recur(loop.length, states, updates, readings, backwards=loop.backwards)
+    return swapped(made[node.state])

@@ -8,8 +8,9 @@ has an axis of steps, and nothing is combined along it, to the graph of a single
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import singledispatch
+from typing import TypeVar
 
 from slomodel.errors import ShapeError
 from slomodel.ir.dims import Dim
@@ -28,13 +29,17 @@ from slomodel.ir.expr import (
     Map,
     MatrixOperation,
     Multiset,
+    Recur,
     Reshape,
     Scan,
     Scatter,
     remake,
 )
 from slomodel.ir.linear import einsum, gather, reshape, scatter
+from slomodel.ir.loop import SliceAt, StateAt
 from slomodel.ir.walk import dependents, postorder
+
+T = TypeVar("T")
 
 
 def batched(root: Expr, arrays: Mapping[Expr, Expr], length: Dim) -> Expr:
@@ -55,7 +60,7 @@ def batched(root: Expr, arrays: Mapping[Expr, Expr], length: Dim) -> Expr:
             done[node] = remake(node, operands) if operands else node
             continue
         moving = tuple(operand in stepped for operand in node.operands)
-        done[node] = _batched(node, operands, moving, length)
+        done[node] = batched_node(node, operands, moving, length)
     if root not in stepped:
         axes = tuple(range(1, root.rank + 1))
         return einsum([done[root]], [axes], (0, *axes), (length, *root.shape))
@@ -67,17 +72,20 @@ def _moved(axes: Axes, moving: bool) -> Axes:
 
 
 @singledispatch
-def _batched(node: Expr, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim) -> Expr:
+def batched_node(
+    node: Expr, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim
+) -> Expr:
+    """A node at many steps: `moving` tells which of its operands have the steps as first axis."""
     raise ShapeError(f"a {type(node).__name__} node cannot depend on the states of a recurrence")
 
 
-@_batched.register
+@batched_node.register
 def _(node: Map, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim) -> Expr:
     axes = tuple(map(_moved, node.axes, moving))
     return apply_along(node.function, operands, axes, (length, *node.shape))
 
 
-@_batched.register
+@batched_node.register
 def _(node: Einsum, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim) -> Expr:
     inputs = list(map(_moved, node.inputs, moving))
     return einsum(operands, inputs, _moved(node.output, moving=True), (length, *node.dims))
@@ -112,14 +120,14 @@ def _index(
     return tuple(found)
 
 
-@_batched.register
+@batched_node.register
 def _(node: Gather, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim) -> Expr:
     shape = (length, *node.shape)
     first = (_unit(0, len(shape)),) if moving[0] else ()
     return gather(operands[0], (*first, *_index(node, operands, moving)), shape)
 
 
-@_batched.register
+@batched_node.register
 def _(node: Scatter, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim) -> Expr:
     operand = operands[0]
     if not moving[0]:
@@ -129,17 +137,17 @@ def _(node: Scatter, operands: tuple[Expr, ...], moving: tuple[bool, ...], lengt
     return scatter(operand, (first, *_index(node, operands, moving)), (length, *node.shape))
 
 
-@_batched.register
+@batched_node.register
 def _(node: Reshape, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim) -> Expr:
     return reshape(operands[0], (length, *node.shape))
 
 
-@_batched.register
+@batched_node.register
 def _(node: Extreme, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim) -> Expr:
     return Extreme(operands[0], node.which, tuple(axis + 1 for axis in node.axes))
 
 
-@_batched.register
+@batched_node.register
 def _(node: Scan, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim) -> Expr:
     sides = []
     for operand, steps in zip(operands, moving, strict=True):
@@ -150,7 +158,7 @@ def _(node: Scan, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: 
     return Scan(sides[0], sides[1], node.axis + 1)
 
 
-@_batched.register
+@batched_node.register
 def _(
     node: MatrixOperation, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim
 ) -> Expr:
@@ -235,14 +243,17 @@ def _combined() -> ShapeError:
 
 def _axis_of_steps(node: Expr, axis: Mapping[Expr, int]) -> int:
     """The axis of a node along which the steps run, found from an operand where it is known."""
+    reason = _combined()
     for k, operand in enumerate(node.operands):
         if operand not in axis:
             continue
-        place = axis[operand]
         for candidate in range(node.rank):
-            if _operand_axes(node, candidate)[k] == place:
-                return candidate
-    raise _combined()
+            try:
+                if _operand_axes(node, candidate)[k] == axis[operand]:
+                    return candidate
+            except ShapeError as problem:
+                reason = problem
+    raise reason
 
 
 def _operand_axes(node: Expr, axis: int) -> tuple[int | None, ...]:
@@ -277,6 +288,9 @@ def _operand_axes(node: Expr, axis: int) -> tuple[int | None, ...]:
     if isinstance(node, MatrixOperation):
         batch = node.operands[0].rank - 2
         return (axis if axis < batch else None,) * len(node.operands)
+    if isinstance(node, Recur):
+        found = _AxesInLoop.of(node, axis)
+        return (None,) * len(node.operands) if found is None else found.operands
     if isinstance(node, Reshape):
         before = node.operands[0].shape[: axis + 1]
         return (axis if before == node.shape[: axis + 1] else None,)
@@ -326,6 +340,10 @@ def _one_step(
         return Scan(operands[0], operands[1], node.axis - (node.axis > axis))
     if isinstance(node, MatrixOperation):
         return MatrixOperation(node.function, operands)
+    if isinstance(node, Recur):
+        found = _AxesInLoop.of(node, axis)
+        assert found is not None
+        return found.without(operands)
     return reshape(operands[0], shape)
 
 
@@ -347,3 +365,116 @@ def _index_without(
             place = one.axis - (one.axis > axis)
             found.append(Multiset(place, one.size, one.degree, one.start, one.stop))
     return tuple(found)
+
+
+@dataclass(slots=True)
+class _AxesInLoop:
+    """Where the steps run in a loop that is inside a step: the axis of each state and placeholder.
+
+    A state is along the steps if it reads, or is read by, one that is. `nodes` are the axes of the
+    nodes of each update.
+    """
+
+    node: Recur
+    states: dict[int, int]
+    nodes: list[dict[Expr, int]]
+    operands: tuple[int | None, ...] = ()
+
+    @classmethod
+    def of(cls, node: Recur, axis: int) -> _AxesInLoop | None:
+        """The axes, from that of the node itself; None if no steps can run along it."""
+        if axis == 0:
+            return None
+        loop = node.loop
+        found = cls(node, {node.state: axis - 1}, [{} for _ in loop.updates])
+        try:
+            known = -1
+            while known < len(found.states):
+                known = len(found.states)
+                for k in range(len(loop.updates)):
+                    found._spread(k)
+            found.operands = found._of_operands()
+        except ShapeError:
+            return None
+        return found
+
+    def _spread(self, k: int) -> None:
+        """The axes in an update, from that of its state or of a state that it reads."""
+        loop, axes = self.node.loop, self.nodes[k]
+        update = loop.updates[k]
+        order = postorder(update.value)
+        sources = dict(loop.sources)
+        if update.state not in self.states:
+            up = {
+                node: self.states[source.state]
+                for node in order
+                if isinstance(source := sources.get(node), StateAt) and source.state in self.states
+            }
+            for node in order:
+                if node not in up and any(operand in up for operand in node.operands):
+                    up[node] = _axis_of_steps(node, up)
+            if update.value not in up:
+                return
+            self.states[update.state] = up[update.value]
+        self._put(axes, update.value, self.states[update.state])
+        for node in reversed(order):
+            if node not in axes:
+                continue
+            own = _operand_axes(node, axes[node]) if node.operands else ()
+            for operand, axis in zip(node.operands, own, strict=True):
+                if axis is not None:
+                    self._put(axes, operand, axis)
+            source = sources.get(node)
+            if isinstance(source, StateAt):
+                self._put(self.states, source.state, axes[node])
+
+    @staticmethod
+    def _put(axes: dict[T, int], key: T, axis: int) -> None:
+        if axes.setdefault(key, axis) != axis:
+            raise _combined()
+
+    def _of_operands(self) -> tuple[int | None, ...]:
+        loop = self.node.loop
+        found: dict[int, int] = {}
+        for state, first in enumerate(loop.initial):
+            if first is not None and state in self.states:
+                self._put(found, first, self.states[state] + 1)
+        for axes in self.nodes:
+            for node, source in loop.sources:
+                if node in axes and not isinstance(source, StateAt):
+                    is_slice = isinstance(source, SliceAt)
+                    self._put(found, source.operand, axes[node] + int(is_slice))
+        return tuple(found.get(k) for k in range(len(self.node.operands)))
+
+    def without(self, operands: tuple[Expr, ...]) -> Expr:
+        """The node at one step, over operands without the axis of steps."""
+        loop = self.node.loop
+        placeholders: dict[Expr, Expr] = {}
+        for one, _ in loop.sources:
+            axis = next((axes[one] for axes in self.nodes if one in axes), None)
+            assert isinstance(one, Input)
+            shape = tuple(dim for k, dim in enumerate(one.shape) if k != axis)
+            placeholders[one] = Input(one.name, "step", shape, one.dtype)
+        updates = []
+        for update, axes in zip(loop.updates, self.nodes, strict=True):
+            done: dict[Expr, Expr] = {}
+            for node in postorder(update.value):
+                inner = tuple(done[operand] for operand in node.operands)
+                if node in placeholders:
+                    done[node] = placeholders[node]
+                elif node in axes:
+                    own = _operand_axes(node, axes[node])
+                    done[node] = _one_step(node, inner, axes[node], own)
+                else:
+                    done[node] = remake(node, inner) if inner else node
+            updates.append(replace(update, value=done[update.value]))
+        own_loop = replace(
+            loop,
+            shapes=tuple(
+                tuple(dim for k, dim in enumerate(shape) if k != self.states.get(state))
+                for state, shape in enumerate(loop.shapes)
+            ),
+            sources=tuple((placeholders[one], source) for one, source in loop.sources),
+            updates=tuple(updates),
+        )
+        return Recur(operands, own_loop, self.node.state)

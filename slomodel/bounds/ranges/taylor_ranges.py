@@ -30,7 +30,7 @@ from slomodel.functions.compound import still
 from slomodel.ir.build import direction
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr, Input, Map, Recur
-from slomodel.ir.recur import bodies
+from slomodel.ir.recur import all_bodies
 from slomodel.ir.walk import dependents, postorder
 
 
@@ -38,8 +38,7 @@ from slomodel.ir.walk import dependents, postorder
 def centre_slopes(setting: Setting, most: int) -> CentreSlopes:
     """The centre slopes; lengths are left out beyond `most` directions times elements."""
     roots = (setting.objective, *setting.gradient)
-    steps = [bodies(node) for node in postorder(*roots) if isinstance(node, Recur)]
-    order = tuple(postorder(*roots, *(value for values in steps for value in values)))
+    order = tuple(postorder(*roots, *all_bodies(*roots)))
     live = live_in(setting, *roots)
     values = enclose(order, boxed(setting.values), setting.sizes, live=live)
     for node in order:

@@ -87,7 +87,7 @@ def _is_verified(
 
     `known` are ranges of the states.
     """
-    if any(isinstance(one, Scan) for one in inner):
+    if any(isinstance(one, (Recur, Scan)) for one in inner):
         return False
     states, centre = node.states, run.centre
     along = [up_mul(np.asarray(run.radius), centre.lengths[one]) for one in states]

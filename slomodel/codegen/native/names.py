@@ -24,7 +24,7 @@ class EntryNames:
         self._numbers = numbers
         self._inputs = input_texts(layout, directions, numbers)
         self._begin = starts(layout.variables, numbers)
-        self._scalars: dict[Expr, str] = {}
+        self._scalars: dict[tuple[int, Expr], str] = {}
 
     @property
     def variables(self) -> list[str]:
@@ -51,9 +51,12 @@ class EntryNames:
             return f"({self.base(node)})[0]"
         return self.variable(node)
 
-    def variable(self, node: Expr) -> str:
-        """The variable that holds a number."""
-        return self._scalars.setdefault(node, f"s{len(self._scalars)}")
+    def variable(self, node: Expr, depth: int = 0) -> str:
+        """The variable that holds a number, inside `depth` loops over time.
+
+        The bodies of a loop and of one inside it may have equal nodes, of different values.
+        """
+        return self._scalars.setdefault((depth, node), f"s{len(self._scalars)}")
 
     def element(self, one: Element | Scalar) -> str:
         """The single element of an access without axes."""

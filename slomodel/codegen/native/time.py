@@ -41,13 +41,14 @@ Lines = list[str]
 class StepNames:
     """The names in one passage of a step; positions of its inputs and targets depend on the step.
 
-    Its arrays lie in the workspace from `start` on. `held` are variables that hold inputs.
+    Its arrays lie in the workspace from `start` on. `held` are variables that hold inputs. The loop
+    is inside `depth` others.
     """
 
     def __init__(
         self,
         passage: Passage,
-        outer: EntryNames,
+        outer: EntryNames | StepNames,
         start: int,
         numbers: Numbers,
         held: Mapping[Expr, str],
@@ -57,6 +58,11 @@ class StepNames:
         self._start = start
         self._numbers = numbers
         self._held = held
+        self._depth = depth_of(outer)
+
+    @property
+    def depth(self) -> int:
+        return self._depth
 
     def base(self, array: Expr | Output) -> str:
         """The address of the first element of an array at this step."""
@@ -69,8 +75,9 @@ class StepNames:
             return self.address(self._passage.targets[place.output])
         return at("w", self._start + place.start)
 
-    def address(self, one: Moving, step: str = "step") -> str:
-        """The address of a position at a step."""
+    def address(self, one: Moving, step: str = "") -> str:
+        """The address of a position at a step, by default the current one."""
+        step = step or _named("step", self._depth)
         if isinstance(one.first, Scalar):
             return f"&(const real){{{self._outer.number(one.first.node)}}}"
         text = self._outer.base(one.first.array)
@@ -90,7 +97,11 @@ class StepNames:
             return self._outer.number(read.first.node)
         if read is not None or node in self._passage.memory.places:
             return f"({self.base(node)})[0]"
-        return self._outer.variable(node)
+        return self.variable(node)
+
+    def variable(self, node: Expr, depth: int = 0) -> str:
+        """The variable that holds a number, inside `depth` further loops."""
+        return self._outer.variable(node, depth + 1)
 
     def element(self, one: Element | Scalar) -> str:
         """The single element of an access without axes."""
@@ -109,12 +120,26 @@ class StepNames:
         return f"({self.base(integers)})"
 
 
+def depth_of(names: EntryNames | StepNames) -> int:
+    """The number of loops over time around a loop whose surroundings have these names."""
+    return names.depth + 1 if isinstance(names, StepNames) else 0
+
+
+def _named(name: str, depth: int) -> str:
+    """The name of a variable of a loop that is inside `depth` others."""
+    return f"{name}_{depth}" if depth else name
+
+
 Printer = Callable[[Block, Names], Lines]
 """(block, names of its arrays) -> the statements of the block."""
 
 
 def time_lines(
-    loop: TimeLoop, names: EntryNames, start: int, numbers: Numbers, printer: Printer
+    loop: TimeLoop,
+    names: EntryNames | StepNames,
+    start: int,
+    numbers: Numbers,
+    printer: Printer,
 ) -> Lines:
     """The statements of a loop over time; its own arrays lie in the workspace from `start` on.
 
@@ -122,21 +147,42 @@ def time_lines(
     segment is a loop without conditions.
     """
     lines = [line for one in loop.begins for line in _begin_lines(one, names)]
-    if loop.log_sums is not None:
+    if loop.log_sums is not None and isinstance(names, EntryNames):
         return [*lines, *log_sum_lines(loop, loop.log_sums, names)]
-    if loop.log_products is not None:
+    if loop.log_products is not None and isinstance(names, EntryNames):
         return [*lines, *log_product_lines(loop, loop.log_products, names)]
     starts = [start]
     for one in loop.passages:
-        starts.append(starts[-1] + one.memory.size)
+        starts.append(starts[-1] + _scratch_of_passage(one))
         own = StepNames(one, names, starts[-2], numbers, {})
-        lines += [line for block in one.once for line in printer(block, own)]
+        lines += _passage_lines(one, one.once, own, starts[-2], numbers, printer)
     edges = sorted({min(one.start, loop.length) for one in loop.passages} | {loop.length})
     segments = list(pairwise(edges))
     for low, high in reversed(segments) if loop.backwards else segments:
         active = [k for k, one in enumerate(loop.passages) if one.start <= low]
-        segment = _Segment(loop, active, low, high)
+        segment = _Segment(loop, active, low, high, depth_of(names))
         lines += segment.lines(names, starts, numbers, printer)
+    return lines
+
+
+def _passage_lines(
+    passage: Passage,
+    blocks: Sequence[Block],
+    names: StepNames,
+    start: int,
+    numbers: Numbers,
+    printer: Printer,
+) -> Lines:
+    """The statements of blocks of a passage; arrays of loops inside it lie after its own."""
+    inner = start + passage.memory.size
+    lines: Lines = []
+    for block in (*passage.once, *passage.blocks):
+        if isinstance(block, TimeLoop):
+            if any(block is one for one in blocks):
+                lines += time_lines(block, names, inner, numbers, printer)
+            inner += scratch_of(block)
+        elif any(block is one for one in blocks):
+            lines += printer(block, names)
     return lines
 
 
@@ -147,8 +193,11 @@ class _Segment:
     later passage, is held in a variable, so that the next step does not wait for memory.
     """
 
-    def __init__(self, loop: TimeLoop, active: Sequence[int], low: int, high: int) -> None:
+    def __init__(
+        self, loop: TimeLoop, active: Sequence[int], low: int, high: int, depth: int
+    ) -> None:
         self.loop = loop
+        self.depth = depth
         self.active = active
         self.low, self.high = low, high
         self.writers = self._last_writers()
@@ -181,14 +230,23 @@ class _Segment:
             if writer is None:
                 continue
             if shift == writer[2] and writer[0] < p:
-                names[one] = self.made.setdefault(writer[:2], f"u{len(self.made)}")
+                names[one] = self._made(writer[:2])
             elif shift == writer[2] + behind:
-                names[one] = self.carried.setdefault(place, f"c{len(self.carried)}")
-                self.made.setdefault(writer[:2], f"u{len(self.made)}")
+                name = _named(f"c{len(self.carried)}", self.depth)
+                names[one] = self.carried.setdefault(place, name)
+                self._made(writer[:2])
         return names
 
+    def _made(self, target: tuple[int, int]) -> str:
+        """The variable that holds what a passage writes."""
+        return self.made.setdefault(target, _named(f"u{len(self.made)}", self.depth))
+
     def lines(
-        self, names: EntryNames, starts: Sequence[int], numbers: Numbers, printer: Printer
+        self,
+        names: EntryNames | StepNames,
+        starts: Sequence[int],
+        numbers: Numbers,
+        printer: Printer,
     ) -> Lines:
         """The loop over the steps of the segment."""
         own = {
@@ -200,7 +258,7 @@ class _Segment:
             one = self.loop.passages[p]
             lines = vector_call_lines(one.blocks, own[p])
             if lines is None:
-                lines = [line for block in one.blocks for line in printer(block, own[p])]
+                lines = _passage_lines(one, one.blocks, own[p], starts[p], numbers, printer)
             body += lines
             for k in range(len(one.values)):
                 body += self._target_lines(one, k, own[p], self.made.get((p, k)), printer)
@@ -209,9 +267,10 @@ class _Segment:
         for place, name in self.carried.items():
             before.append(f"real {name} = {self._carried_from(place, own, begin)};")
             body.append(f"{name} = {self.made[self.writers[place[:2]][:2]]};")
-        head = f"for (long step = {self.low}; step < {self.high}; step++) {{"
+        step = _named("step", self.depth)
+        head = f"for (long {step} = {self.low}; {step} < {self.high}; {step}++) {{"
         if self.loop.backwards:
-            head = f"for (long step = {self.high - 1}; step >= {self.low}; step--) {{"
+            head = f"for (long {step} = {self.high - 1}; {step} >= {self.low}; {step}--) {{"
         loop = [head, *indented(body), "}"]
         return ["{", *indented([*before, *loop]), "}"] if before else loop
 
@@ -246,10 +305,15 @@ class _Segment:
 
 def scratch_of(loop: TimeLoop) -> int:
     """The length of the workspace that the passages of a loop need."""
-    return sum(one.memory.size for one in loop.passages)
+    return sum(map(_scratch_of_passage, loop.passages))
 
 
-def _begin_lines(one: Begin, names: EntryNames) -> Lines:
+def _scratch_of_passage(one: Passage) -> int:
+    inner = (block for block in (*one.once, *one.blocks) if isinstance(block, TimeLoop))
+    return one.memory.size + sum(map(scratch_of, inner))
+
+
+def _begin_lines(one: Begin, names: EntryNames | StepNames) -> Lines:
     lines: Lines = []
     if one.source is not None:
         lines += copy_lines(Copy(one.array, (one.count, *one.shape[1:]), one.source), names)

@@ -29,12 +29,15 @@ def recurrence_lines(step: Step, scope: GeneratedNames, rule: Callable[[Step], R
     for one in step.groups:
         lines = _group_lines(one, node, scope, rule)
         if len(starts) > 1:
-            lines = [f"if t >= {text(one.start)}:", *(f"    {line}" for line in lines)]
+            lines = [
+                f"if {_step_name(scope)} >= {text(one.start)}:",
+                *(f"    {line}" for line in lines),
+            ]
         body += lines
     if not body:
         return begin
     every = f"reversed({steps})" if loop.backwards else steps
-    return [*begin, f"for t in {every}:", *(f"    {line}" for line in body)]
+    return [*begin, f"for {_step_name(scope)} in {every}:", *(f"    {line}" for line in body)]
 
 
 def _begin(state: Recur, scope: GeneratedNames) -> list[str]:
@@ -107,7 +110,11 @@ def _update_line(update: Update, value: str, node: Recur, scope: GeneratedNames)
     return f"{scope.ref(state)}[{_place(update.shift, scope)}] {sign} {value}"
 
 
+def _step_name(scope: GeneratedNames) -> str:
+    """The name of the step of a loop; one inside the step of another has its own."""
+    return f"{scope.prefix}t"
+
+
 def _place(shift: Dim, scope: GeneratedNames) -> str:
-    if shift == Dim():
-        return "t"
-    return f"t + {scope.sizes.text(shift)}".replace("+ -", "- ")
+    name = _step_name(scope)
+    return name if shift == Dim() else f"{name} + {scope.sizes.text(shift)}".replace("+ -", "- ")

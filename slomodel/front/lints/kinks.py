@@ -79,14 +79,18 @@ def with_bodies(objective: Expr) -> tuple[Expr, dict[Expr, Recur]]:
     """
     inside: dict[Expr, Recur] = {}
     known = set(postorder(objective))
-    for node in postorder(objective):
-        if isinstance(node, Recur) and node not in inside:
-            inside.update(dict.fromkeys(node.states, node))
-            for body in build.bodies(node):
-                new = (one for one in postorder(body) if one not in known)
-                inside.update(dict.fromkeys(new, node))
-                total = build.sum_over(body, tuple(range(body.rank)))
-                objective = build.apply(add, objective, total)
+    waiting = [(node, node) for node in postorder(objective) if isinstance(node, Recur)]
+    while waiting:
+        node, outer = waiting.pop(0)
+        if node in inside and outer is node:
+            continue
+        inside.update(dict.fromkeys(node.states, outer))
+        for body in build.bodies(node):
+            new = [one for one in postorder(body) if one not in known and one not in inside]
+            inside.update(dict.fromkeys(new, outer))
+            waiting += [(one, outer) for one in new if isinstance(one, Recur)]
+            total = build.sum_over(body, tuple(range(body.rank)))
+            objective = build.apply(add, objective, total)
     return objective, inside
 
 
