@@ -224,7 +224,8 @@ def applied(function: ScalarFunction, operands: Sequence[Value]) -> Value:
     if rule is not None:
         return rule(*balls)
     exact = all(o.rad is None for o in balls)
-    if exact and isinstance(function.ranges, Monotonicity):
+    stated = function.ranges is RangeRule.FORM or isinstance(function.ranges, Monotonicity)
+    if exact and stated and function.result != "bool":
         value = function(*(o.mid for o in balls))
         return _computed(function, value, [o.mid for o in balls])
     found = value_range(function, *balls)
