@@ -4,6 +4,7 @@ import math
 import re
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -118,6 +119,40 @@ def test_certified_steps_descend_as_proved(method: str) -> None:
         proved = delta * g[k] - epoch.L1 * delta**2 / 2.0
         assert proved >= 0.5 * delta * g[k] * (1.0 - 1e-9)
         assert f[k + 1] - f[k] <= -proved + 1e-13 * f[k]
+
+
+@dataclass(slots=True)
+class _SlowProof:
+    """The proof of the quartic, which takes as long as 100 steps."""
+
+    calls: int = 0
+    errors = None
+    worth = 100.0
+
+    def __call__(self, centre: Vector, radius: float) -> Proof:
+        self.calls += 1
+        return proof_of_quartic(centre, radius)
+
+    def quick(self, centre: Vector, radius: float) -> Proof:
+        return self(centre, radius)
+
+    def curvature_above(self, x: Vector, v: Vector) -> float:
+        return math.inf
+
+    def stop_by(self, check: Callable[[], None]) -> None:
+        pass
+
+
+@METHODS
+def test_steps_share_a_ball_whose_proof_takes_long(method: str) -> None:
+    prove = _SlowProof()
+    options = {"D": "auto", "prove": prove, "gtol": 1e-4, "verify": True}
+    found = solve(QUARTIC, [10.0, -20.0], method=method, **options)
+    assert found.status == "converged"
+    assert found.certificate is not None
+    assert found.certificate.holds, found.certificate.summary
+    assert prove.calls <= found.nit / 4
+    assert all(epoch.source == "analytic" for epoch in found.epochs)
 
 
 def test_at_a_stationary_point_there_is_no_step() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from slomodel.front.data.points import Vector
 from slomodel.model.blocks.evaluate import Executor, Quantity, Result, added, bounds_of, evaluated
 from slomodel.model.model import Model
+from slomodel.model.proofs import PROOF_STEPS
 from slomodel.solve import Objective, Proof
 from slomodel.solve.constrained.objective import (
     ConstrainedObjective,
@@ -92,6 +93,10 @@ class BlockProver:
 
     def quick(self, centre: Vector, radius: float) -> Proof:
         return self(centre, radius)
+
+    @property
+    def worth(self) -> float:
+        return PROOF_STEPS
 
     def curvature_above(self, x: Vector, v: Vector) -> float:
         return math.inf

@@ -50,6 +50,11 @@ class ProofSource(Protocol):
         """Bounds on the errors of evaluation; None where the source has none."""
         ...
 
+    @property
+    def worth(self) -> float:
+        """The number of gradient steps that take about as long as a proof."""
+        ...
+
     def __call__(self, centre: Vector, radius: float) -> Proof:
         """Upper bounds on L1 and L2 over the ball about `centre` (n,)."""
         ...
@@ -74,6 +79,7 @@ class ProofFunction:
     function: Prove
 
     errors = None
+    worth = 1.0
 
     def __call__(self, centre: Vector, radius: float) -> Proof:
         return self.function(centre, radius)
@@ -123,6 +129,10 @@ class Clocked:
     @property
     def errors(self) -> EvaluationErrors | None:
         return self._source.errors
+
+    @property
+    def worth(self) -> float:
+        return self._source.worth
 
     def __call__(self, centre: Vector, radius: float) -> Proof:
         return self._timed(self._source, centre, radius)

@@ -1,4 +1,4 @@
-"""Certified steps, `D="auto"`: each as long as the bound over its own ball allows."""
+"""Certified steps, `D="auto"`: the ball of an epoch follows from what a bound over it allows."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from slomodel.errors import Diagnostic, DomainError
-from slomodel.solve.constants.proved import unproved
-from slomodel.solve.methods.ball import ball_of_a_step
+from slomodel.solve.constants.proved import Analytic, AnalyticElseSampled, unproved
+from slomodel.solve.methods.ball import ball_of_a_step, part_of_ball
 from slomodel.solve.methods.context import MethodContext
 from slomodel.solve.methods.gradient_steps import DescentRun
 from slomodel.solve.methods.tgd import truncate, truncate_projected
@@ -27,8 +27,9 @@ from slomodel.solve.subroutine import (
 from slomodel.solve.verify.inequalities import of_certified_steps
 
 # Relative accuracy of the radius: most of the decrease is in the first half of the step, so that a
-# radius slightly below the largest costs little.
-NEAR = 0.1
+# radius slightly below the largest costs little. For balls of many steps, where another proof costs
+# more than what it gains, it is a factor of 4.
+NEAR, NEAR_OF_MANY = 0.1, 3.0
 # Balls tried for one step, including one for each factor of ten until L1 is finite.
 TRIALS = 60
 SHRINK = 0.1
@@ -36,16 +37,24 @@ SHRINK = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Certified:
-    """x − δ∇f/‖∇f‖ with the largest δ for which δ·L1(B(x, δ)) ≤ ‖∇f‖; every step is an epoch.
+    """Steps −∇f/L1 of an epoch in B(x₀, D), D the largest with D·L1(B(x₀, D)) ≤ m‖∇f(x₀)‖.
 
-    f decreases by at least δ‖∇f‖ − L1·δ²/2 ≥ δ‖∇f‖/2, since on the ball f is below its tangent plus
-    L1‖y − x‖²/2. That is ‖∇f‖²/(2·L1) where δ = ‖∇f‖/L1; δ is smaller where L1 jumps. In a convex
-    set the gradient mapping of L1 takes the place of ∇f, and the step is that of tgd with d = δ,
-    which lowers f by at least (L1/2)‖step‖².
+    With m = 1 every epoch is one step to the boundary, x − D∇f/‖∇f‖. f decreases by at least
+    D‖∇f‖ − L1·D²/2 ≥ D‖∇f‖/2, since on the ball f is below its tangent plus L1‖y − x‖²/2. That is
+    ‖∇f‖²/(2·L1) where D = ‖∇f‖/L1; D is smaller where L1 jumps.
+
+    Otherwise m is the number of `steps` that take as long as a proof. To cross the ball takes about
+    D·L1/‖∇f‖ steps, so that a distance of 1 costs L1/‖∇f‖ + m/D steps; where both terms are equal
+    the cost is at most twice the least, and half of the time goes to steps. Steps are truncated to
+    D/2, as those of tgd with that margin.
+
+    In a convex set the gradient mapping of L1 takes the place of ∇f, and the steps are those of tgd
+    in the set, which lower f by at least (L1/2)‖step‖².
     """
 
     name: str
     within: Set | None = None
+    steps: float = 1.0
 
     @property
     def parameters(self) -> dict[str, float | str]:
@@ -57,7 +66,7 @@ class Certified:
 
     def region(self, start: Iterate, constants: ConstantsOver | None) -> EpochRegion:
         assert constants is not None
-        return largest_proved(start, constants, self.within)
+        return largest_proved(start, constants, self.within, self.steps)
 
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> DescentRun:
         move = truncate if self.within is None else truncate_projected
@@ -73,32 +82,37 @@ def certified(name: str, context: MethodContext, margin_given: bool) -> Certifie
         message = "D='auto' takes steps that are proved, and samples prove nothing"
         remedy = "give lipschitz='analytic' of a compiled model, a number or a function, or a D"
         raise DomainError(Diagnostic("E604", message, help=remedy))
-    return Certified(name, context.within)
+    steps = 1.0
+    if context.proofs is not None and isinstance(context.constants, Analytic | AnalyticElseSampled):
+        steps = context.proofs.worth
+    return Certified(name, context.within, steps)
 
 
 def largest_proved(
-    start: Iterate, constants: ConstantsOver, within: Set | None = None
+    start: Iterate, constants: ConstantsOver, within: Set | None = None, steps: float = 1.0
 ) -> EpochRegion:
-    """The ball of a certified step from `start`, its radius within 10 % of the largest.
+    """The ball of m certified `steps` from `start`, its radius within 10 % (m = 1) of the largest.
 
     δ·L1(δ) increases with δ, so that each trial at least halves the search interval. If a trial δ
-    is too large, the same L1 still proves the step ‖g‖/L1; if it is not, no step beyond ‖g‖/L1 is
-    possible. L1 = 0 would allow any δ: max(1, ‖x‖) is taken. In a set ‖g‖ is the norm of the
-    gradient mapping, whose quotient ‖g‖/L1 does not increase with L1 either.
+    is too large, the same L1 still proves the radius m‖g‖/L1; if it is not, no radius beyond
+    m‖g‖/L1 is possible. L1 = 0 would allow any δ: max(1, ‖x‖) is taken. In a set ‖g‖ is the norm of
+    the gradient mapping, whose quotient ‖g‖/L1 does not increase with L1 either.
     Raises DomainError if no ball has a finite L1.
     """
+    near = NEAR if steps == 1.0 else NEAR_OF_MANY
     cap = max(1.0, norm(start.x))
     at_point = constants(start, 0.0)
     if math.inf == at_point.L1:
         raise unproved(0.0, at_point.unproved or "L1 is infinite")
     if start.gnorm == 0.0:
-        return region_of(start, 0.0, at_point, within)
-    g = mapping_norm(start, at_point.L1, within)
+        return region_of(start, 0.0, at_point, within, steps)
+    g = steps * mapping_norm(start, at_point.L1, within)
     proved, low, high = at_point, 0.0, quotient(g, at_point.L1, cap)
-    trial = high
+    # Over m times the longest step L1 is seldom close to that at the point.
+    trial = high / math.sqrt(steps)
     for _ in range(TRIALS):
         found = constants(start, trial)
-        g = mapping_norm(start, found.L1, within)
+        g = steps * mapping_norm(start, found.L1, within)
         if trial * found.L1 <= g:
             proved, low = found, trial
             high = min(high, quotient(g, found.L1, trial))
@@ -106,12 +120,12 @@ def largest_proved(
             high = trial
             if g / found.L1 > low:
                 proved, low = found, g / found.L1
-        if high <= (1.0 + NEAR) * low:
+        if high <= (1.0 + near) * low:
             break
         trial = math.sqrt(low) * math.sqrt(high) if low > 0.0 else SHRINK * high
     if low == 0.0:
         raise unproved(trial, found.unproved or "L1 is infinite")
-    return region_of(start, low, proved, within)
+    return region_of(start, low, proved, within, steps)
 
 
 def mapping_norm(start: Iterate, L1: float, within: Set | None) -> float:
@@ -131,7 +145,16 @@ def quotient(g: float, L1: float, otherwise: float) -> float:
     return g / L1 if 0.0 < L1 < math.inf and g / L1 < math.inf else otherwise
 
 
-def region_of(start: Iterate, radius: float, proved: Constants, within: Set | None) -> EpochRegion:
-    """The ball of one step with its constants."""
-    ball = ball_of_a_step(start, radius, within)
-    return replace(ball, L1=proved.L1, source=proved.source, estimated=proved.estimated)
+def region_of(
+    start: Iterate, radius: float, proved: Constants, within: Set | None, steps: float
+) -> EpochRegion:
+    """The ball of an epoch with its constants; one of many steps has half of it as its margin."""
+    if steps == 1.0:
+        ball = ball_of_a_step(start, radius, within)
+        return replace(ball, L1=proved.L1, source=proved.source, estimated=proved.estimated)
+    centre = start.x.copy()
+    ball_of_many = part_of_ball(centre, radius, within)
+    margin = 0.5 * radius
+    return EpochRegion(
+        centre, ball_of_many, margin, proved.L1, None, proved.source, proved.estimated
+    )
