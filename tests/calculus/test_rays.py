@@ -219,13 +219,6 @@ def test_an_overflow_leaves_nothing_known() -> None:
     assert not _scalar(lambda x: fn.log(fn.exp(x)), 700.0, 20.0)[9] < math.inf
 
 
-def test_a_recurrence_has_no_proof_yet() -> None:
-    n = named("n")
-    x, v = build.variable("x", (n,)), build.direction("v", (n,))
-    with pytest.raises(MissingRule, match="Scan"):
-        ray_graph(build.sum_over(build.scan(x, x, 0), (0,)), {x: v}, END)
-
-
 def test_smooth_functions_have_no_kinks() -> None:
     """The functions above hold every smooth one of the table."""
     smooth = {f for f in fn.FUNCTIONS.values() if f.smoothness == ANALYTIC}

@@ -39,6 +39,7 @@ from slomodel.calculus.rays.jets import (
 )
 from slomodel.calculus.rays.numbers import MidRad, Range, Truth, choose, combined, enlarged
 from slomodel.calculus.rays.numbers import known as decided
+from slomodel.calculus.rays.recurrences import scan_as_loop, states_along
 from slomodel.errors import MissingRule
 from slomodel.functions import (
     abs,
@@ -73,7 +74,9 @@ from slomodel.ir.expr import (
     Iota,
     Listing,
     Map,
+    Recur,
     Reshape,
+    Scan,
     Scatter,
     Triangle,
 )
@@ -183,9 +186,24 @@ class _JetPass:
             inner = known(self.jets[node.operands[0]].at[0])
             rad = None if inner.rad is None else build.extreme(inner.rad, "max", node.axes)
             return constant_jet(MidRad(build.extreme(inner.mid, node.which, node.axes), rad))
+        if isinstance(node, Recur):
+            return self._recurrence(node)
+        if isinstance(node, Scan):
+            return self.root(scan_as_loop(node))
         if isinstance(node, Triangle):
             return constant_jet(triangle_midrad(node, known(self.jets[node.operands[0]].at[0])))
         raise _no_proof(node)
+
+    def _recurrence(self, node: Recur) -> Jet:
+        """The jet of a state of a loop; those of its other states are computed with it."""
+        if any(o in self.truths and not self.truths[o].is_known for o in node.operands):
+            raise MissingRule("it has a recurrence whose conditions may change along the ray")
+        operands = [self.jets.get(operand) for operand in node.operands]
+        found = states_along(
+            node, operands, self.end, lambda value, jets, end: _JetPass(end, {}, jets).root(value)
+        )
+        self.jets.update(zip(node.states, found, strict=True))
+        return self.jets[node]
 
     def _map(self, node: Map) -> Jet:
         function = node.function
