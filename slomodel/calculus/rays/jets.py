@@ -149,13 +149,18 @@ def degree(jet: Jet) -> int:
 def product_jet(a: Jet, b: Jet, end: Expr) -> Jet:
     """The jet of a product, elementwise."""
     at = [summed(leibniz([a.at, b.at], k, a is b)) for k in range(_HIGHEST)]
+    # A multiple of values without bounds of their own has no others than those by centred forms.
+    linear = any(
+        one.ends is None and not other.moves and known(other.at[0]).rad is None
+        for one, other in ((a, b), (b, a))
+    )
     return completed(
         at,
         lambda k: summed(leibniz([a.over, b.over], k, a is b)),
         degree(a) + degree(b),
         end,
         rough=a.rough or b.rough,
-        ends=a.values * b.values,
+        ends=None if linear else a.values * b.values,
     )
 
 
@@ -165,12 +170,14 @@ def contraction_jet(node: Einsum, jets: Sequence[Jet], end: Expr) -> Jet:
         return constant_jet(contract_midrad(node, [known(jet.at[0]) for jet in jets]))
     if len(jets) == 1:
         own = jets[0]
-        sums = [
-            contract_midrad(node, [MidRad(one)]).range for one in (own.values.lo, own.values.hi)
-        ]
         at = [None if one is None else contract_midrad(node, [one]) for one in own.at]
         over = [None if one is None else contract_midrad(node, [one]) for one in own.over]
-        ends = Range(sums[0].lo, sums[1].hi)
+        ends = None
+        if own.ends is not None:
+            low, high = (
+                contract_midrad(node, [MidRad(one)]).range for one in (own.values.lo, own.values.hi)
+            )
+            ends = Range(low.lo, high.hi)
         if node.rank:
             return Jet(at, over, ends, own.rough)
         return completed(at, over.__getitem__, degree(own), end, own.rough, (1, 2), ends)
@@ -239,10 +246,13 @@ def sum_jet(a: Jet, b: Jet, sign: int) -> Jet:
         other = right if sign > 0 else -right
         return other if left is None else left + other
 
+    ends = None
+    if a.ends is not None or b.ends is not None:
+        ends = a.values + (b.values if sign > 0 else -b.values)
     return Jet(
         [joined(p, q) for p, q in zip(a.at, b.at, strict=True)],
         [joined(p, q) for p, q in zip(a.over, b.over, strict=True)],
-        a.values + (b.values if sign > 0 else -b.values),
+        ends,
         a.rough or b.rough,
     )
 

@@ -227,7 +227,8 @@ class _JetPass:
     def applied(self, function: ScalarFunction, jets: Sequence[Jet]) -> Jet:
         """The jet of a function of jets, at least one of which depends on t."""
         if function is neg:
-            return replace(mapped(jets[0], lambda n: -n, lambda n: -n), ends=-jets[0].values)
+            ends = None if jets[0].ends is None else -jets[0].ends
+            return replace(mapped(jets[0], lambda n: -n, lambda n: -n), ends=ends)
         if function in (add, sub):
             return sum_jet(jets[0], jets[1], 1 if function is add else -1)
         if function is mul:

@@ -150,17 +150,15 @@ class _Step:
                 continue
             operand = node.operands[source.operand]
             jet = operands[source.operand]
+            along = source.shift if isinstance(source, SliceAt) else None
             if jet is None or one.dtype != "real":
-                is_slice = isinstance(source, SliceAt)
-                self.readings[one] = SlicesOf(operand, source.shift) if is_slice else operand
+                self.readings[one] = operand if along is None else SlicesOf(operand, along)
                 continue
             parts = [
                 None if part is None else _filled(part, operand.shape) for part in parts_of(jet)
             ]
-            slices = isinstance(source, SliceAt)
             readings: list[Reading | None] = [
-                part if part is None or not slices else SlicesOf(part, source.shift)
-                for part in parts
+                part if part is None or along is None else SlicesOf(part, along) for part in parts
             ]
             self._read(one, readings, jet.rough, k)
 
