@@ -11,7 +11,7 @@ from slomodel.codegen.cuda.names import Array
 from slomodel.codegen.cuda.prelude import THREADS
 from slomodel.codegen.loops.text import indented
 
-MOST_BLOCKS = 4096
+MOST_BLOCKS = 2**14
 """Upper limit on the blocks of a grid; threads take further elements at the grid's stride."""
 SHORT = 2**30
 """An index below this is an `int`: adding the stride of the whole grid cannot overflow."""

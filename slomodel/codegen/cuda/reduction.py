@@ -13,7 +13,8 @@ from slomodel.codegen.loops.plain import start_of
 from slomodel.codegen.loops.text import indented
 from slomodel.ir.expr import Expr
 
-_MOST_PARTS = 1024
+_MOST_PARTS = 2**13
+"""Blocks that work on parts: ten times as many as a device runs at once leave few of them idle."""
 _EACH = 8
 """Least number of terms per thread: a sum with fewer is not cut into further parts."""
 _MANY = 2**16

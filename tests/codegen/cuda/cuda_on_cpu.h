@@ -154,3 +154,13 @@ static int guarded(void **given, const size_t *sizes, int count, unsigned gx, un
 }  // namespace cpu
 
 static inline void __syncthreads() { cpu::wait(); }
+static inline int __syncthreads_or(int here) {
+    static int any;
+    if (here) any = 1;
+    cpu::wait();
+    const int found = any;
+    cpu::wait();
+    any = 0;
+    cpu::wait();
+    return found;
+}

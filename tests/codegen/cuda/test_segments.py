@@ -9,7 +9,7 @@ import pytest
 from codegen.cuda import standin
 
 import slomodel
-from slomodel.codegen.cuda import source
+from slomodel.codegen.cuda import segments, source
 
 TEXT = """dim N, A, B, C, k
 data a[N] in A
@@ -22,8 +22,11 @@ minimize sum(exp(u[a] + v[b] .* w[c])) + sum(S[i, j] * T[c[i], j]^2 for i in N, 
 N, A, B, C, K = 3000, 1, 130, 700, 2
 
 
-def test_groups_of_all_sizes(cupy_on_cpu: type[standin.RawModule]) -> None:
+def test_groups_of_all_sizes(
+    cupy_on_cpu: type[standin.RawModule], monkeypatch: pytest.MonkeyPatch
+) -> None:
     cupy_on_cpu.orders = (1,)
+    monkeypatch.setattr(segments, "_FAR", 2)
     rng = np.random.default_rng(0)
     a, b, c = (rng.integers(0, size, N) for size in (A, B, C))
     b[: N // 2] = 7  # one group of very many rows, and some of none
