@@ -20,6 +20,7 @@ from slomodel.functions.comparison import (
 from slomodel.functions.compound import (
     differentiated,
     hypot,
+    limited,
     logaddexp,
     same,
     still,
@@ -82,7 +83,7 @@ from slomodel.functions.translate import partial, symbols, to_graph
 from slomodel.ir.function import DISCONTINUOUS, ScalarFunction, every_function
 
 TABLE: dict[str, ScalarFunction] = {
-    record.name: record for record in every_function() if record not in (still, same)
+    record.name: record for record in every_function() if record not in (limited, same, still)
 }
 """Every scalar function by the name of its record."""
 
@@ -130,6 +131,7 @@ __all__ = [
     "lbeta",
     "le",
     "lgamma",
+    "limited",
     "lnot",
     "log",
     "log1mexp",

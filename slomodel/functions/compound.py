@@ -237,6 +237,27 @@ same = ScalarFunction(
 )
 
 
+def _between(x: Expr, low: Expr, high: Expr) -> Expr:
+    above = x if isinstance(low, Const) and low.value == -math.inf else maximum(x, low)
+    return minimum(above, high)
+
+
+# The number between two limits, with derivative 1: an exponent beyond them is moved to the nearer
+# limit where this changes no value by more than rounding, so that no product of derivatives is 0
+# times infinity. Like `still`, it is not in the table of functions.
+limited = ScalarFunction(
+    "limited",
+    3,
+    definition=lambda x, low, high: sp.Max(sp.Min(x, high), low),
+    numpy=lambda x, low, high: np.minimum(np.maximum(x, low), high),
+    partials=(lambda x, low, high: const(1.0), lambda *_: None, lambda *_: None),
+    stable=_between,
+    domain=(_EVERYWHERE, _EVERYWHERE, _EVERYWHERE),
+    meaning="the number between two limits, with derivative 1",
+    ranges=RangeRule.UNKNOWN,
+)
+
+
 def differentiated(*roots: Expr) -> list[Expr]:
     """The nodes under the roots, operands first, without those that only `still` nodes use."""
     order = postorder(*roots)

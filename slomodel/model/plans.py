@@ -22,6 +22,7 @@ from slomodel.model.lagrangian import augmented_problem, lagrangian_problem
 from slomodel.model.unconstrained import ChangeOfVariables, change_of, unbounded_ends
 from slomodel.problem import DataDeclaration, Problem
 from slomodel.rewrite import Change, Facts, Optimized, optimized
+from slomodel.rewrite.limited_exponents import with_limited_exponents
 from slomodel.solve.options import choice
 
 BACKENDS = ("auto", *(name for name, target in TARGETS.items() if not target.instead))
@@ -92,7 +93,8 @@ class Plans:
         self._compiled: Compiled | None = None
         self._free: dict[frozenset[str], tuple[ChangeOfVariables, Plans]] = {}
         self._latest: list[tuple[Optimized, Derivatives]] = []
-        self.written = Derivatives(problem.objective, self._variables, known_of(problem))
+        self._objective = with_limited_exponents(problem.objective)
+        self.written = Derivatives(self._objective, self._variables, known_of(problem))
 
     def change(self, binding: Binding) -> ChangeOfVariables | None:
         """The change of variables onto the open sets that the problem declares, if any."""
@@ -196,7 +198,7 @@ class Plans:
                 if facts.agrees(pair[0].facts):
                     return pair
             taken = {v.name for v in problem.variables} | {d.name for d in problem.data}
-            own = (problem.objective, facts, self._rewrites, self._variables, taken)
+            own = (self._objective, facts, self._rewrites, self._variables, taken)
             with without_gc():
                 found = optimized(*own)
             facts.forget()

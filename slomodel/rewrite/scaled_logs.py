@@ -64,17 +64,25 @@ class _Scaled:
 
 
 class ScaledLogarithms:
-    """Logarithms of nodes with exponentials in one graph; estimates of shared nodes are cached."""
+    """Logarithms of nodes with exponentials in one graph; estimates of shared nodes are cached.
 
-    def __init__(self) -> None:
+    `has_expm1`: exp(u) - 1 counts as an exponential too.
+    """
+
+    def __init__(self, has_expm1: bool = False) -> None:
+        self._has_expm1 = has_expm1
         self._estimates: dict[Expr, Expr | None] = {}
         self._nonpositive: set[Expr] = set()
 
     def of_quotient(self, node: Map) -> Expr | None:
         """A quotient of two sums of exponentials in scaled form; else None."""
-        above, below = whole(node).parts()
         # One exponential over a sum of them is a softmax, for which there are other forms.
-        if not all(_is_sum(part.node) for part in (above, below)):
+        return self.of_written_quotient(node) if _is_sum(node.operands[0]) else None
+
+    def of_written_quotient(self, node: Map) -> Expr | None:
+        """A quotient of exponentials and a sum of exponentials in scaled form; else None."""
+        above, below = whole(node).parts()
+        if not _is_sum(below.node):
             return None
         if not (self._is_short(above.node) and self._is_short(below.node)):
             return None
@@ -133,6 +141,9 @@ class ScaledLogarithms:
             if function is not exp:
                 self._nonpositive.add(node)
             return None if is_shifted(exponent) or isinstance(exponent, Const) else exponent
+        if function is expm1 and self._has_expm1:
+            (inner,) = whole(node).parts()
+            return None if isinstance(inner.node, Const) else maximum(inner.along(shape), 0.0)
         if function not in (add, sub, mul, div, neg):
             return None
         found = [
@@ -192,6 +203,9 @@ class ScaledLogarithms:
         exponent = _exponent(whole(node))
         if exponent is not None:
             return exp(sub(exponent, shift))
+        if is_map(node, expm1) and self._has_expm1:
+            inner = whole(node).parts()[0].along(shape)
+            return sub(expm1(sub(inner, shift)), expm1(neg(shift)))
         if is_map(node, neg):
             return neg(self._times(whole(node).parts()[0].along(shape), shift))
         if is_map(node, add, sub) and isinstance(node, Map):

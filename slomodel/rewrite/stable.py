@@ -102,7 +102,7 @@ def rewritten(root: Expr) -> Mapping[Expr, Expr]:
     }
     for node in order:
         operands = tuple(done[operand] for operand in node.operands)
-        made = node if operands == node.operands else _remade(node, operands)
+        made = node if operands == node.operands else remade(node, operands)
         better = _better(made, rules, entropies)
         while better is not None:
             made, better = better, _better(better, rules, entropies)
@@ -113,7 +113,7 @@ def rewritten(root: Expr) -> Mapping[Expr, Expr]:
     return done
 
 
-def _remade(node: Expr, operands: tuple[Expr, ...]) -> Expr:
+def remade(node: Expr, operands: tuple[Expr, ...]) -> Expr:
     """The node over other operands, in canonical form."""
     if isinstance(node, Map):
         return build.apply_along(node.function, operands, node.axes, node.shape)
@@ -151,7 +151,7 @@ def composed(roots: Sequence[Expr], values: Mapping[Expr, Expr]) -> dict[Expr, E
     for node in postorder(*roots):
         operands = tuple(done[operand] for operand in node.operands)
         same = operands == node.operands
-        done[node] = values.get(node) or (node if same else _remade(node, operands))
+        done[node] = values.get(node) or (node if same else remade(node, operands))
     return done
 
 
