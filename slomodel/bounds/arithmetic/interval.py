@@ -20,11 +20,15 @@ from slomodel.bounds.arithmetic.rounding import (
     Array,
     Axis,
     Truths,
+    all_finite,
+    all_nonzero,
     down,
     down_add,
     down_sum,
     down_ulps,
+    outward,
     put,
+    sum_of_points,
     up,
     up_add,
     up_sum,
@@ -97,8 +101,16 @@ class Interval:
         return Interval(lo, lo) if self.is_point else Interval(lo, -self.lo)
 
     def __add__(self, other: Interval) -> Interval:
-        result = interval(down_add(self.lo, other.lo), up_add(self.hi, other.hi))
-        return _narrowed(result) if self.is_point and other.is_point else result
+        if self.is_point and other.is_point:
+            found = sum_of_points(self.lo, other.lo)
+            if found is not None:
+                return Interval(*found)
+        else:
+            with np.errstate(all="ignore"):
+                found = outward(self.lo + other.lo, self.hi + other.hi, zeros=True)
+            if found is not None:
+                return Interval(*found)
+        return interval(down_add(self.lo, other.lo), up_add(self.hi, other.hi))
 
     def __sub__(self, other: Interval) -> Interval:
         return self + (-other)
@@ -113,7 +125,7 @@ class Interval:
 def interval(lo: ArrayLike, hi: ArrayLike) -> Interval:
     """The interval with these endpoints; NaN means unbounded, overflow is brought back."""
     low, high = np.asarray(lo, dtype=np.float64), np.asarray(hi, dtype=np.float64)
-    if np.isfinite(low).all() and np.isfinite(high).all():
+    if all_finite(low) and (low is high or all_finite(high)):
         return Interval(low, high)
     low = put(np.isnan(low), -np.inf, np.minimum(low, LARGEST))
     high = put(np.isnan(high), np.inf, np.maximum(high, -LARGEST))
@@ -123,7 +135,7 @@ def interval(lo: ArrayLike, hi: ArrayLike) -> Interval:
 def point(x: ArrayLike) -> Interval:
     """The point interval of an array; NaN is anything, ±inf all beyond the largest double."""
     array = np.asarray(x, dtype=np.float64)
-    return Interval(array, array) if np.isfinite(array).all() else interval(array, array)
+    return Interval(array, array) if all_finite(array) else interval(array, array)
 
 
 def around(center: ArrayLike, radius: ArrayLike) -> Interval:
@@ -145,7 +157,12 @@ def meet(a: Interval, b: Interval) -> Interval:
 
 def within(a: Interval, lo: float, hi: float) -> Interval:
     """`a` intersected with a range known to contain the value."""
-    return Interval(np.clip(a.lo, lo, hi), np.clip(a.hi, lo, hi))
+    low, high = a.lo, a.hi
+    if lo > -np.inf:
+        low, high = np.maximum(low, lo), np.maximum(high, lo)
+    if hi < np.inf:
+        low, high = np.minimum(low, hi), np.minimum(high, hi)
+    return Interval(low, low) if a.is_point else Interval(low, high)
 
 
 def _ends(a: Interval, b: Interval, op: Callable[[Array, Array], Array]) -> tuple[Array, Array]:
@@ -155,15 +172,10 @@ def _ends(a: Interval, b: Interval, op: Callable[[Array, Array], Array]) -> tupl
     with np.errstate(all="ignore"):
         results = [np.asarray(op(left, right)) for left in lefts for right in rights]
     lo, hi = reduce(np.minimum, results), reduce(np.maximum, results)
-    if np.isnan(lo).any():
+    if np.count_nonzero(np.isnan(lo)):
         results = [np.where(np.isnan(one), 0.0, one) for one in results]
         lo, hi = reduce(np.minimum, results), reduce(np.maximum, results)
     return lo, hi
-
-
-def _narrowed(a: Interval) -> Interval:
-    """A point interval where both endpoints are equal everywhere."""
-    return Interval(a.lo, a.lo) if np.array_equal(a.lo, a.hi) else a
 
 
 def _product_of_points(a: Array, b: Array) -> Interval:
@@ -174,7 +186,9 @@ def _product_of_points(a: Array, b: Array) -> Interval:
         exact = (np.abs(np.frexp(a)[0]) == 0.5) | (np.abs(np.frexp(b)[0]) == 0.5)
         exact &= (size >= SMALLEST_NORMAL) & (size <= LARGEST)
         exact |= (a == 0.0) | (b == 0.0)
-        return _narrowed(interval(np.where(exact, p, down(p)), np.where(exact, p, up(p))))
+        if all_nonzero(exact):
+            return point(p)
+        return interval(np.where(exact, p, down(p)), np.where(exact, p, up(p)))
 
 
 def multiply(a: Interval, b: Interval) -> Interval:
@@ -182,24 +196,32 @@ def multiply(a: Interval, b: Interval) -> Interval:
     if a.is_point and b.is_point:
         return _product_of_points(a.lo, b.lo)
     lo, hi = _ends(a, b, np.multiply)
-    if lo.all() and hi.all():  # the remainder is about zero endpoints
-        return interval(down(lo), up(hi))
-    zero = ((a.lo == 0.0) & (a.hi == 0.0)) | ((b.lo == 0.0) & (b.hi == 0.0))
-    # Endpoints that are exactly 0, not rounded to it: factors without a change of sign.
-    nonnegative = ((a.lo >= 0.0) & (b.lo >= 0.0)) | ((a.hi <= 0.0) & (b.hi <= 0.0))
-    nonpositive = ((a.lo >= 0.0) & (b.hi <= 0.0)) | ((a.hi <= 0.0) & (b.lo >= 0.0))
-    lo, hi = down(lo), up(hi)
-    low = put(zero | (nonnegative & (lo < 0.0)), 0.0, lo)
-    high = put(zero | (nonpositive & (hi > 0.0)), 0.0, hi)
-    return interval(low, high)
+    found = outward(lo, hi)
+    low, high = found or (np.asarray(down(lo)), np.asarray(up(hi)))
+    if not (all_nonzero(lo) and all_nonzero(hi)):
+        floor, ceiling = _signs_of_product(a, b)
+        np.maximum(low, 0.0, out=low, where=floor)
+        np.minimum(high, 0.0, out=high, where=ceiling)
+    return Interval(low, high) if found is not None else interval(low, high)
+
+
+def _signs_of_product(a: Interval, b: Interval) -> tuple[Truths, Truths]:
+    """Where all products are certainly >= 0, and <= 0: endpoints that are exactly 0, not rounded
+    to it.
+    """
+    a_above, a_below, b_above, b_below = a.lo >= 0.0, a.hi <= 0.0, b.lo >= 0.0, b.hi <= 0.0
+    zero = (a_above & a_below) | (b_above & b_below)
+    above = zero | (a_above & b_above) | (a_below & b_below)
+    return above, zero | (a_above & b_below) | (a_below & b_above)
 
 
 def divide(a: Interval, b: Interval) -> Interval:
     """All quotients by nonzero divisors; all real numbers where 0 is interior to the divisor."""
-    if (b.lo > 0.0).all() or (b.hi < 0.0).all():
+    if all_nonzero(b.lo > 0.0) or all_nonzero(b.hi < 0.0):
         lo, hi = _ends(a, b, np.divide)
-        if lo.all() and hi.all():
-            return interval(down(lo), up(hi))
+        if all_nonzero(lo) and all_nonzero(hi):
+            found = outward(lo, hi)
+            return interval(down(lo), up(hi)) if found is None else Interval(*found)
     crossing = (b.lo < 0.0) & (b.hi > 0.0) | ((b.lo == 0.0) & (b.hi == 0.0))
     # A divisor approaches an endpoint 0 from one side: its signed zero gives the infinity.
     divisor = Interval(
@@ -217,10 +239,14 @@ def divide(a: Interval, b: Interval) -> Interval:
 
 def square(a: Interval) -> Interval:
     """All squares: from that of the smallest to that of the largest absolute value."""
+    size = a.magnitude
     with np.errstate(all="ignore"):
-        least, largest = np.square(a.mignitude), np.square(a.magnitude)
-    low = np.maximum(down(least), 0.0)
-    return interval(low, put(a.magnitude == 0.0, 0.0, up(largest)))
+        largest = np.square(size)
+        least = largest if a.is_point else np.square(a.mignitude)
+    found = outward(least, largest)
+    low, high = found or (down(least), up(largest))
+    high = high if all_nonzero(size) else put(size == 0.0, 0.0, high)
+    return interval(np.maximum(low, 0.0), high)
 
 
 def absolute(a: Interval) -> Interval:

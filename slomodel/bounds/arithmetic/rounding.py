@@ -43,7 +43,7 @@ def up(x: Real) -> Real:
         y = np.add(x, _step(x))
         if y.size > _LONG:
             pause()
-        return cast("Real", y if np.isfinite(y).all() else _no_nan(np.nextafter(x, inf), inf))
+        return cast("Real", y if all_finite(y) else _no_nan(np.nextafter(x, inf), inf))
 
 
 def down(x: Real) -> Real:
@@ -54,7 +54,47 @@ def down(x: Real) -> Real:
         y = np.subtract(x, _step(x))
         if y.size > _LONG:
             pause()
-        return cast("Real", y if np.isfinite(y).all() else -up(-x))
+        return cast("Real", y if all_finite(y) else -up(-x))
+
+
+def all_finite(x: Any) -> bool:
+    """Whether no element of an array is inf or NaN."""
+    return bool(np.count_nonzero(np.isfinite(x)) == x.size)
+
+
+def all_nonzero(x: Any) -> bool:
+    """Whether no element of an array is 0; NaN is not 0."""
+    return bool(np.count_nonzero(x) == x.size)
+
+
+def outward(lo: Array, hi: Array, *, zeros: bool = False) -> tuple[Array, Array] | None:
+    """Bounds on results of one operation that were rounded to nearest to `lo` and `hi`.
+
+    None where one of them is not finite. `zeros`: results of 0 are exact, as those of sums are.
+    """
+    with np.errstate(all="ignore"):
+        below, above = _step(lo), _step(hi)
+        if zeros:
+            below, above = below * (lo != 0.0), above * (hi != 0.0)
+        low, high = np.asarray(lo - below), np.asarray(hi + above)
+        if low.size > _LONG:
+            pause()
+        return (low, high) if all_finite(high - low) else None
+
+
+def sum_of_points(a: Array, b: Array) -> tuple[Array, Array] | None:
+    """Bounds on a + b, which are a + b itself where that is a double; one array where all are.
+
+    None where a result is not finite. The error of a sum is computed exactly (Knuth, TwoSum).
+    """
+    with np.errstate(all="ignore"):
+        s = np.asarray(a + b)
+        error = np.asarray(_sum_error(a, b, s))
+        if not np.count_nonzero(error):
+            return (s, s) if all_finite(s) else None
+        e = _step(s)
+        low, high = np.asarray(s - e * ~(error >= 0.0)), np.asarray(s + e * ~(error <= 0.0))
+        return (low, high) if all_finite(high - low) else None
 
 
 def _step(x: Any) -> Any:
@@ -73,7 +113,7 @@ def _step(x: Any) -> Any:
 
 def _no_nan(x: Any, value: float) -> Any:
     bad = np.isnan(x)
-    return np.where(bad, value, x)[()] if bad.any() else x
+    return np.where(bad, value, x)[()] if np.count_nonzero(bad) else x
 
 
 def gamma(n: float) -> float:
@@ -104,7 +144,7 @@ def up_add(a: Real, b: Real) -> Real:
         y = _step(s)
         y *= ~enough
         y += s
-        return cast("Real", y if np.isfinite(y).all() else np.where(enough, s, up(s)))
+        return cast("Real", y if all_finite(y) else np.where(enough, s, up(s)))
 
 
 def _are_numbers(a: object, b: object) -> bool:
@@ -129,11 +169,7 @@ def down_add(a: Real, b: Real) -> Real:
 
 def _sum_error(a: Real, b: Real, s: Any) -> Any:
     back = np.subtract(s, a)
-    error = np.subtract(s, back)
-    np.subtract(a, error, out=error)
-    np.subtract(b, back, out=back)
-    error += back
-    return error
+    return np.subtract(a, s - back) + np.subtract(b, back)
 
 
 def up_mul(a: Real, b: Real) -> Real:
@@ -155,7 +191,7 @@ def down_mul(a: Real, b: Real) -> Real:
 
 def put(which: Any, value: float, x: Any) -> Any:
     """`value` where `which` holds, else x; x itself if it holds nowhere."""
-    return np.where(which, value, x) if which.any() else x
+    return np.where(which, value, x) if np.count_nonzero(which) else x
 
 
 def up_div(a: Real, b: Real) -> Real:
@@ -252,25 +288,25 @@ def up_pow(x: float, k: int) -> float:
 def up_sum(x: Array, axis: Axis = None) -> Array:
     """Upper bound on the sum along axes: |fl(Σ) - Σ| <= γ_N Σ|x|, and Σ|x| <= fl(Σ|x|)/(1 - γ_N).
 
-    The code uses γ_N / (1 - γ_N) <= γ_2N. Exact for one term and where all terms are 0.
+    Exact for one term and where all terms are 0. With S = fl(Σ|x|), both roundings of fl(Σ) + γ S
+    are at most 3 u S together for N < 2^50, besides η where γ S underflows; and γ_N/(1 - γ_N) + 3 u
+    <= γ_(2N+4).
     """
+    x = np.asarray(x, dtype=np.float64)
     with np.errstate(all="ignore"):
-        total, slack = _sum_and_slack(x, axis)
-        return np.asarray(np.where(slack == 0.0, _no_nan(total, np.inf), up_add(total, slack)))
+        total = np.asarray(np.add.reduce(x, axis=axis))
+        terms = x.size // max(total.size, 1)
+        if terms > 1:
+            magnitudes = np.add.reduce(np.abs(x), axis=axis)
+            slack = magnitudes * gamma(2 * terms + 4)
+            slack += 4.0 * SMALLEST * (magnitudes > 0.0)
+            total = np.asarray(total + slack)
+        return np.asarray(_no_nan(total, inf))
 
 
 def down_sum(x: Array, axis: Axis = None) -> Array:
     """Lower bound on the sum along the axes; see `up_sum`."""
     return -up_sum(-np.asarray(x), axis)
-
-
-def _sum_and_slack(x: Array, axis: Axis) -> tuple[Array, Array]:
-    x = np.asarray(x, dtype=np.float64)
-    total = np.asarray(np.sum(x, axis=axis))
-    terms = x.size // max(total.size, 1)
-    if terms <= 1:
-        return total, np.zeros_like(total)
-    return total, np.asarray(up_mul(np.sum(np.abs(x), axis=axis), np.float64(gamma(2 * terms))))
 
 
 _SMALL_SQUARE, _LARGE_SQUARE = 1e-250, 1e290
@@ -345,7 +381,7 @@ def up_ulps(x: Array, ulps: int = LIBM_ULPS) -> Array:
         moved = np.abs(x) * (2.0 * UNIT * (ulps + 1))
         moved += SMALLEST * (ulps + 1)
         moved = np.asarray(moved + x)
-        if np.isfinite(moved).all():
+        if all_finite(moved):
             return moved
         return np.asarray(_no_nan(np.where(np.isinf(x), x, moved), inf))
 

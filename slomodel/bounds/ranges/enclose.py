@@ -7,7 +7,7 @@ or 1, so that many boxes are enclosed at once.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial, singledispatch
+from functools import singledispatch
 from operator import itemgetter
 from types import MappingProxyType
 
@@ -184,11 +184,12 @@ def _(node: Map, operands: list[Interval], sizes: Sizes, batch: int) -> Interval
             return _tied(operands[0], extreme, batch)
     aligned = []
     for operand, own in zip(operands, node.axes, strict=True):
-        missing = tuple(batch + axis for axis in range(node.rank) if axis not in own)
-        aligned.append(operand.each(partial(np.expand_dims, axis=missing)) if missing else operand)
+        if len(own) < node.rank:
+            wide = tuple(slice(None) if axis in own else np.newaxis for axis in range(node.rank))
+            operand = operand.each(itemgetter((slice(None),) * batch + wide))
+        aligned.append(operand)
     result = value_range(node.function, *aligned)
-    front = np.broadcast_shapes(*(one.shape[:batch] for one in aligned))
-    shape = front + concrete(node.shape, sizes)
+    shape = result.shape[:batch] + concrete(node.shape, sizes)
     if result.shape == shape:
         return result
     return result.each(lambda array: np.broadcast_to(array, shape))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from itertools import product
 from math import prod
-from operator import itemgetter
+from operator import itemgetter, or_
 
 import numpy as np
 
@@ -33,6 +34,7 @@ from slomodel.bounds.arithmetic.interval import (
 from slomodel.bounds.arithmetic.rounding import (
     Array,
     Truths,
+    all_nonzero,
     down_add,
     down_ulps,
     gamma,
@@ -61,7 +63,9 @@ def in_blocks(
     rule: Callable[..., Sequence[Interval]], operands: Sequence[Interval]
 ) -> Sequence[Interval]:
     """The results of an elementwise rule, computed in blocks that fit the cache."""
-    shape = np.broadcast_shapes(*(a.shape for a in operands))
+    first = operands[0].shape
+    alike = all(a.shape == first for a in operands)
+    shape = first if alike else np.broadcast_shapes(*(a.shape for a in operands))
     size = prod(shape)
     if size <= _BLOCK:
         return rule(*operands)
@@ -134,18 +138,20 @@ def _monotone(
     function: ScalarFunction, monotonicity: Monotonicity, operands: Sequence[Interval]
 ) -> Interval:
     """Range from the values at endpoints of the operands and at critical points, in the domain."""
-    domain = function.domain or ((-np.inf, np.inf),) * function.arity
-    outside = np.zeros((), dtype=bool)
-    clipped = []
-    for a, (low, high) in zip(operands, domain, strict=True):
-        outside = outside | (a.hi < low) | (a.lo > high)
-        clipped.append(within(a, low, high))
+    clipped, outside = operands, np.zeros((), dtype=bool)
+    if function.domain:
+        pairs = list(zip(operands, function.domain, strict=True))
+        clipped = [within(a, low, high) for a, (low, high) in pairs]
+        outside = np.asarray(
+            reduce(or_, ((a.hi < low) | (a.lo > high) for a, (low, high) in pairs))
+        )
 
     def values(*x: Array) -> Interval:
         return _values(function, *x)
 
     if function.arity == 1:
-        result = over_critical_points(values, monotonicity, 0, clipped[0])
+        ends = _at_both_ends(function, clipped[0])
+        result = over_critical_points(values, monotonicity, 0, clipped[0], ends)
     else:
         result = _over_corners(values, monotonicity, clipped)
         for kink in function.kinks:
@@ -153,6 +159,23 @@ def _monotone(
                 assert kink.at is not None
                 result = _everything_where(may_hold(kink.at, *clipped), result)
     return _everything_where(outside, within(result, *monotonicity.image))
+
+
+def _at_both_ends(function: ScalarFunction, a: Interval) -> Interval | None:
+    """The hull of the values at both ends; None where they are to be taken one by one.
+
+    With y <= z the values computed at the ends and m the steps of error, y + 2mu|y| <= z + 2mu|z|,
+    as 2mu < 1: the number above z covers both errors, and the number below y as well.
+    """
+    if a.is_point or function.error_scale is not None:
+        return None
+    with np.errstate(all="ignore"):
+        y, z = function.numpy(a.lo), function.numpy(a.hi)
+        low, high = np.asarray(np.minimum(y, z)), np.asarray(np.maximum(y, z))
+    if not (all_nonzero(low) and all_nonzero(high)):
+        return None  # a value of 0 may be exact
+    steps = function.worst_ulps("numpy")
+    return interval(down_ulps(low, steps), up_ulps(high, steps)) if steps else interval(low, high)
 
 
 def _values(function: ScalarFunction, *x: Array) -> Interval:
@@ -171,8 +194,8 @@ def _values(function: ScalarFunction, *x: Array) -> Interval:
             scale = np.maximum(np.abs(y), function.error_scale(*x))
             slack = steps_at(scale, steps)
             low, high = np.asarray(down_add(y, -slack)), np.asarray(up_add(y, slack))
-    exact = y == 0.0
-    if exact.any():
+    if not all_nonzero(y):
+        exact = y == 0.0
         for one in x:
             exact = exact & (one == 0.0)
         low, high = np.where(exact, 0.0, low), np.where(exact, 0.0, high)
@@ -211,17 +234,21 @@ def _over_corners(
 
 
 def over_critical_points(
-    values: Callable[[Array], Interval], monotonicity: Monotonicity, k: int, a: Interval
+    values: Callable[[Array], Interval],
+    monotonicity: Monotonicity,
+    k: int,
+    a: Interval,
+    ends: Interval | None = None,
 ) -> Interval:
-    """Range over `a` of the k-th derivative, from its values at points.
+    """Range over `a` of the k-th derivative, from its values at points; `ends`: at both ends.
 
     Between neighbouring critical points a function is monotone, so its extremes over an interval
     are at the endpoints or at interior critical points. Such a point is known to a relative error
     of 1e-15, which changes the value there by the square of that: less than one ulp, by which the
     value is rounded outward.
     """
-    result = values(a.lo)
-    if not a.is_point:
+    result = ends or values(a.lo)
+    if ends is None and not a.is_point:
         result = hull(result, values(a.hi))
     for critical in monotonicity.critical_points[k]:
         if monotonicity.period:
@@ -280,6 +307,8 @@ def power(x: Interval, p: Interval) -> Interval:
     For one p it is monotone in x > 0; otherwise exp(p log x). Integer exponents preserve the sign.
     """
     x, p = _broadcast(x, p)
+    if p.lo.size and (p.lo == p.lo.flat[0]).all() and (p.hi == p.lo.flat[0]).all():
+        return _one_exponent(x, float(p.lo.flat[0]))
     exponents = np.unique(p.lo) if np.array_equal(p.lo, p.hi) else np.empty(0)
     if not 0 < exponents.size <= _FEW:
         return _by_logarithm(x, p)
