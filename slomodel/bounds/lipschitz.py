@@ -11,6 +11,7 @@ import numpy as np
 
 from slomodel.bounds.limits import limited_radius, with_limits_at_centre
 from slomodel.bounds.pipeline import Claims, claims, with_closed
+from slomodel.bounds.ranges.range_cache import caching_ranges
 from slomodel.bounds.result import Bounds, Claim, Constant, checked_radius
 from slomodel.bounds.rules.table import RULES
 from slomodel.bounds.setting import Setting, once_per_setting
@@ -25,6 +26,7 @@ from slomodel.ir.exact import without_rounding
 
 
 @without_rounding()
+@caching_ranges()
 def bounds(setting: Setting, radius: float) -> Bounds:
     """Bounds over the ball around the setting's centre; inf with a reason where there is none.
 

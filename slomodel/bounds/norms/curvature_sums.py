@@ -44,9 +44,9 @@ from slomodel.bounds.norms.loewner import (
     quotient,
     upper_end,
 )
+from slomodel.bounds.norms.spectral import collatz_vector
 
 _STEPS = 4
-_DAMPING = 1e-6
 _CLEARLY = 0.7
 """A bound on the length of a row replaces those of its entries where it is less by this factor."""
 
@@ -194,14 +194,8 @@ def dominating_diagonal(Z: Array) -> Array:
     if not np.isfinite(Z).all():
         return np.full(n, np.inf)
     Z = np.maximum(Z, Z.T)
-    s, least = np.ones(n), np.full(n, np.inf)
-    for _ in range(_STEPS):
-        image = up_matmul(Z, s)
-        d = np.where(image > 0.0, up_div(image, s), 0.0)
-        if np.max(d) < np.max(least):
-            least = d
-        s = image / max(float(np.max(image)), 1e-300) + _DAMPING
-    return least
+    s = collatz_vector(lambda s: np.asarray(Z @ s), n)
+    return up_div(up_matmul(Z, s), s)
 
 
 def _diagonal(d: Array) -> Bounded[float]:

@@ -6,7 +6,7 @@ an array that is not finite, and rounds up.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import TypeVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from slomodel.bounds.arithmetic.bounded import (
     runs_through,
 )
 from slomodel.bounds.arithmetic.rounding import (
+    SMALLEST_NORMAL,
     Array,
     up_add,
     up_div,
@@ -95,16 +96,31 @@ def collatz(A: Array, steps: int = 8) -> float:
     if one is None:
         return float(e)
     B = one.value if one.value.shape[0] >= one.value.shape[1] else one.value.T
-    d = np.ones(B.shape[1])
-    excess = 1.0 + (_SETTLED if B.size <= DENSE_EIGEN**2 else _SETTLED_LARGE)
-    for _ in range(steps):
-        before, d = d, B.T @ (B @ d)
-        near = float(np.max(d / before)) <= excess * float(before @ d) / float(before @ before)
-        d = d / np.max(d) + _DAMPING
-        if near:
-            break
+    tolerance = _SETTLED if B.size <= DENSE_EIGEN**2 else _SETTLED_LARGE
+    d = collatz_vector(lambda d: np.asarray(B.T @ (B @ d)), B.shape[1], steps, tolerance)
     ratio = float(np.max(up_div(up_matmul(B.T, up_matmul(B, d)), d)))
     return float(up_ldexp(up_add(up_sqrt(ratio), one.error), int(e)))
+
+
+def collatz_vector(
+    apply: Callable[[Array], Array], n: int, steps: int = 6, tolerance: float = _SETTLED_LARGE
+) -> Array:
+    """A vector v > 0 (n,) for which max_i (M v)_i / v_i is close to λ_max(M), M >= 0 symmetric.
+
+    `apply` is v ↦ M v. For every v > 0 that ratio is an upper bound on λ_max(M) (Collatz–Wielandt),
+    which power iteration does not increase; it ends within the tolerance of a Rayleigh quotient.
+    """
+    v = np.ones(n)
+    with np.errstate(all="ignore"):
+        for _ in range(steps):
+            pause()
+            image = apply(v)
+            attained = float(v @ image) / float(v @ v)
+            is_close = float(np.max(image / v, initial=0.0)) <= (1.0 + tolerance) * attained
+            v = image / max(float(np.max(image, initial=0.0)), SMALLEST_NORMAL) + _DAMPING
+            if is_close:
+                break
+    return v
 
 
 def gram_power(A: Array, doublings: int = 3) -> float:

@@ -34,6 +34,7 @@ from slomodel.bounds.ranges.liveness import (
     neutral,
 )
 from slomodel.bounds.ranges.matrices import range_of_operation
+from slomodel.bounds.ranges.range_cache import cache_in_use
 from slomodel.bounds.ranges.recurrences import states_over
 from slomodel.bounds.ranges.values import value_range
 from slomodel.bounds.setting import Setting, once_per_setting
@@ -83,14 +84,29 @@ def enclose(
             if node in found:
                 continue
             pause()
-            operands = [found[o] for o in node.operands]
-            if isinstance(node, Recur):
-                own = states_over(node, operands, sizes, batch, range_of)
-                found |= zip(node.states, own, strict=True)
+            if isinstance(node, Input):
+                found[node] = neutral(node, boxes[node], live)
                 continue
-            one = boxes[node] if isinstance(node, Input) else range_of(node, operands, sizes, batch)
-            found[node] = neutral(node, one, live)
+            own = _ranges_of(node, [found[o] for o in node.operands], sizes, batch)
+            if isinstance(node, Recur):
+                found |= zip(node.states, own, strict=True)
+            else:
+                found[node] = neutral(node, own[0], live)
     return found
+
+
+def _ranges_of(
+    node: Expr, operands: list[Interval], sizes: Sizes, batch: int
+) -> Sequence[Interval]:
+    """The interval of a node, or those of all states of a loop."""
+
+    def compute() -> Sequence[Interval]:
+        if isinstance(node, Recur):
+            return states_over(node, operands, sizes, batch, range_of)
+        return (range_of(node, operands, sizes, batch),)
+
+    cache = cache_in_use()
+    return cache.ranges(node, operands, sizes, batch, compute) if cache else compute()
 
 
 def enclose_narrowed(

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.bounds.arithmetic.rounding import (
-    SMALLEST_NORMAL,
     Array,
     nonnegative_sum,
     underflow,
@@ -25,6 +24,7 @@ from slomodel.bounds.arithmetic.rounding import (
     up_norm,
     up_sum,
 )
+from slomodel.bounds.norms.spectral import collatz_vector
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.setting import Setting
 from slomodel.bounds.stopping import pause
@@ -40,12 +40,6 @@ Shaped = TypeVar("Shaped", Array, Columns)
 _MOST_ENTRIES = 2**23
 _MOST_IN_A_ROW = 32
 """Most entries per row; for more the magnitudes of entries give poor bounds on norms."""
-_STEPS = 6
-"""Steps of the power iteration for a Collatz–Wielandt vector."""
-_SETTLED = 1.0 + 1e-4
-"""A bound within this factor of an attained value is not refined."""
-_DAMPING = 1e-12
-"""Damping that keeps the vector positive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +68,15 @@ class _Entries:
 def largest_eigenvalue_of_sizes(parts: Sequence[tuple[SparseRows, Array]], n: int) -> float:
     """Upper bound on ‖Σ d_i |a_i||a_i|ᵀ‖ over all parts, d >= 0.
 
-    For M >= 0 symmetric and any v > 0, λ_max(M) <= max_j (M v)_j / v_j (Collatz-Wielandt).
+    For M >= 0 symmetric and any v > 0, λ_max(M) <= max_j (M v)_j / v_j: see `collatz_vector`.
     """
     parts = [(rows, d) for rows, d in parts if d.any()]
     if not parts:
         return 0.0
     terms = sum(rows.size.size for rows, _ in parts)
     lost = _lost(parts, terms)
-    v, least = np.ones(n), np.inf
-    for _ in range(_STEPS):
+
+    def apply(v: Array) -> Array:
         w = np.zeros(n)
         for rows, d in parts:
             pause()
@@ -90,16 +84,11 @@ def largest_eigenvalue_of_sizes(parts: Sequence[tuple[SparseRows, Array]], n: in
             y = d * sum(rows.size[:, k] * v[rows.column[:, k]] for k in along)
             for k in along:
                 w += np.bincount(rows.column[:, k], rows.size[:, k] * y, n)
-        above = nonnegative_sum(w, terms + 4, lost)
-        ratio = float(np.max(up_div(above, v)))
-        if not ratio < np.inf:
-            return float(np.inf)
-        attained = float(v @ w) / float(v @ v)
-        least = min(least, ratio)
-        if least <= _SETTLED * attained:
-            break
-        v = w / max(float(np.max(w)), SMALLEST_NORMAL) + _DAMPING
-    return least
+        return w
+
+    v = collatz_vector(apply, n)
+    ratio = float(np.max(up_div(nonnegative_sum(apply(v), terms + 4, lost), v)))
+    return ratio if ratio < np.inf else float(np.inf)
 
 
 def _lost(parts: Sequence[tuple[SparseRows, Array]], terms: int) -> float:
