@@ -10,9 +10,11 @@ at most twice the time of its smallest (evaluation of the first gradient left ou
 
 With `--chains` it is the long chains of `chains.py` instead, of 10², 10³, … nodes: seconds for the
 problem (text to graph), and from there to the first gradient on each target, to the first
-Hessian-vector product on numexpr, and to the text for CUDA. The exponent of growth is the slope
-between the two longest that were measured: 1 is in proportion. A length that by that slope would
-take more than `--seconds` is left out, and so is one whose statements exceed the language's limit.
+Hessian-vector product on numexpr, and to the text for CUDA, of all three functions. A row is
+printed as soon as it is measured. The exponent of growth is the slope between the two longest that
+were measured: 1 is in proportion. A length that by that slope would take more than `--seconds` is
+left out, and so is one whose statements exceed the language's limit, or that the C compiler does
+not finish.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ import math
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -130,8 +133,6 @@ def summary(rows: list[Row]) -> str:
 class Growth:
     """Seconds of one stage for chains of one kind, by the number of nodes."""
 
-    chain: str
-    stage: str
     seconds: dict[int, float]
 
     @property
@@ -162,15 +163,15 @@ STAGES: dict[str, Callable[[slomodel.Model], object]] = {
 """What is timed after the problem is there; the first word is the backend."""
 
 
-def chain_growth(name: str, lengths: Sequence[int], most: float) -> list[Growth]:
-    """The growth of each stage for one kind of chain."""
-    rows = {stage: Growth(name, stage, {}) for stage in ("problem", *STAGES)}
+def chain_rows(name: str, lengths: Sequence[int], most: float) -> Iterator[tuple[str, ...]]:
+    """A row of seconds for each length of one kind of chain, then one of exponents of growth."""
+    grown = {stage: Growth({}) for stage in ("problem", *STAGES)}
     for nodes in lengths:
-        if rows["problem"].expected(nodes) > most:
+        if grown["problem"].expected(nodes) > most:
             break
         made = chain(name, nodes)
         for stage, act in STAGES.items():
-            if rows[stage].expected(nodes) > most:
+            if grown[stage].expected(nodes) > most:
                 continue
             with tempfile.TemporaryDirectory() as folder:
                 os.environ["XDG_CACHE_HOME"] = folder
@@ -180,26 +181,35 @@ def chain_growth(name: str, lengths: Sequence[int], most: float) -> list[Growth]
                 try:
                     model = slomodel.compile(made.source, data=made.data, backend=backend)
                 except slomodel.ModelSyntaxError:  # a statement beyond the language's limit
-                    return list(rows.values())
+                    break
                 compiled = cpu_seconds()
-                act(model)
-                rows[stage].seconds[nodes] = cpu_seconds() - compiled
-            before = rows["problem"].seconds.get(nodes, math.inf)
-            rows["problem"].seconds[nodes] = min(before, compiled - began)
-    return list(rows.values())
+                with suppress(slomodel.TargetLimit):  # the C compiler was stopped
+                    act(model)
+                    grown[stage].seconds[nodes] = cpu_seconds() - compiled
+            before = grown["problem"].seconds.get(nodes, math.inf)
+            grown["problem"].seconds[nodes] = min(before, compiled - began)
+        times = (one.seconds.get(nodes) for one in grown.values())
+        yield (name, f"{nodes:,}", *("-" if t is None else f"{t:.2f}" for t in times))
+    exponents = (one.exponent for one in grown.values())
+    yield (name, "exponent", *("-" if math.isnan(e) else f"{e:.2f}" for e in exponents))
 
 
-def growth_table(rows: Sequence[Growth], lengths: Sequence[int], markdown: bool) -> str:
-    heads = ("chain", "stage", *(f"{nodes:,}" for nodes in lengths), "exponent")
-    cells = [
-        (
-            *(row.chain, row.stage),
-            *(f"{row.seconds[n]:.2f}" if n in row.seconds else "-" for n in lengths),
-            "-" if math.isnan(row.exponent) else f"{row.exponent:.2f}",
-        )
-        for row in rows
-    ]
-    return in_columns([heads, *cells], markdown)
+def print_growth(names: Sequence[str], lengths: Sequence[int], most: float, markdown: bool) -> None:
+    """Print the rows of each chain as they are measured, in columns of fixed width."""
+    heads = ("chain", "nodes", "problem", *STAGES)
+    widths = [max(map(len, CHAINS)), len("exponent"), *(max(6, len(one)) for one in heads[2:])]
+
+    def show(cells: Sequence[str]) -> None:
+        padded = [cell.rjust(width) for cell, width in zip(cells, widths, strict=True)]
+        line = f"| {' | '.join(padded)} |" if markdown else "  ".join(padded)
+        print(line, flush=True)
+
+    show(heads)
+    if markdown:
+        show(["-" * (width - 1) + ":" for width in widths])
+    for name in names:
+        for cells in chain_rows(name, lengths, most):
+            show(cells)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -215,11 +225,9 @@ def main(arguments: list[str] | None = None) -> int:
     facts = "\n".join(f"- {key}: {value}" for key, value in description(1).items())
     if options.chains is not None:
         lengths = options.chains or LENGTHS[: 2 if options.quick else None]
-        grown: list[Growth] = []
-        for name in [options.only] if options.only else CHAINS:
-            grown += chain_growth(name, lengths, options.seconds)
-            print(name, file=sys.stderr, flush=True)
-        print(f"{facts}\n\n{growth_table(grown, lengths, options.markdown)}")
+        print(f"{facts}\n", flush=True)
+        names = [options.only] if options.only else list(CHAINS)
+        print_growth(names, lengths, options.seconds, options.markdown)
         return 0
     rows = []
     for case in (*cases(options.quick), standardised_case()):

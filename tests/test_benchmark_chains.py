@@ -28,6 +28,6 @@ def test_a_chain_is_as_long_as_it_says_and_has_a_gradient(name: str) -> None:
 
 
 def test_the_exponent_of_growth() -> None:
-    row = Growth("product", "c", {100: 0.5, 1_000: 1.0, 10_000: 100.0})
+    row = Growth({100: 0.5, 1_000: 1.0, 10_000: 100.0})
     assert row.exponent == pytest.approx(2.0)
     assert row.expected(100_000) == pytest.approx(10_000.0)
