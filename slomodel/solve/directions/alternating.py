@@ -19,6 +19,7 @@ class Turns:
     """
 
     wants_pairs = True
+    predicting = None
 
     def __init__(self, evaluate: Evaluator, directions: tuple[Direction, ...], work: int) -> None:
         self._evaluate = evaluate

@@ -22,6 +22,8 @@ class ConjugateGradient:
     """
 
     wants_pairs = True
+    predicting = None
+    kind = ""
     units = None
 
     def __init__(self, n: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol
 
 import numpy as np
 
@@ -42,11 +42,52 @@ def curved(pair: SecantPair, eps: float) -> bool:
     return pair.sy > math.sqrt(eps) * pair.snorm * pair.ynorm
 
 
+class Predicting(Protocol):
+    """A direction to the minimum of a model of f, by an estimate of the Hessian."""
+
+    @property
+    def curvatures(self) -> Vector | None:
+        """The diagonal (n,) of the last Hessian that was computed; None without one."""
+        ...
+
+    @property
+    def hessian(self) -> Vector | None:
+        """The Hessian (n, n) at the last point, if the last direction was by all of it."""
+        ...
+
+    @property
+    def bends(self) -> bool:
+        """Whether a rejected trial of the last proposal can be answered by `bend`."""
+        ...
+
+    def confirm(self, at: Iterate, out: Vector) -> float:
+        """Write the direction by the Hessian at a point into `out` (n,); return its norm."""
+        ...
+
+    def bend(self, at: Iterate, out: Vector) -> float:
+        """Write a shorter step, in another direction, into `out` (n,); return its norm."""
+        ...
+
+    def recover(self) -> None:
+        """Continue a stalled run with another direction, if there is one."""
+        ...
+
+
 class Direction(Protocol):
     """A rule for the direction v (n,) at a point; the caller tests each proposal."""
 
     @property
     def wants_pairs(self) -> bool: ...
+
+    @property
+    def predicting(self) -> Predicting | None:
+        """The rule itself if it predicts; None for others."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """The kind of the last proposal in words; empty for a rule with one kind."""
+        ...
 
     @property
     def units(self) -> Vector | None:
@@ -70,62 +111,12 @@ Propose = Callable[[Iterate, Vector], float]
 """(point, out): writes a direction (n,) into `out` and returns its norm."""
 
 
-@runtime_checkable
-class Confirming(Protocol):
-    """A direction from an estimate of the Hessian that can use the Hessian itself."""
-
-    @property
-    def curvatures(self) -> Vector | None:
-        """The diagonal (n,) of the last Hessian that was computed; None without one."""
-        ...
-
-    @property
-    def hessian(self) -> Vector | None:
-        """The Hessian (n, n) at the last point, if the last direction was by all of it."""
-        ...
-
-    def confirm(self, at: Iterate, out: Vector) -> float:
-        """Write the direction by the Hessian at a point into `out` (n,); return its norm."""
-        ...
-
-
-@runtime_checkable
-class Bending(Protocol):
-    """A direction that answers a rejected trial by a shorter step in another direction."""
-
-    @property
-    def bends(self) -> bool:
-        """Whether the last proposal can be bent."""
-        ...
-
-    def bend(self, at: Iterate, out: Vector) -> float:
-        """Write the next shorter step from a point into `out` (n,); return its norm."""
-        ...
-
-
-@runtime_checkable
-class Varied(Protocol):
-    """A direction with several kinds of proposals."""
-
-    @property
-    def kind(self) -> str:
-        """The kind of the last proposal, in words."""
-        ...
-
-
-@runtime_checkable
-class Recovering(Protocol):
-    """A direction with another one for runs that stalled."""
-
-    def recover(self) -> None:
-        """Continue with the other direction."""
-        ...
-
-
 class Gradient:
     """v = −∇f."""
 
     wants_pairs = False
+    predicting = None
+    kind = ""
     units = None
 
     def propose(self, at: Iterate, out: Vector) -> float:

@@ -28,6 +28,8 @@ class GaussNewton:
     """
 
     wants_pairs = True
+    predicting = None
+    kind = ""
 
     def __init__(self, evaluate: Evaluator, start: Iterate, delta_bar: float) -> None:
         self.units: Vector | None = None

@@ -45,6 +45,8 @@ class LBFGS:
     """
 
     wants_pairs = True
+    predicting = None
+    kind = ""
     units = None
 
     def __init__(

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from slomodel.solve.directions.direction import SecantPair
+from slomodel.solve.directions.direction import Predicting, SecantPair
 from slomodel.solve.directions.mixed_newton import MixedNewton
 from slomodel.solve.directions.quasi_newton import QuasiNewton
 from slomodel.solve.directions.variable_projection import VariableProjection
@@ -86,6 +86,10 @@ class LevenbergMarquardt:
         if not (self._active and self._factorise(at)):
             return self._propose_other(at, out)
         return self._solve(at, out)
+
+    @property
+    def predicting(self) -> Predicting:
+        return self
 
     @property
     def curvatures(self) -> Vector | None:

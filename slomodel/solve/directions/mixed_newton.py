@@ -24,6 +24,8 @@ class MixedNewton:
     """
 
     wants_pairs = True
+    predicting = None
+    kind = ""
 
     def __init__(self, evaluate: Evaluator, start: Iterate, delta_bar: float) -> None:
         self._gauss = GaussNewton(evaluate, start, delta_bar)

@@ -27,6 +27,8 @@ class Newton:
     """
 
     wants_pairs = False
+    predicting = None
+    kind = ""
 
     def __init__(self, evaluate: Evaluator, start: Iterate, delta_bar: float) -> None:
         self.units: Vector | None = None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol, runtime_checkable
+from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 
 from slomodel.solve.directions.direction import SecantPair, along_minus
-from slomodel.solve.facts import conforms
 from slomodel.solve.norms import LARGEST, Vector, norm
 from slomodel.solve.subroutine import Iterate
 
@@ -32,26 +32,27 @@ class Products(Protocol):
         ...
 
 
-@runtime_checkable
-class CountsSteps(Protocol):
-    """Hessian products that record the lengths of the steps along their vectors."""
-
-    def took(self, step: float) -> None:
-        """Record a step of this length along the last vector."""
-        ...
-
-
 class NewtonCG:
     """v with Hv ≈ −g by conjugate gradients, up to the first direction without positive curvature.
 
-    If that direction is −g itself, v is −g scaled to the length of the search. Dembo & Steihaug,
+    If that direction is −g itself, v is −g scaled to the length of the search. `took` is called
+    with the length of each step along the vector of the last product. Dembo & Steihaug,
     Truncated-Newton algorithms for large-scale optimization (1983).
     """
 
     wants_pairs = False
+    predicting = None
+    kind = ""
     units = None
 
-    def __init__(self, evaluate: Products, start: Iterate, delta_bar: float) -> None:
+    def __init__(
+        self,
+        evaluate: Products,
+        start: Iterate,
+        delta_bar: float,
+        took: Callable[[float], None] | None = None,
+    ) -> None:
+        self._took = took
         self._evaluate = evaluate
         self._delta_bar = delta_bar
         self._first_gnorm = start.gnorm
@@ -67,7 +68,6 @@ class NewtonCG:
     def truncated(self, at: Iterate, out: Vector, enough: float, most: int) -> float:
         """Write v (n,) with ‖Hv + g‖ ≤ enough·‖g‖, or of `most` products, into `out`; its norm."""
         r, d, Hd = self._residual, self._d, self._Hd
-        took = self._evaluate.took if conforms(self._evaluate, CountsSteps) else None
         # In units of ‖g‖, so that no square overflows.
         np.divide(at.g, at.gnorm, out=r)
         np.negative(r, out=d)
@@ -81,8 +81,8 @@ class NewtonCG:
                     return self.fallback(at, out)
                 break
             step = rr / curvature
-            if took is not None:
-                took(step)
+            if self._took is not None:
+                self._took(step)
             out += np.multiply(d, step, out=d)
             r += np.multiply(Hd, step, out=Hd)
             before, rr = rr, float(r.dot(r))

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from slomodel.solve.directions.direction import SecantPair, along_minus, curved
+from slomodel.solve.directions.direction import Predicting, SecantPair, along_minus, curved
 from slomodel.solve.directions.lbfgs import LBFGS
 from slomodel.solve.directions.newton import dense, inverse_magnitude
 from slomodel.solve.directions.newton_cg import NewtonCG
@@ -72,6 +72,10 @@ class QuasiNewton:
         self._sparse_due = self._began + wait if many else math.inf
         self._newton = SparseNewton(evaluate, n)
         self._by_newton = False
+
+    @property
+    def predicting(self) -> Predicting:
+        return self
 
     @property
     def units(self) -> Vector | None:
@@ -161,6 +165,9 @@ class QuasiNewton:
             cg = NewtonCG(self._evaluate, at, self._delta_bar)
             return cg.truncated(at, out, RESIDUAL, CONFIRMING)
         return self.propose(at, out) if self._compute(at) else self.fallback(at, out)
+
+    def recover(self) -> None:
+        """Continue: there is no other direction."""
 
     def fallback(self, at: Iterate, out: Vector) -> float:
         """Write −γg into `out`, γ from the last pair or the first curvature."""

@@ -11,15 +11,11 @@ import numpy as np
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.constants.proved import ProofSource
 from slomodel.solve.directions.direction import (
-    Bending,
-    Confirming,
+    Predicting,
     Propose,
-    Recovering,
     SecantPair,
-    Varied,
 )
 from slomodel.solve.directions.table import DIRECTIONS
-from slomodel.solve.facts import conforms
 from slomodel.solve.line_search.armijo import Found, LineSearch
 from slomodel.solve.line_search.certified import RELAXATION, CertifiedSearch
 from slomodel.solve.line_search.exact import Ray
@@ -178,9 +174,6 @@ class NormArmijoRun:
             message = "line_search='certified' is for models, which have bounds along rays"
             raise DomainError(Diagnostic("E604", message, help="use line_search='armijo'"))
         self._direction = rule.start(self._evaluate, start, method.delta_bar)
-        self._bending = self._direction if conforms(self._direction, Bending) else None
-        self._confirming = self._direction if conforms(self._direction, Confirming) else None
-        self._varied = self._direction if conforms(self._direction, Varied) else None
         self._memory = StepMemory()
         self._stagnation = Stagnation.of_searches(self._evaluate, start, rule.idle, probe)
         resolution = self._stagnation.resolution
@@ -225,8 +218,9 @@ class NormArmijoRun:
         first = first or self._initial_step(longest, self._memory)
         self.trials = 0
         found: Found | None = None
-        if own and self._bending is not None and self._bending.bends:
-            found = self._bent(current, self._bending, D)
+        predicting = self._direction.predicting
+        if own and predicting is not None and predicting.bends:
+            found = self._bent(current, predicting, D)
             vnorm = norm(v)
             if vnorm > 0.0:
                 slope = slope_along(current.g, current.gnorm, v, vnorm)
@@ -261,7 +255,7 @@ class NormArmijoRun:
         self.trials += search.trials
         return found
 
-    def _bent(self, current: Iterate, direction: Bending, D: float) -> Found | None:
+    def _bent(self, current: Iterate, direction: Predicting, D: float) -> Found | None:
         """A step along a direction that bends after rejected trials; None if none is accepted.
 
         Each trial is of the whole proposal, or of its part within δ̄.
@@ -345,8 +339,8 @@ class NormArmijoRun:
             return halt
         self._restarts += 1
         self._begin(new, self._stagnation.probe)
-        if conforms(self._direction, Recovering):
-            self._direction.recover()
+        if self._direction.predicting is not None:
+            self._direction.predicting.recover()
         return AcceptedStep(new, norm(way.step), at_boundary=False, in_units=True)
 
     def _related_direction(
@@ -375,7 +369,8 @@ class NormArmijoRun:
 
     @property
     def _curvatures(self) -> Vector | None:
-        return None if self._confirming is None else self._confirming.curvatures
+        predicting = self._direction.predicting
+        return None if predicting is None else predicting.curvatures
 
     def _confirmed(
         self, at: Iterate, v: Vector, test: PredictedDecrease
@@ -384,10 +379,10 @@ class NormArmijoRun:
 
         An estimate of the Hessian may not yet know a direction in which f is flat.
         """
-        confirming = self._confirming
-        if confirming is None:
+        predicting = self._direction.predicting
+        if predicting is None:
             return *self._related_direction(at, v), None
-        vnorm, slope, own = self._related_direction(at, v, confirming.confirm)
+        vnorm, slope, own = self._related_direction(at, v, predicting.confirm)
         decrease = -0.5 * vnorm * slope
         if not test.met(at, v, decrease, self._curvatures):
             return vnorm, slope, own, None
@@ -396,7 +391,7 @@ class NormArmijoRun:
             f"{decrease:.2g} from here to its minimum."
         )
         sentence = "The point is stationary to the tolerance."
-        halt = Halt(Status.converged, detail, sentence=sentence, hessian=confirming.hessian)
+        halt = Halt(Status.converged, detail, sentence=sentence, hessian=predicting.hessian)
         return vnorm, slope, own, halt
 
     def _last_resort(self, at: Iterate, vnorm: float, longest: float, again: bool) -> Found | None:
@@ -419,9 +414,9 @@ class NormArmijoRun:
     def _accept(
         self, old: Iterate, found: Found, vnorm: float, full_length: bool, own: bool
     ) -> AcceptedStep:
-        new, kind = found.point, ""
-        if self._varied is not None:
-            kind = self._varied.kind if own else "gradient"
+        new, kind = found.point, self._direction.kind
+        if kind and not own:
+            kind = "gradient"
         self._memory.delta = found.delta
         self._stagnation.probe.count(full_length)
         if self._method.grows and full_length:

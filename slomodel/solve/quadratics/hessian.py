@@ -77,7 +77,7 @@ class HessianProducts:
         on_face = OnFace(self._evaluate, face, np.zeros_like(r))
         if at.gnorm > 0.0:
             start = Iterate(at.x, at.f, at.g, max(self._first, at.gnorm))
-            NewtonCG(on_face, start, self._longest).propose(at, d)
+            NewtonCG(on_face, start, self._longest, on_face.took).propose(at, d)
         self._sparse.took(self._evaluate.nhev - before)
         # The first direction may be one without positive curvature, of which no product was added.
         return d, on_face.total * at.gnorm if on_face.total.any() else None
@@ -112,4 +112,5 @@ class OnFace:
         out[:] = self._face.project(self._last if shift is None else self._last + shift * v)
 
     def took(self, step: float) -> None:
+        """Add a step of this length along the vector of the last product."""
         self.total += step * self._last
