@@ -163,6 +163,17 @@ def test_bounds_with_inner_steps() -> None:
         assert np.linalg.norm(hessian, 2) <= bounds.L1 < 1.1 * np.linalg.norm(hessian, 2)
 
 
+def test_inner_steps_count_for_the_length_of_a_bound() -> None:
+    text = """dim T, K  var a, b
+    fn substeps(v) =
+      let z[k in K] = sin(a * z[k-1])  first v
+      return z[K-1]
+    let u[t in T] = substeps(u[t-1])  first b
+    minimize sumsq(u)"""
+    model = slomodel.compile(text, dims={"T": 50, "K": 400}, backend="numpy")
+    assert "has 50 steps, too many for a bound" in str(model.bounds([0.5, 0.5], 0.1))
+
+
 def test_kinks_of_inner_steps_are_reported() -> None:
     text, data, _, _ = CASES["substeps of two states"]
     with pytest.warns(slomodel.NonsmoothWarning, match="`abs` has a kink at 0"):

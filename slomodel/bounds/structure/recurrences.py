@@ -140,8 +140,10 @@ def too_long(setting: Setting) -> str:
 
 
 def nodes_of_steps(loop: Loop, sizes: Mapping[str, int]) -> int:
-    """The number of nodes of a loop if its steps were written out."""
-    body = len(postorder(*(update.value for update in loop.updates)))
+    """The number of nodes of a loop if its steps, and those of loops inside, were written out."""
+    order = postorder(*(update.value for update in loop.updates))
+    inner = {node.loop for node in order if isinstance(node, Recur)}
+    body = len(order) + sum(nodes_of_steps(one, sizes) for one in inner)
     return loop.length.size(sizes) * max(1, body)
 
 

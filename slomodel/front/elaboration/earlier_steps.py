@@ -208,7 +208,14 @@ def _check_lags(read: _Read, least: Dim, most: Dim) -> None:
     if least == most == Dim():
         if other is state:
             message = f"at {time.name} = {begin}, `{text}` reads the element that it defines"
-            raise error(CODE, message, node.span, read.remedy)
+            remedy = read.remedy
+            if state.later:
+                name, index = state.name, state.later[-1].name
+                remedy += (
+                    f"; for steps in `{index}` too, call a function of `{name}[{time.name}-1, :]`"
+                )
+                remedy += f" that computes the row by a recurrence in `{index}`"
+            raise error(CODE, message, node.span, remedy)
         return
     is_current = least == Dim() and other is not state
     ahead = is_at_least_zero(least if is_current else least - 1)
