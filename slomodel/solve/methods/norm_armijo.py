@@ -305,12 +305,7 @@ class NormArmijoRun:
             found = search.search(current, self._v, vnorm, longest)
             self.trials += search.trials
         if found is None and search.unproved:
-            return Halt(
-                Status.line_search_stalled,
-                search.unproved,
-                remedy="Go on with line_search='armijo'.",
-                sentence="No step has a descent that can be proved in floating point.",
-            )
+            return self._unproved(current, D, search.unproved)
         if found is None or self._stagnation.after(found.point, found.delta * vnorm / D):
             return self._restart_or_halt(current, D)
         self.delta = self.delta_first = found.delta
@@ -320,6 +315,14 @@ class NormArmijoRun:
         facts = {"limited": float(search.step.limited)}
         facts["curvature"] = search.step.curvature / (vnorm * vnorm)
         return replace(taken, in_units=in_units, facts=facts)
+
+    def _unproved(self, current: Iterate, D: float, why: str) -> Halt:
+        """The halt where rounding hides the slope from proofs, if not from values of f too."""
+        halt, _ = self._stagnation.explain_search(current, D)
+        if halt.status is not Status.line_search_stalled:
+            return halt
+        sentence = "No step has a descent that can be proved in floating point."
+        return Halt(halt.status, why, halt.best, "Go on with line_search='armijo'.", sentence)
 
     def _restart_or_halt(self, current: Iterate, D: float) -> AcceptedStep | Halt:
         """If no step gains anything: a step of `way_down` and a restart without memory, or a halt.
