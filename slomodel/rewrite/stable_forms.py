@@ -14,6 +14,7 @@ from math import fabs
 from slomodel.functions import (
     abs,
     add,
+    cos,
     cosh,
     div,
     exp,
@@ -33,6 +34,7 @@ from slomodel.functions import (
     root,
     sech2,
     sigmoid,
+    sin,
     sinh,
     softplus,
     sqrt,
@@ -88,6 +90,16 @@ FORMS: tuple[StableForm, ...] = (
     # Logarithms.
     StableForm(log(cosh(x)), logcosh(x)),
     StableForm(log(mul(c, cosh(x))), add(log(c), logcosh(x)), lambda m: m[c] > 1.0),
+    StableForm(
+        log(add(mul(c, cos(x)), d)),
+        log(mul(mul(2.0, d), square(sin(mul(0.5, x))))),
+        lambda m: m[d] == -m[c] > 0.0,
+    ),
+    StableForm(
+        log(add(mul(c, cos(x)), d)),
+        log(mul(mul(2.0, d), square(cos(mul(0.5, x))))),
+        lambda m: m[d] == m[c] > 0.0,
+    ),
     StableForm(log(sigmoid(x)), neg(softplus(neg(x)))),
     StableForm(log(sech2(x)), mul(-2.0, logcosh(x))),
     StableForm(log(exp(x)), x),
@@ -136,6 +148,7 @@ FORMS: tuple[StableForm, ...] = (
     ),
     StableForm(div(y, square(_EXP_ABOVE_ONE)), mul(y, square(sigmoid(neg(x))))),
     StableForm(div(mul(c, sinh(x)), mul(d, cosh(x))), div(mul(c, tanh(x)), d)),
+    StableForm(div(mul(c, cosh(x)), mul(d, sinh(x))), div(c, mul(d, tanh(x)))),
     StableForm(div(mul(c, expm1(x)), mul(d, _EXP_ABOVE_ONE)), div(mul(c, tanh(mul(0.5, x))), d)),
     StableForm(div(mul(rest, exp(x)), _EXP_ABOVE_ONE), mul(rest, sigmoid(x))),
     StableForm(div(mul(rest, exp(x)), add(exp(x), exp(y))), mul(rest, sigmoid(neg(sub(y, x))))),

@@ -1,0 +1,329 @@
+"""Elementwise formulas whose terms or poles cancel at a point, by their power series near it.
+
+In x - sin(x) the terms are of order 1 and the value of order 3 in x; in 2/tanh(2 x) - 1/tanh(x) two
+poles cancel, and in log(cosh(x))/x² a zero and a pole. A formula in one quantity u is expanded at
+u = 0 into a Laurent series with rational coefficients. Where its leading order is above that of its
+parts, it is computed for small |u| from the series, and as it stands for others. The law: near
+u = 0 the value has full accuracy, and at u = 0 it is the limit; elsewhere it is the same.
+
+Derivatives are taken of the graph with series; bounds are those of the graph without.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from slomodel.functions import abs, add, div, le, mul, neg, pow, sub, where
+from slomodel.functions.compound import graph_values
+from slomodel.functions.power_series import polynomial
+from slomodel.ir import build
+from slomodel.ir.expr import Const, Einsum, Expr, Map
+from slomodel.ir.walk import postorder
+from slomodel.rewrite.divergences import LOGARITHMIC, divergence
+from slomodel.rewrite.laurent import SERIES, Laurent, NoSeries, constant, identity
+from slomodel.rewrite.matching import Varying, is_map
+from slomodel.rewrite.small_differences import small_difference
+from slomodel.rewrite.stable import composed, remade
+
+_FEW_TERMS, _TERMS = 8, 48
+_MOST_NODES = 40
+_MOST_TRIED = 3
+_LARGEST_EXPONENT = 64
+_EDGES = (1.5, 1.0, 0.75, 0.5, 0.375, 0.25, 0.1875, 0.125, 0.0625)
+_NEGLIGIBLE = 1e-18
+_MOST_POLYNOMIAL_TERMS = 32
+_ARITHMETIC = frozenset((add, sub, mul, div))
+
+
+def continued(objective: Expr) -> Expr:
+    """The objective with series near the points at which formulas cancel."""
+    order = postorder(objective)
+    if not any(_is_series_function(node) or is_map(node, *LOGARITHMIC) for node in order):
+        return objective
+    done: dict[Expr, Expr] = {}
+    summed = _summed(objective, order)
+    for node in order:
+        operands = tuple(done[one] for one in node.operands)
+        made = node if operands == node.operands else remade(node, operands)
+        found = None
+        if isinstance(node, Map) and isinstance(made, Map) and node.function in _ARITHMETIC:
+            if node.function in (mul, div):
+                found = _by_series(node, done) or _quotient(node, done)
+            elif not node.rank or node not in summed:
+                found = _by_series(node, done) or small_difference(made) or divergence(made)
+        done[node] = made if found is None else found
+    return done[objective]
+
+
+def _summed(objective: Expr, order: Sequence[Expr]) -> set[Expr]:
+    """Nodes of which the objective is a sum with fixed weights.
+
+    The digits that an element of a long sum loses are below the rounding of the sum.
+    """
+    varies = Varying()
+    found = {objective}
+    for node in reversed(order):
+        if node not in found:
+            continue
+        if is_map(node, add, sub, neg):
+            found.update(node.operands)
+        elif isinstance(node, Einsum) or is_map(node, mul) or is_map(node, div):
+            moving = [one for one in node.operands if varies(one)]
+            if len(moving) == 1 and not (is_map(node, div) and moving[0] is node.operands[1]):
+                found.update(moving)
+    return found
+
+
+def _quotient(node: Map, done: Mapping[Expr, Expr]) -> Expr | None:
+    """A quotient with a small difference, as it was before the difference was replaced."""
+    found = small_difference(node) if is_map(node, div) else None
+    if found is None:
+        return None
+    changed = {one: done[one] for one in postorder(found) if done.get(one, one) is not one}
+    return composed([found], changed)[found]
+
+
+def _is_series_function(node: Expr) -> bool:
+    """Whether a node is a function with a series that is not a polynomial."""
+    if not isinstance(node, Map) or node.function.name in ("neg", "square"):
+        return False
+    return node.function.name in SERIES or is_map(node, pow)
+
+
+def _by_series(node: Map, done: Mapping[Expr, Expr]) -> Expr | None:
+    """The node by its series near a point where it cancels; None if there is none."""
+    below = _below(node)
+    if below is None or not any(_is_series_function(one) for one in below):
+        return None
+    for u in _single_quantities(node, below):
+        made = _series_in(node, u, done)
+        if made is not None:
+            return made
+    return None if node.function in (add, sub) else _of_some_factors(node, done)
+
+
+def _series_in(node: Map, u: Expr, done: Mapping[Expr, Expr]) -> Expr | None:
+    try:
+        if not _cancels(node, u):
+            return None
+        found = _expanded(node, u, _TERMS)[node]
+    except NoSeries:
+        return None
+    return _joined(node, u, found, done)
+
+
+def _of_some_factors(node: Map, done: Mapping[Expr, Expr]) -> Expr | None:
+    """A product in which the factors that depend on one quantity cancel, times the others."""
+    factors = _factors(node)
+    for divisor in [one for one, p in factors if p < 0]:
+        below = _below(divisor) or []
+        for u in [*_single_quantities(divisor, below), divisor]:
+            own = [(one, p) for one, p in factors if _paths_without(one, u)]
+            others = [(one, p) for one, p in factors if (one, p) not in own]
+            product = _product(own) if others and len(own) > 1 else None
+            if not isinstance(product, Map) or product.shape != node.shape:
+                continue
+            made = _series_in(product, u, done)
+            if made is not None:
+                return mul(_product([(done[one], p) for one, p in others]), made)
+    return None
+
+
+def _factors(node: Map) -> list[tuple[Expr, int]]:
+    """The factors of a product along the axes of the whole, and 1 or -1 for divisors."""
+    found: list[tuple[Expr, int]] = []
+    stack: list[tuple[Expr, int]] = [(node, 1)]
+    while stack:
+        one, p = stack.pop()
+        if is_map(one, mul, div) and one.shape == node.shape and _is_elementwise(one, node):
+            left, right = one.operands
+            stack += [(right, -p if is_map(one, div) else p), (left, p)]
+        elif is_map(one, neg):
+            found += [(Const(-1.0), 1)]
+            stack.append((one.operands[0], p))
+        else:
+            found.append((one, p))
+    return found
+
+
+def _product(factors: Sequence[tuple[Expr, int]]) -> Expr:
+    above: Expr = Const(1.0)
+    below: Expr = Const(1.0)
+    for one, p in factors:
+        if p > 0:
+            above = mul(above, one)
+        else:
+            below = mul(below, one)
+    return div(above, below)
+
+
+def _below(node: Expr) -> list[Expr] | None:
+    """The elementwise nodes of the same shape under a node, operands first; None if many."""
+    seen: set[Expr] = {node}
+    order: list[Expr] = []
+    stack = [(node, False)]
+    while stack:
+        one, is_ready = stack.pop()
+        if is_ready:
+            order.append(one)
+            continue
+        stack.append((one, True))
+        if not _is_elementwise(one, node):
+            continue
+        for below in one.operands:
+            if below not in seen:
+                seen.add(below)
+                stack.append((below, False))
+        if len(seen) > _MOST_NODES:
+            return None
+    return order
+
+
+def _is_elementwise(one: Expr, top: Expr) -> bool:
+    """Whether a node is a function of operands along its own axes, and constants."""
+    if not isinstance(one, Map) or one.shape != top.shape:
+        return False
+    known = one.function in _ARITHMETIC or one.function is pow or one.function.name in SERIES
+    own = tuple(range(one.rank))
+    return known and all(
+        _is_constant(operand) or axes == own
+        for operand, axes in zip(one.operands, one.axes, strict=True)
+    )
+
+
+def _single_quantities(node: Expr, below: Sequence[Expr]) -> list[Expr]:
+    """Quantities of which the node is a function with constants, deepest first."""
+    counts = {one: _paths_without(node, one) for one in below if not _is_constant(one)}
+    found = [one for one in below if one is not node and counts.get(one) is True]
+    return found[:_MOST_TRIED]
+
+
+def _paths_without(node: Expr, u: Expr) -> bool:
+    """Whether all leaves under a node but u are constants."""
+    seen, stack = {node}, [node]
+    while stack:
+        one = stack.pop()
+        if one is u or _is_constant(one):
+            continue
+        if not _is_elementwise(one, node):
+            return False
+        for below in one.operands:
+            if below not in seen:
+                seen.add(below)
+                stack.append(below)
+    return True
+
+
+def _expanded(node: Expr, u: Expr, terms: int) -> dict[Expr, Laurent]:
+    """The Laurent series in u of the nodes under a node. Raises NoSeries."""
+    known: dict[Expr, Laurent] = {u: identity(terms)}
+    stack = [node]
+    while stack:
+        one = stack[-1]
+        if one in known:
+            stack.pop()
+            continue
+        if _is_constant(one):
+            known[one] = constant(_fraction(one), terms)
+            continue
+        waiting = [operand for operand in one.operands if operand not in known]
+        if waiting:
+            stack += waiting
+            continue
+        assert isinstance(one, Map)
+        known[one] = _series_of(one, [known[operand] for operand in one.operands])
+        stack.pop()
+    return known
+
+
+def _is_constant(node: Expr) -> bool:
+    """Whether a node is a number, or a function of numbers, as log(2)."""
+    return isinstance(node, Const) or (
+        isinstance(node, Map) and all(isinstance(one, Const) for one in node.operands)
+    )
+
+
+def _fraction(node: Expr) -> Fraction:
+    value = float(graph_values(node, {}))
+    if not math.isfinite(value):
+        raise NoSeries
+    return Fraction(value)
+
+
+def _series_of(node: Map, operands: Sequence[Laurent]) -> Laurent:
+    function = node.function
+    if function in (add, sub):
+        left, right = operands
+        found = left + (right.scaled(Fraction(-1)) if function is sub else right)
+    elif function is mul:
+        found = operands[0] * operands[1]
+    elif function is div:
+        found = operands[0] * operands[1].reciprocal()
+    elif function is pow:
+        exponent = node.operands[1]
+        if not isinstance(exponent, Const) or math.fabs(exponent.value) > _LARGEST_EXPONENT:
+            raise NoSeries
+        found = operands[0].power(Fraction(exponent.value))
+    else:
+        found = SERIES[function.name](operands[0])
+    if found.is_zero:
+        raise NoSeries
+    return found
+
+
+def _cancels(node: Expr, u: Expr) -> bool:
+    """Whether the leading terms of the node's parts cancel, so that digits are lost near u = 0."""
+    known = _expanded(node, u, _FEW_TERMS)
+    found = known[node]
+    assert isinstance(node, Map)
+    left, right = (known[one] for one in node.operands)
+    if found.order < 0:
+        return False
+    if node.function in (add, sub):
+        return found.order > min(left.order, right.order) and not _are_polynomials(node, u)
+    if node.function is div:
+        return right.order > 0
+    return min(left.order, right.order) < 0
+
+
+def _are_polynomials(node: Map, u: Expr) -> bool:
+    """Whether no operand is a function with a series that is infinite."""
+    return not any(_is_series_function(one) for one in _below(node) or [])
+
+
+def _joined(node: Expr, u: Expr, found: Laurent, done: Mapping[Expr, Expr]) -> Expr | None:
+    """The series for small |u|, and the node as it stands elsewhere; None if no edge fits."""
+    coefficients = [Fraction(0)] * found.order + list(found.coefficients)
+    edge = _edge(found)
+    if edge is None:
+        return None
+    own = done[u]
+    is_near = le(abs(own), edge)
+    near = polynomial(coefficients, 0, edge, where(is_near, own, 0.0))
+    far = _at(node, u, where(is_near, edge, own))
+    return where(is_near, near, far)
+
+
+def _edge(found: Laurent) -> float | None:
+    """The largest |u| at which few terms of the series are enough, none larger than the first."""
+    sizes = [math.fabs(float(c)) for c in found.coefficients]
+    for edge in _EDGES:
+        terms = [size * edge**k for k, size in enumerate(sizes)]
+        kept = [k for k, term in enumerate(terms) if term > _NEGLIGIBLE * terms[0]]
+        if max(kept) > len(terms) // 2 + 16 or sum(terms[1:]) > 2.0 * terms[0]:
+            continue
+        if sum(1 for k in kept if sizes[k]) <= _MOST_POLYNOMIAL_TERMS:
+            return edge
+    return None
+
+
+def _at(node: Expr, u: Expr, instead: Expr) -> Expr:
+    """The node with another quantity in place of u."""
+    done: dict[Expr, Expr] = {u: instead}
+    for one in postorder(node):
+        if one not in done:
+            operands = tuple(done[operand] for operand in one.operands)
+            done[one] = one if operands == one.operands else remade(one, operands)
+    return build.broadcast(done[node], (), node.shape) if not done[node].rank else done[node]

@@ -1,0 +1,243 @@
+"""Deviances and divergences near equality, where their terms cancel to second order.
+
+y log(y/m) - y + m is m ((1 + t) log(1 + t) - t), and y/m - log(y/m) - 1 is t - log(1 + t), both
+with t = (y - m)/m: of second order in t, where their terms are of order 1. The law: for |t| <= 1/4
+full accuracy in these forms; elsewhere the same. y log(y/m) + (1 - y) log((1 - y)/(1 - m)) is the
+sum of two of the first kind, whose linear terms cancel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from slomodel.functions import (
+    abs,
+    add,
+    div,
+    le,
+    log,
+    log1p,
+    mul,
+    sub,
+    where,
+    xlogx,
+    xlogy,
+)
+from slomodel.functions.remainders import log_remainder
+from slomodel.ir.dims import Shape
+from slomodel.ir.expr import Const, Expr, Map
+from slomodel.rewrite.matching import Part, is_map, scaled, whole
+
+_MOST_TERMS = 8
+_NEAR = 0.25
+LOGARITHMIC = frozenset((log, xlogx, xlogy))
+
+Terms = dict[Part | None, float]
+"""Coefficients of a sum by its terms; None stands for 1."""
+
+
+def divergence(node: Map) -> Expr | None:
+    """A sum with deviances in forms that do not cancel; None if it has none."""
+    terms = _terms(node)
+    if terms is None or not any(_may_be_logarithmic(part) for part in terms):
+        return None
+    shape, found = node.shape, list[Expr]()
+    for entropy in [one for part in terms if part for one in _entropies(part)]:
+        c = terms.get(entropy.part, 0.0)
+        made = _with_linear_terms(c, entropy, terms, shape) if c else None
+        if made is not None:
+            found.append(made)
+    found += _of_complements(terms, shape)
+    found += _of_ratios(terms, shape)
+    if not found:
+        return None
+    result = found[0]
+    for one in found[1:]:
+        result = add(result, one)
+    for part, c in terms.items():
+        if c:
+            value = Const(1.0) if part is None else part.along(shape)
+            result = add(result, mul(c, value))
+    return result
+
+
+def _terms(node: Map) -> Terms | None:
+    """The terms of a sum; None if there are many."""
+    found: Terms = {}
+    stack = [(whole(node), 1.0)]
+    while stack:
+        one, factor = stack.pop()
+        term = scaled(one, factor)
+        core = term.core
+        if core is not None and is_map(core.node, add, sub):
+            left, right = core.parts()
+            minus = -1.0 if is_map(core.node, sub) else 1.0
+            stack += [(right, minus * term.coefficient), (left, term.coefficient)]
+        else:
+            found[core] = found.get(core, 0.0) + term.coefficient
+        if len(found) + len(stack) > _MOST_TERMS:
+            return None
+    return found
+
+
+def _may_be_logarithmic(part: Part | None) -> bool:
+    return part is not None and is_map(part.node, mul, *LOGARITHMIC)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entropy:
+    """A term y log(y/m); m is None for 1."""
+
+    part: Part
+    y: Part
+    m: Part | None
+
+
+def _entropies(part: Part) -> Iterator[_Entropy]:
+    """A term read as y log(y/m)."""
+    if is_map(part.node, xlogx):
+        yield _Entropy(part, part.parts()[0], None)
+    elif is_map(part.node, xlogy):
+        y, inner = part.parts()
+        yield from _of_quotient(part, y, inner)
+    elif is_map(part.node, mul):
+        one, other = part.parts()
+        for y, logarithm in ((one, other), (other, one)):
+            if is_map(logarithm.node, log):
+                yield from _of_quotient(part, y, logarithm.parts()[0])
+
+
+def _of_quotient(part: Part, y: Part, inner: Part) -> Iterator[_Entropy]:
+    if inner == y:
+        yield _Entropy(part, y, None)
+    elif is_map(inner.node, div):
+        above, below = inner.parts()
+        if above == y:
+            yield _Entropy(part, y, below)
+
+
+def _with_linear_terms(c: float, entropy: _Entropy, terms: Terms, shape: Shape) -> Expr | None:
+    """c (y log(y/m) - y + m) from the terms, which are then taken out."""
+    y, m = entropy.y, entropy.m
+    if m is None and not terms.get(None):
+        # y log(y) - y log(m), as two terms.
+        m = next(iter(_subtracted(c, y, terms)), None)
+        if m is None:
+            return None
+        if terms.get(y) == -c and terms.get(m) == c:
+            terms[_product(y, m, terms)] = 0.0
+    if terms.get(y) != -c or terms.get(m) != c:
+        return None
+    terms[entropy.part] = terms[y] = terms[m] = 0.0
+    value = Const(1.0) if m is None else m.along(shape)
+    return mul(c, _kullback_leibler(y.along(shape), value))
+
+
+def _subtracted(c: float, y: Part, terms: Terms) -> Iterator[Part]:
+    """m of a term -c y log(m)."""
+    for part, own in terms.items():
+        if part is None or own != -c:
+            continue
+        if is_map(part.node, xlogy) and part.parts()[0] == y:
+            yield part.parts()[1]
+        elif is_map(part.node, mul):
+            one, other = part.parts()
+            for factor, logarithm in ((one, other), (other, one)):
+                if factor == y and is_map(logarithm.node, log):
+                    yield logarithm.parts()[0]
+
+
+def _product(y: Part, m: Part, terms: Terms) -> Part:
+    """The term y log(m)."""
+    for part, c in terms.items():
+        if part is not None and c and m in _subtracted(c, y, {part: -c}):
+            return part
+    raise AssertionError("the term was found before")
+
+
+def _of_complements(terms: Terms, shape: Shape) -> list[Expr]:
+    """c (y log(y/m) + z log(z/n)) with y + z = m + n = 1."""
+    known = [one for part, c in terms.items() if part and c for one in _entropies(part) if one.m]
+    found: list[Expr] = []
+    for one in known:
+        for other in known:
+            c = terms.get(one.part)
+            if not c or other is one or terms.get(other.part) != c or not other.m or not one.m:
+                continue
+            if _is_complement(other.y, one.y) and _is_complement(other.m, one.m):
+                terms[one.part] = terms[other.part] = 0.0
+                for entropy in (one, other):
+                    assert entropy.m is not None
+                    y, m = entropy.y.along(shape), entropy.m.along(shape)
+                    found.append(mul(c, _kullback_leibler(y, m)))
+    return found
+
+
+def _is_complement(z: Part, y: Part) -> bool:
+    """Whether z is written as 1 - y."""
+    if not is_map(z.node, sub):
+        return False
+    one, other = z.parts()
+    return scaled(one) == scaled(Part(Const(1.0), ())) and other == y
+
+
+def _of_ratios(terms: Terms, shape: Shape) -> list[Expr]:
+    """c (r - 1 - log(r)), with r - 1 as (a - b)/b for r = a/b."""
+    found: list[Expr] = []
+    for part in list(terms):
+        if part is None or not is_map(part.node, log) or not terms[part]:
+            continue
+        inner = part.parts()[0]
+        for r, c in ((inner, -terms[part]), (_reciprocal(inner), terms[part])):
+            if r is None:
+                continue
+            t = _less_one(r, shape)
+            difference = _difference_over(r, shape, terms)
+            if terms.get(r) == c and terms.get(None) == -c:
+                terms[r] = terms[None] = terms[part] = 0.0
+                found.append(mul(c, _less_logarithm(r.along(shape), t)))
+                break
+            if difference is not None and terms.get(difference) == c:
+                terms[difference] = terms[part] = 0.0
+                found.append(mul(c, _less_logarithm(r.along(shape), t)))
+                break
+    return found
+
+
+def _reciprocal(r: Part) -> Part | None:
+    """b/a for a/b."""
+    if not is_map(r.node, div) or r.axes != tuple(range(len(r.axes))):
+        return None
+    a, b = r.parts()
+    return whole(div(b.along(r.node.shape), a.along(r.node.shape)))
+
+
+def _less_one(r: Part, shape: Shape) -> Expr:
+    if not is_map(r.node, div):
+        return sub(r.along(shape), 1.0)
+    a, b = r.parts()
+    return div(sub(a.along(shape), b.along(shape)), b.along(shape))
+
+
+def _difference_over(r: Part, shape: Shape, terms: Terms) -> Part | None:
+    """The term (a - b)/b, for r = a/b."""
+    wanted = _less_one(r, shape)
+    return next((one for one in terms if one is not None and one.node is wanted), None)
+
+
+def _less_logarithm(r: Expr, t: Expr) -> Expr:
+    """r - 1 - log(r), with t = r - 1."""
+    is_near = le(abs(t), _NEAR)
+    far = sub(sub(r, 1.0), log(where(is_near, 2.0, r)))
+    return where(is_near, log_remainder(where(is_near, t, 0.0)), far)
+
+
+def _kullback_leibler(y: Expr, m: Expr) -> Expr:
+    """y log(y/m) - y + m."""
+    t = div(sub(y, m), m)
+    is_near = le(abs(t), _NEAR)
+    close = where(is_near, t, 0.0)
+    near = mul(m, sub(mul(close, log1p(close)), log_remainder(close)))
+    far = sub(xlogy(y, div(y, where(is_near, 1.0, m))), sub(y, m))
+    return where(is_near, near, far)

@@ -1,0 +1,135 @@
+"""Formulas whose terms or poles cancel at a point: values and derivatives near it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import slomodel
+from slomodel.ir.function import defined
+from slomodel.rewrite.continued import continued
+from slomodel.rewrite.laurent import SERIES, identity
+from tests.rewrite.test_removable import exact
+from tests.rewrite.texts import problem_of
+
+pytestmark = pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")
+
+E, L, S = mp.exp, mp.log, mp.sqrt
+NEAR = (1e-100, -1e-12, 1e-6, -0.01, 0.4, 1.9)
+SMALL = (1e-100, -1e-12, 1e-6, -0.01, 0.4)
+POINT = (0.0, *NEAR)
+ONE: dict[str, tuple[Callable[..., object], tuple[float, ...]]] = {
+    "x - sin(x)": (lambda x: x - mp.sin(x), NEAR),
+    "1 - cos(x)": (lambda x: 2 * mp.sin(x / 2) ** 2, NEAR),
+    "2 * (sqrt(1 + x^2) - 1)": (lambda x: 2 * (S(1 + x * x) - 1), NEAR),
+    "sqrt(4 + x^2) - 2": (lambda x: S(4 + x * x) - 2, NEAR),
+    "1 - sqrt(1 - x)": (lambda x: 1 - S(1 - x), SMALL),
+    "(1 + x)^0.3 - 1": (lambda x: (1 + x) ** mp.mpf(0.3) - 1, SMALL),
+    "1 / sqrt(1 - x^2) - 1": (lambda x: 1 / S(1 - x * x) - 1, SMALL),
+    "tan(x) - x": (lambda x: mp.tan(x) - x, SMALL),
+    "x - tanh(x)": (lambda x: x - mp.tanh(x), NEAR),
+    "asinh(x) - x": (lambda x: mp.asinh(x) - x, NEAR),
+    "exp(x) - 1 - x - x^2 / 2": (lambda x: E(x) - 1 - x - x * x / 2, NEAR),
+    "log(1 + exp(x)) - log(2)": (lambda x: L((1 + E(x)) / 2), (1e-12, -1e-6, 0.4, 30.0)),
+    "1 + tanh(x)": (lambda x: 2 / (1 + E(-2 * x)), (0.3, -30.0, 2.0)),
+    "(exp(2 * x) - exp(-x)) / x": (lambda x: (E(2 * x) - E(-x)) / x, POINT),
+    "log(cosh(x)) / x^2": (lambda x: L(mp.cosh(x)) / x**2, (*POINT, 800.0)),
+    "3 * (sin(x) - x * cos(x)) / x^3": (
+        lambda x: 3 * (mp.sin(x) - x * mp.cos(x)) / x**3,
+        (0.0, -1e-12, 1e-6, -0.01, 0.4, 1.9),
+    ),
+    "sin(x) / x^2 - cos(x) / x": (lambda x: mp.sin(x) / x**2 - mp.cos(x) / x, POINT),
+    "2 / tanh(2 * x) - 1 / tanh(x)": (mp.tanh, POINT),
+    "(exp(x) + exp(-x)) / (exp(x) - exp(-x)) - 1 / x": (
+        lambda x: mp.coth(x) - 1 / x,
+        (*POINT, 800.0),
+    ),
+    "1 / x^2 - 1 / sin(x)^2": (lambda x: 1 / x**2 - mp.csc(x) ** 2, POINT),
+    "1 / log(1 + x) - 1 / x": (lambda x: 1 / mp.log1p(x) - 1 / x, (0.0, *SMALL)),
+    "(sqrt(1 + 2 * x) - 1) / x": (lambda x: (S(1 + 2 * x) - 1) / x, (0.0, *SMALL)),
+    "log(1 - cos(x))": (lambda x: L(2 * mp.sin(x / 2) ** 2), (1e-50, 1e-6, 0.4, 1.9)),
+}
+RATES = [(1e-100, 2.0), (1e-9, 2.5), (1e-3, 20.0), (0.05, 360.0)]
+CLOSE = [(a, a * (1.0 + q)) for a in (1e-5, 300.0) for q in (1e-12, -1e-6, 1e-3, 0.2, 1.5)]
+TWO: dict[str, tuple[Callable[..., object], list[tuple[float, float]]]] = {
+    "y * x / (1 - (1 + x)^(-30))": (lambda x, y: y * x / (1 - (1 + x) ** -30), RATES),
+    "(1 - (1 + x)^(-y)) / x": (lambda x, y: (1 - (1 + x) ** -y) / x, RATES),
+    "y * (sin(x) - x * cos(x)) / x^3": (
+        lambda x, y: y * (mp.sin(x) - x * mp.cos(x)) / x**3,
+        [(1e-50, 2.0), (1e-6, 0.5), (0.4, 3.0)],
+    ),
+    "2 * (y * log(y / x) - (y - x))": (lambda x, y: 2 * (y * L(y / x) - y + x), CLOSE),
+    "x - y * log(x) + y * log(y) - y": (lambda x, y: y * L(y / x) - y + x, CLOSE),
+    "x / y - log(x / y) - 1": (lambda x, y: x / y - L(x / y) - 1, CLOSE),
+    "log(x / y) + (y - x) / x": (lambda x, y: y / x - L(y / x) - 1, CLOSE),
+    "x * log(x / y) + (1 - x) * log((1 - x) / (1 - y))": (
+        lambda x, y: x * L(x / y) + (1 - x) * L((1 - x) / (1 - y)),
+        [(0.3, 0.3000001), (0.3, 0.9), (1e-5, 1.00001e-5)],
+    ),
+}
+CASES: list[tuple[str, Callable[..., object], list[tuple[float, ...]]]] = [
+    *((text, f, [(x,) for x in points]) for text, (f, points) in ONE.items()),
+    *((text, f, list(points)) for text, (f, points) in TWO.items()),
+]
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize("backend", ["numpy", "numexpr"])
+@pytest.mark.parametrize(("text", "formula", "points"), CASES, ids=[one[0] for one in CASES])
+def test_values_and_derivatives(
+    text: str, formula: Callable[..., object], points: list[tuple[float, ...]], backend: str
+) -> None:
+    """To a few roundings of the value, and of the numbers at which it is taken."""
+    compare(text, formula, points, backend)
+
+
+def test_another_target() -> None:
+    text = "3 * (sin(x) - x * cos(x)) / x^3"
+    compare(text, *next(one[1:] for one in CASES if one[0] == text), "c")
+
+
+def compare(
+    text: str, formula: Callable[..., object], points: list[tuple[float, ...]], backend: str
+) -> None:
+    names = ("x", "y")[: len(points[0])]
+    model = slomodel.compile(f"var {', '.join(names)}\nminimize {text}", backend=backend)
+    v = (1.0,) if len(names) == 1 else (0.6, -0.8)
+    for point in points:
+        value, slope, second = exact(formula, point, v)
+        along = [abs(exact(formula, point, e)[1]) for e in np.eye(len(point))]
+        moved = float(np.dot(along, np.abs(point)))
+        size = max(map(abs, point))
+        assert model.value(point) == pytest.approx(value, rel=2e-14, abs=1e-15 * moved + 1e-200)
+        assert model.gradient(point) @ v == pytest.approx(
+            slope, rel=1e-12, abs=1e-14 * (abs(second) * size + max(along) * 10.0**-2)
+        )
+        product = model.hvp(point, v) @ v
+        assert product == pytest.approx(
+            second, rel=1e-10, abs=1e-14 * max(1.0, max(along) / (size or 1.0))
+        )
+
+
+def test_long_sums_are_left_as_they_are() -> None:
+    """What an element loses is below the rounding of the sum; poles are continued all the same."""
+    for text, is_changed in (
+        ("sum(1 - cos(v[i]) for i in 3)", False),
+        ("sumsq(1 - cos(v))", True),
+        ("sum((x + 1) * log(1 - cos(v)))", False),
+        ("sum(2 ./ tanh(2 * v) - 1 ./ tanh(v))", False),
+        ("sum((exp(2 * v) - exp(-v)) ./ v)", True),
+    ):
+        objective = problem_of(text).objective
+        assert (continued(objective) is not objective) == is_changed, text
+
+
+@pytest.mark.parametrize("name", sorted(set(SERIES) - {"bose", "log", "sqrt"}))
+def test_series_are_those_of_the_functions(name: str) -> None:
+    """Their sums at 1/8, against the functions themselves."""
+    u = Fraction(1, 8)
+    found = SERIES[name](identity(24))
+    total = sum(c * u ** (found.order + k) for k, c in enumerate(found.coefficients))
+    assert float(total) == pytest.approx(float(defined(name).numpy(np.array(0.125))), rel=1e-14)
