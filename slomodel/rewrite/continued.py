@@ -22,6 +22,7 @@ from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map
 from slomodel.ir.walk import postorder
 from slomodel.rewrite.divergences import LOGARITHMIC, divergence
+from slomodel.rewrite.divided_sums import divided_inside
 from slomodel.rewrite.laurent import SERIES, Laurent, NoSeries, constant, identity
 from slomodel.rewrite.matching import Varying, is_map
 from slomodel.rewrite.small_differences import small_difference
@@ -49,10 +50,14 @@ def continued(objective: Expr) -> Expr:
         made = node if operands == node.operands else remade(node, operands)
         found = None
         if isinstance(node, Map) and isinstance(made, Map) and node.function in _ARITHMETIC:
-            if node.function in (mul, div):
-                found = _by_series(node, done) or _quotient(node, done)
-            elif not node.rank or node not in summed:
-                found = _by_series(node, done) or small_difference(made) or divergence(made)
+            is_summed = node.rank > 0 and node in summed
+            found = _by_series(node, done, is_summed)
+            if found is None and node.function in (mul, div):
+                found = _quotient(node, done) or divided_inside(
+                    node, lambda one: _by_series(one, done, is_summed=False), done.__getitem__
+                )
+            elif found is None and not is_summed:
+                found = small_difference(made) or divergence(made)
         done[node] = made if found is None else found
     return done[objective]
 
@@ -92,21 +97,26 @@ def _is_series_function(node: Expr) -> bool:
     return node.function.name in SERIES or is_map(node, pow)
 
 
-def _by_series(node: Map, done: Mapping[Expr, Expr]) -> Expr | None:
-    """The node by its series near a point where it cancels; None if there is none."""
+def _by_series(node: Map, done: Mapping[Expr, Expr], is_summed: bool) -> Expr | None:
+    """The node by its series near a point where it cancels; None if there is none.
+
+    Elements of a sum only where poles cancel.
+    """
     below = _below(node)
     if below is None or not any(_is_series_function(one) for one in below):
         return None
     for u in _single_quantities(node, below):
-        made = _series_in(node, u, done)
+        made = _series_in(node, u, done, is_summed)
         if made is not None:
             return made
     return None if node.function in (add, sub) else _of_some_factors(node, done)
 
 
-def _series_in(node: Map, u: Expr, done: Mapping[Expr, Expr]) -> Expr | None:
+def _series_in(
+    node: Map, u: Expr, done: Mapping[Expr, Expr], is_summed: bool = False
+) -> Expr | None:
     try:
-        if not _cancels(node, u):
+        if not _cancels(node, u, is_summed):
             return None
         found = _expanded(node, u, _TERMS)[node]
     except NoSeries:
@@ -127,7 +137,7 @@ def _of_some_factors(node: Map, done: Mapping[Expr, Expr]) -> Expr | None:
                 continue
             made = _series_in(product, u, done)
             if made is not None:
-                return mul(_product([(done[one], p) for one, p in others]), made)
+                return mul(_product([(done.get(one, one), p) for one, p in others]), made)
     return None
 
 
@@ -273,7 +283,7 @@ def _series_of(node: Map, operands: Sequence[Laurent]) -> Laurent:
     return found
 
 
-def _cancels(node: Expr, u: Expr) -> bool:
+def _cancels(node: Expr, u: Expr, is_summed: bool) -> bool:
     """Whether the leading terms of the node's parts cancel, so that digits are lost near u = 0."""
     known = _expanded(node, u, _FEW_TERMS)
     found = known[node]
@@ -282,15 +292,11 @@ def _cancels(node: Expr, u: Expr) -> bool:
     if found.order < 0:
         return False
     if node.function in (add, sub):
-        return found.order > min(left.order, right.order) and not _are_polynomials(node, u)
+        least = min(left.order, right.order)
+        return found.order > least and (least < 0 or not is_summed)
     if node.function is div:
         return right.order > 0
     return min(left.order, right.order) < 0
-
-
-def _are_polynomials(node: Map, u: Expr) -> bool:
-    """Whether no operand is a function with a series that is infinite."""
-    return not any(_is_series_function(one) for one in _below(node) or [])
 
 
 def _joined(node: Expr, u: Expr, found: Laurent, done: Mapping[Expr, Expr]) -> Expr | None:

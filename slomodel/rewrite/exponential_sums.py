@@ -27,6 +27,7 @@ from slomodel.functions.shifted import (
 from slomodel.functions.translate import balanced
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Gather, Map
+from slomodel.rewrite.divided_sums import without_guard
 from slomodel.rewrite.matching import (
     ExponentialSum,
     Part,
@@ -209,6 +210,7 @@ def _ordered(node: Expr, summed: ExponentialSum) -> Expr:
 def soft_quotient(node: Map) -> Expr | None:
     """y exp(x) / sum(exp(x))."""
     above, below = parts_of(node)
+    below = without_guard(below)
     summed = exponential_sum(below.node)
     if summed is None or summed.order != tuple(range(len(summed.order))):
         return None
@@ -237,6 +239,7 @@ class ShiftedQuotients:
 
     def of_quotient(self, node: Map) -> Expr | None:
         above, below = parts_of(node)
+        below = without_guard(below)
         summed = exponential_sum(below.node)
         if summed is None or summed.order != tuple(range(len(summed.order))):
             return None
@@ -257,6 +260,30 @@ class ShiftedQuotients:
                 return found
         return None
 
+    def of_sum(self, node: Einsum) -> Expr | None:
+        """A sum of products with w/sum(exp(x)) and exp(y) among the factors."""
+        for k, (divided, labels) in enumerate(zip(node.operands, node.inputs, strict=True)):
+            if not is_map(divided, div) or not isinstance(divided, Map):
+                continue
+            above, below = parts_of(divided)
+            summed = exponential_sum(below.node)
+            if summed is None or summed.order != tuple(range(len(summed.order))):
+                continue
+            shift, total = shifted_sum(summed.x, summed.axes)
+            outer = [labels[axis] for axis in below.axes]
+            for j, (one, own) in enumerate(zip(node.operands, node.inputs, strict=True)):
+                exponent = one.operands[0] if is_map(one, exp) else None
+                if exponent is None or is_shifted(exponent) or not set(outer) <= set(own):
+                    continue
+                axes = tuple(own.index(label) for label in outer)
+                wide = whole(exponent).along(one.shape)
+                operands = list(node.operands)
+                operands[j] = exp(sub(wide, Part(shift, axes).along(one.shape)))
+                shape = divided.shape
+                operands[k] = div(above.along(shape), Part(total, below.axes).along(shape))
+                return build.einsum(operands, node.inputs, node.output, node.dims)
+        return None
+
     def of_log(self, node: Map) -> Expr | None:
         """log(c exp(y) / sum(exp(x))) as y - logsumexp(x) + log(c); others as they were."""
         (inside,) = parts_of(node)
@@ -264,6 +291,7 @@ class ShiftedQuotients:
         if original is None:
             return None
         above, below = parts_of(original)
+        below = without_guard(below)
         term, summed = scaled(above), exponential_sum(below.node)
         exponent = None if term.core is None else term.core.inner(exp)
         if exponent is None or summed is None or not _is_moderate(term.coefficient):

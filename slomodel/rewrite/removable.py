@@ -363,10 +363,34 @@ def _difference_of_values(
         if left is None or right is None:
             continue
         found = _difference_among(left, right, product, shape)
+        a, b = left.along(shape), right.along(shape)
+        if found is None and function is exp:
+            yield from _exponentials_of_multiples(left, right, c, product, shape)
         if found is not None:
-            a, b = left.along(shape), right.along(shape)
             own = _Monomial(c * found.number, found.powers)
             yield _VanishingFactor(own, lambda p, f=divided, a=a, b=b: f(a, b, p))  # type: ignore[misc]
+
+
+def _exponentials_of_multiples(
+    left: Part, right: Part, c: Fraction, product: _FactoredProduct, shape: Shape
+) -> Iterator[_VanishingFactor]:
+    """c (exp(p u) - exp(q u)) for a factor u of the product, as (p - q) u times a quotient."""
+    one, other = _monomial(left), _monomial(right)
+    if one is None or other is None:
+        return
+    u = next((u for u, e in one.powers.items() if e == 1 == other.powers.get(u)), None)
+    if u is None or u not in product.powers:
+        return
+    rests = [{part: e for part, e in m.powers.items() if part != u} for m in (one, other)]
+    unit: Expr = Const(1.0)
+    factor = sub(
+        _rebuilt(one.number, rests[0], unit, shape), _rebuilt(other.number, rests[1], unit, shape)
+    )
+    a, b = left.along(shape), right.along(shape)
+    yield _VanishingFactor(
+        _Monomial(c, {u: 1}),
+        lambda n: mul(_power_of(factor, n), _divided_exponential(a, b, n)),
+    )
 
 
 def _difference_among(

@@ -16,6 +16,7 @@ from slomodel.ir.expr import Const, Einsum, Expr, Map, remake
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import postorder, users
 from slomodel.rewrite.complements import Complements
+from slomodel.rewrite.divided_sums import divided_inside
 from slomodel.rewrite.entropies import Entropies
 from slomodel.rewrite.exponential_sums import (
     Logarithms,
@@ -62,7 +63,7 @@ def rewritten(root: Expr) -> Mapping[Expr, Expr]:
         if not is_map(inside, div) or inside.operands[0] is not Const(1.0):
             return None
         made: Expr = log(whole(inside).parts()[1].along(node.shape))
-        better = _better(made, rules, entropies)
+        better = _better(made, rules, entropies, quotients)
         return neg(made if better is None else better)
 
     rules: dict[ScalarFunction, tuple[Rule, ...]] = {
@@ -86,6 +87,7 @@ def rewritten(root: Expr) -> Mapping[Expr, Expr]:
         div: (
             elementwise,
             cancelled,
+            lambda node: divided_inside(node, cancelled),
             soft_quotient,
             quotients.of_quotient,
             merged_product,
@@ -103,9 +105,9 @@ def rewritten(root: Expr) -> Mapping[Expr, Expr]:
     for node in order:
         operands = tuple(done[operand] for operand in node.operands)
         made = node if operands == node.operands else remade(node, operands)
-        better = _better(made, rules, entropies)
+        better = _better(made, rules, entropies, quotients)
         while better is not None:
-            made, better = better, _better(better, rules, entropies)
+            made, better = better, _better(better, rules, entropies, quotients)
         assert made.shape == node.shape
         done[node] = made
         if len(above[node]) > 1:
@@ -123,13 +125,17 @@ def remade(node: Expr, operands: tuple[Expr, ...]) -> Expr:
 
 
 def _better(
-    node: Expr, rules: Mapping[ScalarFunction, tuple[Rule, ...]], entropies: Entropies
+    node: Expr,
+    rules: Mapping[ScalarFunction, tuple[Rule, ...]],
+    entropies: Entropies,
+    quotients: ShiftedQuotients,
 ) -> Expr | None:
     if isinstance(node, Einsum):
         return (
             solution_for_inverse(node)
             or summed_entropy(node)
             or merged_exponentials(node)
+            or quotients.of_sum(node)
             or entropies.of_sum(node)
         )
     if not isinstance(node, Map):

@@ -119,11 +119,33 @@ def test_long_sums_are_left_as_they_are() -> None:
         ("sum(1 - cos(v[i]) for i in 3)", False),
         ("sumsq(1 - cos(v))", True),
         ("sum((x + 1) * log(1 - cos(v)))", False),
-        ("sum(2 ./ tanh(2 * v) - 1 ./ tanh(v))", False),
-        ("sum((exp(2 * v) - exp(-v)) ./ v)", True),
+        ("sum(2 ./ tanh(2 * v) - 1 ./ tanh(v))", True),
+        ("sum(log(cosh(v)) ./ v^2)", True),
     ):
         objective = problem_of(text).objective
         assert (continued(objective) is not objective) == is_changed, text
+
+
+SUMS: dict[str, tuple[list[float], list[float]]] = {
+    "sum(d[i] * sin(x) / x for i in n)": ([2.0], [0.0]),
+    "sum(d[i] * sin(d[i] * x) / x for i in n)": ([14.0], [0.0]),
+    "sum(d[i] * (1 - exp(-d[i] * x)) / x for i in n)": ([14.0], [-10.0]),
+    "sum(d[i] * (exp(2 * x) - exp(-x)) / x for i in n)": ([6.0], [3.0]),
+    "sum(d[i] / x * tanh(x) for i in n)": ([2.0], [0.0]),
+    "sum(d[i] * (exp(d[i] * x) - exp(-x)) / x for i in n)": ([16.0], [9.0]),
+}
+"""Sums with d = (1, -2, 3), and their values and derivatives at x = 0."""
+
+
+@pytest.mark.parametrize("text", SUMS)
+def test_poles_in_sums_over_data(text: str) -> None:
+    data = {"d": np.array([1.0, -2.0, 3.0])}
+    model = slomodel.compile(
+        f"dim n\ndata d[n]\nvar x\nminimize {text}", data=data, backend="numpy"
+    )
+    value, gradient = SUMS[text]
+    assert model.value([0.0]) == pytest.approx(value[0], rel=1e-14)
+    np.testing.assert_allclose(model.gradient([0.0]), gradient, rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("name", sorted(set(SERIES) - {"bose", "log", "sqrt"}))

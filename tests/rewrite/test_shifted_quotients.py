@@ -34,6 +34,10 @@ CASES = {
     "log(3 * exp(x) / sum(exp(u) .* exp(2 * u)))": lambda v: mp.log(
         3 * mp.exp(v[0]) / sum(mp.exp(3 * one) for one in _exponents(v))
     ),
+    "sum((k + 1) * exp(2 * u[k] - 300) / sum(exp(u)) for k in range(3))": lambda v: sum(
+        (k + 1) * mp.exp(u - 300) * one
+        for k, (one, u) in enumerate(zip(_shares(v, 0), _exponents(v), strict=True))
+    ),
     "exp(x + 479) / sum(exp(u))": lambda v: (
         mp.exp(v[0] + 479) / sum(mp.exp(one) for one in _exponents(v))
     ),
