@@ -1,4 +1,5 @@
-# Everything runs from .venv, made on first use and again when pyproject.toml changes.
+# Everything runs from .venv, made on first use and again when pyproject.toml changes. Its bytecode
+# is compiled on import: most modules of the libraries are never imported.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
@@ -23,7 +24,7 @@ $(READY): pyproject.toml Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "slomodel needs Python 3.11 or newer: make PYTHON=python3.x ..."; exit 1; }
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,gpucheck]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[dev,gpucheck]'
 	@touch $@
 
 demo: $(READY)
@@ -41,14 +42,14 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/python -m pytest -q tests/test_repository.py tests/test_layers.py
+	$(if $(TESTED),,$(BIN)/python -m pytest -q tests/test_repository.py tests/test_layers.py)
 	$(BIN)/python tests/sizes.py
 
 bench: $(READY)
 	$(BIN)/python benchmarks/evaluate.py
 
 docs: $(READY)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 matrix: $(READY)

@@ -44,10 +44,16 @@ def file_length(path: Path) -> int:
 
 def function_lengths(path: Path) -> Iterator[tuple[str, int]]:
     """(`file::function`, number of lines) for every function of a Python file, nested or not."""
-    for node in ast.walk(parsed(path)):
+    pending: list[ast.AST] = [parsed(path)]
+    while pending:
+        node = pending.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
             yield f"{relative(path)}::{node.name}", lines
+        # Only statements hold functions with lines of their own.
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner = getattr(node, field, None)
+            pending += inner if isinstance(inner, list) else ()
 
 
 def short_files() -> list[str]:

@@ -163,7 +163,7 @@ def test_bounds_of_an_objective_in_other_units_are_set_against_the_same_points()
     """Of 2^k f(2^l x), however far from 1 these are: the numbers keep their exponents."""
     one = simple(sum_of(fn.exp))
     (case,) = cases(one, np.random.default_rng(0), (0.5,))
-    for units in ((300, 200), (-300, -200), (400, -350), (3, -5)):
+    for units in ((-300, -200), (400, -350)):
         other = in_units(case, *units)
         assert other is not None
         for which in ("L1", "L2"):

@@ -71,13 +71,20 @@ def check(text: str) -> Problem | None:
     return problem
 
 
-@settings(QUICK, max_examples=1200)
+@settings(QUICK, max_examples=600)
 @given(mutated())
 def test_texts_near_models(text: str) -> None:
     check(text)
 
 
-@settings(QUICK, max_examples=200)
+@pytest.mark.slow
+@settings(QUICK, max_examples=6000)
+@given(mutated())
+def test_many_texts_near_models(text: str) -> None:
+    check(text)
+
+
+@settings(QUICK, max_examples=120)
 @given(models(), st.integers(0, 400), st.integers(0, 40), st.text(max_size=3))
 def test_random_models_with_a_piece_replaced(text: str, at: int, many: int, new: str) -> None:
     check(text[:at] + new + text[at + many :])

@@ -14,7 +14,7 @@ from slomodel.ir.expr import Expr, Input
 from slomodel.ir.walk import postorder, substitute
 from slomodel.reference import evaluate, first_nonfinite
 
-DEPTH = 5_000
+DEPTH = 2_000
 STEP = 1e-4
 START = 0.3
 X: Input = build.variable("deep", ())

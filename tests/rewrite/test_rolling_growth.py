@@ -62,7 +62,7 @@ def visits(root: Expr) -> int:
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("written", [recurrence, prefix_sums, grid])
 def test_work_grows_with_the_graph(written: object) -> None:
-    few, many = (written(n) for n in (120, 240))
+    few, many = (written(n) for n in (60, 120))
     nodes = len(postorder(many)) / len(postorder(few))
     assert visits(many) / visits(few) < 1.25 * nodes
 

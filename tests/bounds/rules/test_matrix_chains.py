@@ -95,7 +95,6 @@ def test_nothing_attained_is_above_the_bound(name: str) -> None:
             assert case.ratio(which) > 0.25
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("text", "centre", "X", "Y"),
     [
