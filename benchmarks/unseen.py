@@ -44,16 +44,11 @@ MOST_DEVIATION = 1e-8
 NEAR = 0.85
 """The part of the limit from which on 0.95 of a peer's speed is enough."""
 
-_TRANSITIONS = (
-    "The adjoint computes the probabilities of all transitions again, by hand they are stored"
-)
 REASONS: dict[str, str] = {
     "radial_units": "The peer expands |x - c|^2 into a product of matrices, which cancels",
     "sensor_network": "Coordinates are looked up, and their gradients added, one by one",
     "word_vectors": "Gradients of rows are added where they are looked up, in two passes",
     "phi4_lattice": "Periodic neighbours are looked up, and their adjoints are six arrays",
-    "regime_switching": _TRANSITIONS,
-    "hidden_states": _TRANSITIONS,
     "weekly_cases": "Each step waits for a division, by hand for a product with its inverse",
 }
 """Why a model misses a target, for the rows that do."""

@@ -73,6 +73,25 @@ def test_probabilities_of_transitions_are_computed_once_for_all_their_adjoints()
     assert len(re.findall(r"\bexp\(", text)) == 3
 
 
+def test_steps_of_many_series_run_along_the_series() -> None:
+    source = """dim T = 3, N = 64, K = 5
+    data e[T, N, K]
+    var A[K, K]
+    let f[t in T, n in N, k in K] =
+        e[t, n, k] + logsumexp(f[t-1, n, j] + A[j, k] for j in K)  first e[0, n, k]
+    minimize -sum(logsumexp(f[T-1, n, :]) for n in N)"""
+    rng = np.random.default_rng(6)
+    model, right = _both(source, {"e": rng.normal(size=(3, 64, 5))})
+    x = rng.normal(size=25)
+    for own, other in zip(model.value_and_gradient(x), right.value_and_gradient(x), strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-12, atol=1e-13 * np.abs(other).max())
+    text = model.source("c")
+    step = text[text.index("double value(") :].split("for (long step = ")[1]
+    # The scores (n, j, k) of a step are stored series by series along their last axis.
+    assert "const long m = 64;" in step
+    assert "[i * 25]" not in step
+
+
 def test_sums_of_angles_run_over_each_side() -> None:
     arrays = {"y": np.zeros((9, 17)), "start": np.zeros(17)}
     text = slomodel.compile(PHASES, data=arrays, backend="c").source("c")

@@ -91,9 +91,9 @@ class Fusion:
         if not in_order:
             self.copied = frozenset(self._copied())
             self.accesses = Accesses(self.is_view, numbers, given or {})
-        elif given is None:
+        else:
             own = layouts(program, numbers, self.is_matrix_product, self.is_looked_up)
-            self.accesses = Accesses(self.is_view, numbers, {}, own)
+            self.accesses = Accesses(self.is_view, numbers, given or {}, own)
         self._open = OpenRegions()
         self._replaceable: dict[int, dict[Expr, set[tuple[int, ...]]]] = {}
         self._moving = dependents(self.order, set(program.arguments).__contains__)

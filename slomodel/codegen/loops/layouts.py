@@ -33,7 +33,7 @@ Strides = tuple[int, ...]
 
 _SHORT = 48
 """Elements along the last axis below which another one is placed last: about six registers."""
-_LONG = 256
+_LONG = 48
 _RATIO = 4
 _THIN = 4
 """Up to this size of a side, loops multiply arrays of more than two axes as quickly as BLAS."""
