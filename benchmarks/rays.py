@@ -31,7 +31,7 @@ from benchmarks.cases import cases
 from benchmarks.machine import description
 from slomodel.calculus.rays.bounds import RayBounds
 from slomodel.errors import SlomodelError
-from slomodel.solve.line_search.certified import FAR, LONGER, SHORTER, proved_step
+from slomodel.solve.line_search.certified import FAR, SHORTER, proved_step
 
 MODELS = Path(__file__).parent.parent / "models"
 DIMS = {"rater_error_rates": {"I": 45}}
@@ -83,7 +83,7 @@ def first_step(
             continue
         if not step.limited or end > 1e6:
             return best
-        end *= LONGER
+        end *= 2.0
     return best
 
 

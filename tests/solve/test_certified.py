@@ -54,7 +54,9 @@ def test_a_step_minimises_the_majorant(seed: int) -> None:
     assert step is not None
     shorter = proved_step(found, 0.8)
     assert shorter is not None
-    assert shorter.limited or majorant(found, shorter.t) <= 0.96 * majorant(found, step.t)
+    parabola = min(T, -s / M) if M > 0.0 else T
+    fall = s * parabola + M * parabola**2 / 2
+    assert shorter.limited or majorant(found, shorter.t) <= 0.96 * (1.0 - 1e-8) * fall
     assert shorter.t in (step.t, 0.8 * step.t)
 
     def lesser(t: np.ndarray) -> np.ndarray:

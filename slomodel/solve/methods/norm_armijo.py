@@ -17,7 +17,7 @@ from slomodel.solve.directions.direction import (
 )
 from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.line_search.armijo import Found, LineSearch
-from slomodel.solve.line_search.certified import RELAXATION, CertifiedSearch
+from slomodel.solve.line_search.certified import RELAXATION, CertifiedSearch, descent_left
 from slomodel.solve.line_search.exact import Ray
 from slomodel.solve.line_search.initial_step import INITIAL_STEPS, WANTS_PAIRS, StepMemory
 from slomodel.solve.line_search.interpolating import InterpolatingSearch
@@ -107,7 +107,7 @@ class NormArmijo:
         if self.certified:
             return (
                 *of_line_search(self.sigma, alpha),
-                by_ray_curvature(alpha, self.relaxation),
+                by_ray_curvature(alpha, descent_left(self.relaxation)),
             )
         return (
             *of_line_search(self.sigma, alpha),

@@ -326,14 +326,13 @@ def by_curvature(
     return TheoremInequality(name, CurvatureDescent(constant, sigma, theta, alpha))
 
 
-def by_ray_curvature(alpha: float, relaxation: float) -> TheoremInequality:
+def by_ray_curvature(alpha: float, part: float) -> TheoremInequality:
     """The second inequality for a certified step, with the step's M in place of L1.
 
-    The minimiser of s t + M t²/2 times ρ = `relaxation`, with s <= −α√ε, descends by
-    ρ(2 − ρ)s²/(2M) >= ρ(2 − ρ)α²ε/(2M); where M <= 0, or the end of the ray limits the step, the
-    first inequality states more. Paper: cor:lsearch-1.
+    The minimiser of s t + M t²/2, with s <= −α√ε, descends by s²/(2M) >= α²ε/(2M), a step that is
+    shorter by a `part` of that; where M <= 0, or the end of the ray limits the step, the first
+    inequality states more. Paper: cor:lsearch-1.
     """
-    part = relaxation * (2.0 - relaxation)
 
     def excess(step: CheckedStep) -> tuple[float, float] | None:
         M, limited = step.taken.facts.get("curvature"), step.taken.facts.get("limited")
@@ -342,7 +341,7 @@ def by_ray_curvature(alpha: float, relaxation: float) -> TheoremInequality:
         wanted = part * alpha * alpha * step.root * step.root / (2.0 * M)
         return EXEMPT if exempt(step) else (wanted - step.decrease, ROUNDING * EPS * wanted)
 
-    shown = "" if part == 1.0 else f"{part:.3g}*"
+    shown = "" if f"{part:.3g}" == "1" else f"{part:.3g}*"
     return TheoremInequality(f"a step lowers f by {shown}alpha^2*eps/(2*M)", excess)
 
 
