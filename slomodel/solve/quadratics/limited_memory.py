@@ -15,8 +15,10 @@ from slomodel.solve.subroutine import Iterate
 RESOLVED = 1e-6
 # Spare rows of S and Y, so that the pairs are shifted once in SPARE steps, not at every step.
 SPARE = 5
-# Number of pairs stored: the number of unknowns, within these bounds.
+# Number of pairs stored: the number of unknowns, within these bounds, and OF_MANY beyond MANY
+# unknowns, where products with more pairs take longer than the evaluations that they save.
 FEWEST, MOST = 5, 20
+MANY, OF_MANY = 1000, 10
 BELOW = np.tri(MOST, k=-1)
 # The diagonal part δ = θ + shift − Λ of B is raised to at least this fraction of θ.
 LEAST = 1e-3
@@ -34,11 +36,13 @@ class LimitedMemory:
     is_spent = False
     wants_pairs = True
     is_exact = False
-    accuracy = 1e-2
+    # A closer minimum of an estimate saves no evaluations.
+    accuracy = 0.3
     most = 30
 
     def __init__(self, n: int, first: float, eps: float) -> None:
-        self._pairs = LBFGS(n, first, max(FEWEST, min(n, MOST)), eps, SPARE)
+        memory = max(FEWEST, min(n, MOST)) if n <= MANY else OF_MANY
+        self._pairs = LBFGS(n, first, memory, eps, SPARE)
         self._first = first
         self._theta = 1.0
         self._products = RowProducts(self._pairs.memory)
