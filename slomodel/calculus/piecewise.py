@@ -167,6 +167,11 @@ def _boundary(
     The leading coefficient must be a number: x y = 0 holds not only at x = 0.
     """
     equation = _unwrapped(left, right, t)
+    # SymPy 1.14 takes exp(0.3) for a power of exp(2^-54), and factors polynomials of that degree.
+    numbers = [one for one in equation.atoms(sp.exp) if one.is_number]
+    names = {one: sp.Dummy("e", positive=True) for one in numbers}
+    values = {name: one for one, name in names.items()}
+    equation = equation.xreplace(names)
     try:
         polynomial = sp.Poly(equation, t)
     except sp.PolynomialError:
@@ -176,7 +181,7 @@ def _boundary(
     others = (equation.free_symbols & varying) - {t}
     if others and not polynomial.LC().is_number:
         return None
-    return list(sp.roots(polynomial))
+    return [point.xreplace(values) for point in sp.roots(polynomial)]
 
 
 def _unwrapped(left: sp.Expr, right: sp.Expr, t: sp.Symbol) -> sp.Expr:

@@ -388,15 +388,23 @@ class _AxesInLoop:
         loop = node.loop
         found = cls(node, {node.state: axis - 1}, [{} for _ in loop.updates])
         try:
-            known = -1
-            while known < len(found.states):
-                known = len(found.states)
-                for k in range(len(loop.updates)):
-                    found._spread(k)
+            found._spread_all()
+            # States that are not connected are computed for the same steps, as by one definition.
+            for state, shape in enumerate(loop.shapes):
+                if state not in found.states and shape[axis - 1 : axis] == node.shape[axis:][:1]:
+                    found.states[state] = axis - 1
+                    found._spread_all()
             found.operands = found._of_operands()
         except ShapeError:
             return None
         return found
+
+    def _spread_all(self) -> None:
+        known = -1
+        while known < len(self.states):
+            known = len(self.states)
+            for k in range(len(self.node.loop.updates)):
+                self._spread(k)
 
     def _spread(self, k: int) -> None:
         """The axes in an update, from that of its state or of a state that it reads."""

@@ -134,6 +134,8 @@ def test_huge_numbers_end() -> None:
     assert order("var x minimize where(x > 20, exp(exp(exp(x))) - exp(exp(exp(20))), 0)") == -1
     assert order("var x minimize where(x > 1e300, 2^x, 0)") == -1
     assert order("var x minimize where(x > 700, cosh(x)^60, 0)") == -1
+    # exp(0.3) is a power of exp(2^-54), as which it would be a root of a polynomial.
+    assert order("var x minimize where(log1p(x^2) > 0.3, log1p(x^2), x)") == -1
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def _three_levels(x):
         z = v
         for _ in range(2):
             z = inner(z, a) * b
-        return z
+        return z + 0.4 * b
 
     total = 0
     for s in range(S):
@@ -117,7 +117,8 @@ CASES: dict[str, Case] = {
           return z[2]
         fn middle(v, a) =
           let z[i in range(3)] = inner(z[i-1], a) * b  first v
-          return z[2]
+          and c[i in range(3)] = 2 * c[i-1]  first b
+          return z[2] + 0.1 * c[2]
         fn loss(a, y[n]) =
           let u[t in n] = middle(u[t-1], a) + y[t]  first b
           return sumsq(u)
