@@ -44,7 +44,7 @@ def divergence(node: Map) -> Expr | None:
         return None
     shape, found = node.shape, list[Expr]()
     for entropy in [one for part in terms if part for one in _entropies(part)]:
-        c = terms.get(entropy.part, 0.0)
+        c = terms[entropy.part] * entropy.factor
         made = _with_linear_terms(c, entropy, terms, shape) if c else None
         if made is not None:
             found.append(made)
@@ -87,34 +87,43 @@ def _may_be_logarithmic(part: Part | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Entropy:
-    """A term y log(y/m); m is None for 1."""
+    """A term `part` that is `factor` y log(y/m); m is None for 1."""
 
     part: Part
+    factor: float
     y: Part
     m: Part | None
 
 
 def _entropies(part: Part) -> Iterator[_Entropy]:
-    """A term read as y log(y/m)."""
+    """A term read as a multiple of y log(y/m)."""
+    for factor, y, inner in _weighted_logarithms(part):
+        if inner == y:
+            yield _Entropy(part, factor, y, None)
+        elif is_map(inner.node, div):
+            above, below = inner.parts()
+            if above == y:
+                yield _Entropy(part, factor, y, below)
+            elif below == y:
+                yield _Entropy(part, -factor, y, above)
+
+
+def _weighted_logarithms(part: Part) -> Iterator[tuple[float, Part, Part]]:
+    """c, y and z of a term c y log(z)."""
+    pairs: list[tuple[Part, Part]] = []
     if is_map(part.node, xlogx):
-        yield _Entropy(part, part.parts()[0], None)
+        pairs.append((part.parts()[0], part.parts()[0]))
     elif is_map(part.node, xlogy):
-        y, inner = part.parts()
-        yield from _of_quotient(part, y, inner)
+        pairs.append((part.parts()[0], part.parts()[1]))
     elif is_map(part.node, mul):
         one, other = part.parts()
         for y, logarithm in ((one, other), (other, one)):
             if is_map(logarithm.node, log):
-                yield from _of_quotient(part, y, logarithm.parts()[0])
-
-
-def _of_quotient(part: Part, y: Part, inner: Part) -> Iterator[_Entropy]:
-    if inner == y:
-        yield _Entropy(part, y, None)
-    elif is_map(inner.node, div):
-        above, below = inner.parts()
-        if above == y:
-            yield _Entropy(part, y, below)
+                pairs.append((y, logarithm.parts()[0]))
+    for y, inner in pairs:
+        term = scaled(y)
+        if term.core is not None:
+            yield term.coefficient, term.core, inner
 
 
 def _with_linear_terms(c: float, entropy: _Entropy, terms: Terms, shape: Shape) -> Expr | None:
@@ -122,11 +131,12 @@ def _with_linear_terms(c: float, entropy: _Entropy, terms: Terms, shape: Shape) 
     y, m = entropy.y, entropy.m
     if m is None and not terms.get(None):
         # y log(y) - y log(m), as two terms.
-        m = next(iter(_subtracted(c, y, terms)), None)
-        if m is None:
+        found = next(_subtracted(c, y, terms), None)
+        if found is None:
             return None
+        product, m = found
         if terms.get(y) == -c and terms.get(m) == c:
-            terms[_product(y, m, terms)] = 0.0
+            terms[product] = 0.0
     if terms.get(y) != -c or terms.get(m) != c:
         return None
     terms[entropy.part] = terms[y] = terms[m] = 0.0
@@ -134,26 +144,13 @@ def _with_linear_terms(c: float, entropy: _Entropy, terms: Terms, shape: Shape) 
     return mul(c, _kullback_leibler(y.along(shape), value))
 
 
-def _subtracted(c: float, y: Part, terms: Terms) -> Iterator[Part]:
-    """m of a term -c y log(m)."""
+def _subtracted(c: float, y: Part, terms: Terms) -> Iterator[tuple[Part, Part]]:
+    """The terms -c y log(m), each with its m."""
     for part, own in terms.items():
-        if part is None or own != -c:
-            continue
-        if is_map(part.node, xlogy) and part.parts()[0] == y:
-            yield part.parts()[1]
-        elif is_map(part.node, mul):
-            one, other = part.parts()
-            for factor, logarithm in ((one, other), (other, one)):
-                if factor == y and is_map(logarithm.node, log):
-                    yield logarithm.parts()[0]
-
-
-def _product(y: Part, m: Part, terms: Terms) -> Part:
-    """The term y log(m)."""
-    for part, c in terms.items():
-        if part is not None and c and m in _subtracted(c, y, {part: -c}):
-            return part
-    raise AssertionError("the term was found before")
+        if part is not None:
+            for factor, weight, inner in _weighted_logarithms(part):
+                if weight == y and own * factor == -c:
+                    yield part, inner
 
 
 def _of_complements(terms: Terms, shape: Shape) -> list[Expr]:
@@ -162,8 +159,9 @@ def _of_complements(terms: Terms, shape: Shape) -> list[Expr]:
     found: list[Expr] = []
     for one in known:
         for other in known:
-            c = terms.get(one.part)
-            if not c or other is one or terms.get(other.part) != c or not other.m or not one.m:
+            c = terms[one.part] * one.factor
+            is_pair = other is not one and terms[other.part] * other.factor == c
+            if not c or not is_pair or not other.m or not one.m:
                 continue
             if _is_complement(other.y, one.y) and _is_complement(other.m, one.m):
                 terms[one.part] = terms[other.part] = 0.0

@@ -7,6 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from slomodel.functions import sin
+from slomodel.functions.removable import BERNOULLI, LOG_SINH_QUOTIENT, QUOTIENTS
+from slomodel.ir.function import Family
+
 _ZERO, _ONE = Fraction(0), Fraction(1)
 
 
@@ -217,3 +221,32 @@ SERIES: dict[str, Callable[[Laurent], Laurent]] = {
     "neg": lambda a: a.scaled(-_ONE),
 }
 """The series of functions of a series, by the names of their records."""
+
+
+def _quotient(name: str, n: int) -> Callable[[Laurent], Laurent]:
+    """The n-th derivative of h(x)/x at a series, by (f(s))' = f'(s) s'."""
+
+    def of(s: Laurent) -> Laurent:
+        found = SERIES[name](s) * s.reciprocal()
+        for _ in range(n):
+            found = found.derivative() * s.derivative().reciprocal()
+        return found
+
+    return of
+
+
+def _name(family: Family, n: int) -> str:
+    """The name of member n of a family of quotients, which need not have been made."""
+    return f"{family.name}{n}" if n or family is QUOTIENTS[sin] else family.name[:-1]
+
+
+SERIES |= {
+    _name(family, n): _quotient(function.name, n)
+    for function, family in QUOTIENTS.items()
+    if function.name in SERIES
+    for n in range(3)
+}
+SERIES[_name(LOG_SINH_QUOTIENT, 1)] = lambda s: (
+    hyperbolic(s)[1] * hyperbolic(s)[0].reciprocal() + s.reciprocal().scaled(-_ONE)
+)
+SERIES[_name(BERNOULLI, 0)] = lambda s: s * SERIES["bose"](s)

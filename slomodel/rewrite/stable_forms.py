@@ -153,7 +153,7 @@ FORMS: tuple[StableForm, ...] = (
     StableForm(div(mul(rest, exp(x)), _EXP_ABOVE_ONE), mul(rest, sigmoid(x))),
     StableForm(div(mul(rest, exp(x)), add(exp(x), exp(y))), mul(rest, sigmoid(neg(sub(y, x))))),
     StableForm(div(y, _EXP_ABOVE_ONE), mul(y, sigmoid(neg(x)))),
-    StableForm(div(1.0, exp(x)), exp(neg(x))),
+    StableForm(div(c, exp(x)), mul(c, exp(neg(x)))),
     # Products.
     StableForm(mul(x, x), square(x)),
     *(

@@ -35,6 +35,10 @@ CASES: dict[str, tuple[Callable[..., object], tuple[tuple[float, ...], ...]]] = 
     "exp(x - exp(x))": (lambda x: E(x - E(x)), ((0.3,), (800.0,), (-800.0,))),
     "tanh(exp(x))": (lambda x: mp.tanh(E(x)), ((0.3,), (800.0,), (-800.0,))),
     "erf(exp(x))": (lambda x: mp.erf(E(x)), ((0.3,), (800.0,), (-800.0,))),
+    "y / (1 + 9 / exp(2 * x))": (
+        lambda x, y: y / (1 + 9 * E(-2 * x)),
+        ((0.3, 2.0), (-400.0, 2.0)),
+    ),
     "y / (1 + x * exp(-2 * y))": (
         lambda x, y: y / (1 + x * E(-2 * y)),
         ((3.0, 0.3), (1.0, -800.0), (1.0, 800.0)),
