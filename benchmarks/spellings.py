@@ -2,10 +2,11 @@
 
     python -m benchmarks.spellings [--write]
 
-The spellings are those of `tests/rewrite/test_edges.py`, each at its point.
-As it stands means that every operation of the text is computed in double precision, without stable
-forms; its derivative is that of the same graph. The exact value and the norm of the exact gradient
-come from 500 digits. `--write` puts the table in results/spellings.md.
+The spellings are those of `tests/rewrite/test_edges.py`, each at its point, and those of
+`test_continued.py` and `test_limited_exponents.py`, each at the point where the text as it stands
+is worst. As it stands means that every operation of the text is computed in double precision,
+without stable forms; its derivative is that of the same graph. The exact value and the norm of the
+exact gradient come from 500 digits. `--write` puts the table in results/spellings.md.
 """
 
 from __future__ import annotations
@@ -27,9 +28,17 @@ from benchmarks.evaluate import in_columns
 from slomodel.errors import ModelWarning
 from slomodel.ir.expr import Expr
 from slomodel.ir.walk import postorder
-from tests.rewrite.test_edges import ROWS, TAILS, exact, model_of
+from tests.rewrite.test_continued import CASES as CONTINUED
+from tests.rewrite.test_edges import ROWS, TAILS, Formula, exact, model_of
+from tests.rewrite.test_limited_exponents import CASES as LIMITED
 
 RESULT = Path(__file__).parent / "results" / "spellings.md"
+AS_WRITTEN = {name: lambda graph: graph for name in ("continued", "with_limited_exponents")}
+"""The functions of the plans that change the graph of which derivatives are taken."""
+UNDERFLOW = 1e-290
+"""Absolute error that counts as right."""
+LEAST = 1e-55
+"""The exact slope of a formula of numbers below takes more digits."""
 SHOWN = 1e-13
 """Relative error up to which an answer counts as right."""
 
@@ -45,9 +54,42 @@ def answer(model: slomodel.Model, point: tuple[float, ...]) -> tuple[float, floa
         return model.value(point), float(np.linalg.norm(model.gradient(point)))
 
 
+Spelling = tuple[str, str, str, tuple[float, ...], Formula]
+
+
+def spellings() -> list[Spelling]:
+    """Variables, data, text, point and formula of each spelling."""
+    found: list[Spelling] = [*ROWS, *TAILS]
+    limited = [(text, formula, points) for text, (formula, points) in LIMITED.items()]
+    for text, formula, points in (*CONTINUED, *limited):
+        variables = "x" if len(points[0]) == 1 else "x, y"
+        with (
+            mock.patch("slomodel.rewrite.passes.rewritten", unchanged),
+            mock.patch.multiple("slomodel.model.plans", **AS_WRITTEN),
+        ):
+            model = model_of(variables, "", text, "numpy")
+            point = max(
+                (one for one in points if min(map(abs, one)) > LEAST),
+                key=lambda one: _lost(model, one, formula),
+            )
+        found.append((variables, "", text, point, formula))
+    return found
+
+
+def _lost(model: slomodel.Model, point: tuple[float, ...], formula: Formula) -> float:
+    """The error of the value and slope, relative or absolute; infinite where one is not finite."""
+    value, slopes = exact(formula, point)
+    want = value, float(np.linalg.norm(slopes))
+    errors = [
+        abs(got - own) / (abs(own) or 1.0)
+        for got, own in zip(answer(model, point), want, strict=True)
+    ]
+    return max(error if np.isfinite(error) else np.inf for error in errors)
+
+
 def shown(got: float, want: float) -> str:
     """A number, or `right`."""
-    if got == want or abs(got - want) <= SHOWN * abs(want):
+    if got == want or abs(got - want) <= SHOWN * abs(want) + UNDERFLOW:
         return "right"
     return f"{got:.6g}"
 
@@ -70,10 +112,13 @@ def main(arguments: list[str] | None = None) -> int:
             "slope",
         )
     ]
-    for variables, data, text, point, formula in (*ROWS, *TAILS):
+    for variables, data, text, point, formula in spellings():
         value, slopes = exact(formula, point)
         length = float(np.linalg.norm(slopes))
-        with mock.patch("slomodel.rewrite.passes.rewritten", unchanged):
+        with (
+            mock.patch("slomodel.rewrite.passes.rewritten", unchanged),
+            mock.patch.multiple("slomodel.model.plans", **AS_WRITTEN),
+        ):
             plain = answer(model_of(variables, data, text, "numpy"), point)
         own = answer(model_of(variables, data, text, "numpy"), point)
         cells = [f"{value:.10g}", f"{length:.6g}"]

@@ -110,20 +110,21 @@ def _entropies(part: Part) -> Iterator[_Entropy]:
 
 def _weighted_logarithms(part: Part) -> Iterator[tuple[float, Part, Part]]:
     """c, y and z of a term c y log(z)."""
-    pairs: list[tuple[Part, Part]] = []
+    found: list[tuple[float, Part, Part]] = []
     if is_map(part.node, xlogx):
-        pairs.append((part.parts()[0], part.parts()[0]))
+        found.append((1.0, part.parts()[0], part.parts()[0]))
     elif is_map(part.node, xlogy):
-        pairs.append((part.parts()[0], part.parts()[1]))
+        found.append((1.0, part.parts()[0], part.parts()[1]))
     elif is_map(part.node, mul):
         one, other = part.parts()
-        for y, logarithm in ((one, other), (other, one)):
-            if is_map(logarithm.node, log):
-                pairs.append((y, logarithm.parts()[0]))
-    for y, inner in pairs:
+        for y, logarithm in ((one, scaled(other)), (other, scaled(one))):
+            core = logarithm.core
+            if core is not None and is_map(core.node, log):
+                found.append((logarithm.coefficient, y, core.parts()[0]))
+    for c, y, inner in found:
         term = scaled(y)
         if term.core is not None:
-            yield term.coefficient, term.core, inner
+            yield c * term.coefficient, term.core, inner
 
 
 def _with_linear_terms(c: float, entropy: _Entropy, terms: Terms, shape: Shape) -> Expr | None:
@@ -141,7 +142,7 @@ def _with_linear_terms(c: float, entropy: _Entropy, terms: Terms, shape: Shape) 
         return None
     terms[entropy.part] = terms[y] = terms[m] = 0.0
     value = Const(1.0) if m is None else m.along(shape)
-    return mul(c, _kullback_leibler(y.along(shape), value))
+    return mul(c, _kullback_leibler(y.along(shape), value, sub(y.along(shape), value)))
 
 
 def _subtracted(c: float, y: Part, terms: Terms) -> Iterator[tuple[Part, Part]]:
@@ -165,10 +166,10 @@ def _of_complements(terms: Terms, shape: Shape) -> list[Expr]:
                 continue
             if _is_complement(other.y, one.y) and _is_complement(other.m, one.m):
                 terms[one.part] = terms[other.part] = 0.0
-                for entropy in (one, other):
-                    assert entropy.m is not None
-                    y, m = entropy.y.along(shape), entropy.m.along(shape)
-                    found.append(mul(c, _kullback_leibler(y, m)))
+                y, m = one.y.along(shape), one.m.along(shape)
+                others = other.y.along(shape), other.m.along(shape)
+                found.append(mul(c, _kullback_leibler(y, m, sub(y, m))))
+                found.append(mul(c, _kullback_leibler(*others, sub(m, y))))
     return found
 
 
@@ -231,11 +232,11 @@ def _less_logarithm(r: Expr, t: Expr) -> Expr:
     return where(is_near, log_remainder(where(is_near, t, 0.0)), far)
 
 
-def _kullback_leibler(y: Expr, m: Expr) -> Expr:
-    """y log(y/m) - y + m."""
-    t = div(sub(y, m), m)
+def _kullback_leibler(y: Expr, m: Expr, difference: Expr) -> Expr:
+    """y log(y/m) - y + m, with y - m in its most accurate form."""
+    t = div(difference, m)
     is_near = le(abs(t), _NEAR)
     close = where(is_near, t, 0.0)
     near = mul(m, sub(mul(close, log1p(close)), log_remainder(close)))
-    far = sub(xlogy(y, div(y, where(is_near, 1.0, m))), sub(y, m))
+    far = sub(xlogy(y, div(y, where(is_near, 1.0, m))), difference)
     return where(is_near, near, far)
