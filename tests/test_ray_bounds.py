@@ -62,6 +62,21 @@ def test_bounds_hold_along_rays(name: str, backend: str) -> None:
             assert max(found.value_error, found.slope_error, found.curvature_error) <= 1e-8
 
 
+def test_steps_whose_shifts_do_not_matter() -> None:
+    """Log-sum-exps of states, shifted by the largest of their exponents."""
+    text = """dim T = 3, K = 2\nvar p[K] init normal(0, 1)
+    let f[t in T, k in K] = p[k] * logsumexp(f[t-1, :]) first p[k]
+    minimize f[T-1, 0]"""
+    model = slomodel.compile(text, backend="numpy")
+    x, v = model.x0(1), np.random.default_rng(0).normal(size=model.n)
+    own: dict[str, Any] = {}
+    exec(compile(model.ray_source("numpy"), "rays", "exec"), own)
+    _, _, _, _, curvature, error, lower, upper, *_ = own["ray_bounds"](x, v, 0.02, {})
+    seen = [v @ model.hvp(x + t * v, v) for t in np.linspace(0.0, 0.02, 9)]
+    assert abs(curvature - seen[0]) <= error + 1e-13 <= 1e-10
+    assert lower <= min(seen) <= max(seen) <= upper <= max(seen) + 0.3
+
+
 def test_targets_agree() -> None:
     rays = [_compiled("logistic", backend) for backend in ("numpy", "numexpr", "c")]
     x, v = rays[0].x0(), RNG.normal(size=rays[0].n)

@@ -81,6 +81,7 @@ from slomodel.ir.expr import (
     Triangle,
 )
 from slomodel.ir.function import ScalarFunction
+from slomodel.ir.walk import substitute
 
 _MOST_FACTORS = 6
 _ZERO = Const(0.0)
@@ -209,7 +210,7 @@ class _JetPass:
         function = node.function
         if function is still:
             # The objective does not depend on this node's value, which may be taken as constant.
-            return constant_jet(MidRad(node.operands[0]))
+            return constant_jet(MidRad(self._at_start(node.operands[0])))
         jets = [
             constant_jet(MidRad(_ZERO)) if o.dtype == "bool" else self._laid_jet(node, k)
             for k, o in enumerate(node.operands)
@@ -223,6 +224,16 @@ class _JetPass:
         if not any(jet.moves for jet in jets):
             return constant_jet(as_midrad(applied(function, self._operands(node))))
         return self.applied(function, jets)
+
+    def _at_start(self, node: Expr) -> Expr:
+        """A node at t = 0, from the midpoints of the placeholders of a body where there are any."""
+        middles: dict[Expr, Expr] = {
+            one: known(whole(jet, one.shape).at[0]).mid
+            for one, jet in self.jets.items()
+            if isinstance(one, Input)
+        }
+        (found,) = substitute((node,), middles)
+        return found
 
     def applied(self, function: ScalarFunction, jets: Sequence[Jet]) -> Jet:
         """The jet of a function of jets, at least one of which depends on t."""
