@@ -45,8 +45,8 @@ T = TypeVar("T")
 def batched(root: Expr, arrays: Mapping[Expr, Expr], length: Dim) -> Expr:
     """The values (length, *shape) of a node at many steps.
 
-    `arrays` maps placeholders to arrays; one with an axis more than its placeholder has the steps
-    along its first axis. Raises ShapeError for a recurrence inside a step.
+    `arrays` maps placeholders to arrays; an array with one more axis than its placeholder has the
+    steps along its first axis. Raises ShapeError for a recurrence inside a step.
     """
     order = postorder(root)
     stepped = dependents(order, lambda node: node in arrays and arrays[node].rank > node.rank)

@@ -97,7 +97,7 @@ def dependence(
 
 
 def _last_users(order: Sequence[Expr]) -> dict[Expr, list[Expr]]:
-    """For each node the operands that no later node of the order has."""
+    """For each node the operands that no later node in the order reads."""
     last = {operand: node for node in order for operand in node.operands}
     found: dict[Expr, list[Expr]] = {}
     for operand, node in last.items():

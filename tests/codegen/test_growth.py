@@ -12,6 +12,7 @@ import pytest
 from slomodel import functions as fn
 from slomodel.codegen.kernels import TARGETS, Compiled, Derivatives, Kernels
 from slomodel.codegen.native import pieces
+from slomodel.codegen.native.compiler import flags_of
 from slomodel.ir import build
 from slomodel.ir.dims import named
 from slomodel.ir.expr import Affine, Expr, Input
@@ -88,6 +89,15 @@ def test_no_function_in_c_grows_with_the_chain(chain, length: int) -> None:
     assert len(text) > pieces.LONG + 20_000
     functions = re.split(r"^(?:static )?(?:void|double) ", text, flags=re.MULTILINE)
     assert max(map(len, functions[1:])) < pieces.LONG + 20_000
+
+
+@pytest.mark.parametrize(("length", "is_long"), [(40, False), (400, True)])
+def test_no_vectors_are_sought_in_long_runs_of_scalars(length: int, is_long: bool) -> None:
+    # gcc's time for that grows with the square of the run; only flags tell whether it does so.
+    objective, variable = numbers(length)
+    own = Compiled("chain", Derivatives(objective, [variable]), [], {}, TARGETS["c"])
+    text = own.source(("value_and_gradient",))
+    assert ("-fno-tree-slp-vectorize" in flags_of(text)) == is_long
 
 
 @pytest.mark.parametrize("chain", [numbers, elementwise, reversed_each_time])

@@ -128,8 +128,8 @@ def by_grams(
 ) -> Array | None:
     """Upper bounds on |Σ_s c_s (∇u_s·y)(∇w_s·y)| from the lengths of ∇u and ∇w, two of the parts.
 
-    The others are the factors of c_s. None where one of these has labels of both alone, or where u
-    and w do not have the same summed labels.
+    The other parts are the factors of c_s. None where a factor has a label that only u has and one
+    that only w has, or where the summed labels of u and w differ.
     """
     lengths = [parts[k] for k in which]
     summed = [set(labels) - set(node.output) for _, labels in lengths]

@@ -1,9 +1,9 @@
 """Steps that are affine in the states: y = b + A x with b and A computed at all steps at once.
 
-Each step waits for the last one, and most of its operations for one another. Where states enter
-linearly, as in every adjoint of a recurrence, only the products with A and their sum have to wait;
-b and A do not depend on states, so that loops over all steps compute them in vectors. The sums are
-those of before in another order: roundings times the sum of the magnitudes.
+A step cannot begin before the last one ends, nor can most of its operations run side by side.
+Where states enter linearly, as in every adjoint of a recurrence, only the products with A and their
+sum have to wait; b and A do not depend on states, so that loops over all steps compute them in
+vectors. The terms are added in another order: the sums differ by rounding alone.
 """
 
 from __future__ import annotations

@@ -116,7 +116,7 @@ def _condition(node: Map) -> Expr | None:
 
 
 def _places(axes: Axes, index: Sequence[Index], table: Expr) -> Axes | None:
-    """The axes of a table that the given iterated axes run along; None unless in this order."""
+    """The axes of a table along which the iterated axes run; None if their order differs."""
     places = []
     for axis in axes:
         own = [

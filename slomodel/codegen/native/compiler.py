@@ -49,6 +49,10 @@ _LONG_LOOP = re.compile(r"#pragma GCC ivdep\n *for \(.*\n(?:[^}\n]*\n){16}")
 then does not vectorise them."""
 _LONG_TEXT = 200_000
 """Characters from which -O1 is used: -O3 would cost more compile time than it saves."""
+_SCALAR = re.compile(r" *s\d+ = ")
+_MOST_SCALARS = 500
+"""Successive assignments to scalars from which gcc does not look for vectors among them: it takes
+time with the square of their number (2.5 s of 2,000), and finds few in chains of numbers."""
 _lock = threading.Lock()
 
 
@@ -75,8 +79,21 @@ def flags_of(text: str, single: bool = False) -> tuple[str, ...]:
     """The options with which a text is compiled."""
     precision = ("-fsingle-precision-constant",) if single else ()
     loops = ("-fno-tree-pre",) if _LONG_LOOP.search(text) else ()
-    level = ("-O1",) if len(text) > _LONG_TEXT else ()
+    if len(text) > _LONG_TEXT:
+        level: tuple[str, ...] = ("-O1",)
+    else:
+        level = ("-fno-tree-slp-vectorize",) if _has_many_scalars(text) else ()
     return (*FLAGS, *_WIDE, *precision, *loops, *level)
+
+
+def _has_many_scalars(text: str) -> bool:
+    """Whether so many scalars are computed one after another, without a loop between them."""
+    count = 0
+    for line in text.splitlines():
+        count = count + 1 if _SCALAR.match(line) else 0
+        if count == _MOST_SCALARS:
+            return True
+    return False
 
 
 def _path(command: str, flags: tuple[str, ...], text: str) -> Path:

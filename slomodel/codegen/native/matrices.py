@@ -42,7 +42,7 @@ def _strides(one: Element | Scalar, rank: int) -> tuple[int, ...]:
 
 
 def _moved(strides: Sequence[int]) -> str:
-    """The distance to the matrix of the index q of the batch, as a term to be added."""
+    """The offset of matrix q of the batch, as a term to be added."""
     return "".join(f" + q{k} * {step}" for k, step in enumerate(strides) if step)
 
 

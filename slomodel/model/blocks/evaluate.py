@@ -37,7 +37,7 @@ _EACH = 3
 
 @dataclass(frozen=True, slots=True)
 class NumberedBlock:
-    """A block: its number, what names it in messages, its data, and their size in bytes."""
+    """A block: its number, its name in messages, its data, and their size in bytes."""
 
     number: int
     name: str

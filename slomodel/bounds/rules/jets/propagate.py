@@ -165,7 +165,7 @@ def _chosen(ball: BallJets, node: Map, rule: Choice, norm: Norm) -> Jet:
 
 
 def _taken(ball: BallJets, node: Map) -> tuple[bool, bool]:
-    """Whether every element certainly is the first operand's, and whether the second's."""
+    """Whether every element is known to be that of the first operand, and of the second."""
     aligned = [_laid(ball.ranges[o], node, k) for k, o in enumerate(node.operands)]
     if node.function is table.where:
         condition = aligned[0]
