@@ -101,15 +101,13 @@ class Interval:
         return Interval(lo, lo) if self.is_point else Interval(lo, -self.lo)
 
     def __add__(self, other: Interval) -> Interval:
-        if self.is_point and other.is_point:
-            found = sum_of_points(self.lo, other.lo)
-            if found is not None:
-                return Interval(*found)
-        else:
-            with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):
+            if self.is_point and other.is_point:
+                found = sum_of_points(self.lo, other.lo)
+            else:
                 found = outward(self.lo + other.lo, self.hi + other.hi, zeros=True)
-            if found is not None:
-                return Interval(*found)
+        if found is not None:
+            return Interval(*found)
         return interval(down_add(self.lo, other.lo), up_add(self.hi, other.hi))
 
     def __sub__(self, other: Interval) -> Interval:
@@ -169,8 +167,7 @@ def _ends(a: Interval, b: Interval, op: Callable[[Array, Array], Array]) -> tupl
     """Least and greatest result at the endpoints; indeterminate ones (0 inf, inf / inf) are 0."""
     lefts = [a.lo] if a.is_point else [a.lo, a.hi]
     rights = [b.lo] if b.is_point else [b.lo, b.hi]
-    with np.errstate(all="ignore"):
-        results = [np.asarray(op(left, right)) for left in lefts for right in rights]
+    results = [np.asarray(op(left, right)) for left in lefts for right in rights]
     lo, hi = reduce(np.minimum, results), reduce(np.maximum, results)
     if np.count_nonzero(np.isnan(lo)):
         results = [np.where(np.isnan(one), 0.0, one) for one in results]
@@ -195,8 +192,9 @@ def multiply(a: Interval, b: Interval) -> Interval:
     """All products; x y is monotone in each factor, so extremes are at the endpoints."""
     if a.is_point and b.is_point:
         return _product_of_points(a.lo, b.lo)
-    lo, hi = _ends(a, b, np.multiply)
-    found = outward(lo, hi)
+    with np.errstate(all="ignore"):
+        lo, hi = _ends(a, b, np.multiply)
+        found = outward(lo, hi)
     low, high = found or (np.asarray(down(lo)), np.asarray(up(hi)))
     if not (all_nonzero(lo) and all_nonzero(hi)):
         floor, ceiling = _signs_of_product(a, b)
@@ -218,16 +216,18 @@ def _signs_of_product(a: Interval, b: Interval) -> tuple[Truths, Truths]:
 def divide(a: Interval, b: Interval) -> Interval:
     """All quotients by nonzero divisors; all real numbers where 0 is interior to the divisor."""
     if all_nonzero(b.lo > 0.0) or all_nonzero(b.hi < 0.0):
-        lo, hi = _ends(a, b, np.divide)
-        if all_nonzero(lo) and all_nonzero(hi):
-            found = outward(lo, hi)
-            return interval(down(lo), up(hi)) if found is None else Interval(*found)
+        with np.errstate(all="ignore"):
+            lo, hi = _ends(a, b, np.divide)
+            found = outward(lo, hi) if all_nonzero(lo) and all_nonzero(hi) else None
+        if found is not None:
+            return Interval(*found)
     crossing = (b.lo < 0.0) & (b.hi > 0.0) | ((b.lo == 0.0) & (b.hi == 0.0))
     # A divisor approaches an endpoint 0 from one side: its signed zero gives the infinity.
     divisor = Interval(
         put((b.lo == 0.0) & (b.hi > 0.0), 0.0, b.lo), put((b.hi == 0.0) & (b.lo < 0.0), -0.0, b.hi)
     )
-    lo, hi = _ends(a, divisor, np.divide)
+    with np.errstate(all="ignore"):
+        lo, hi = _ends(a, divisor, np.divide)
     positive = ((a.lo >= 0.0) & (b.lo >= 0.0)) | ((a.hi <= 0.0) & (b.hi <= 0.0))
     negative = ((a.lo >= 0.0) & (b.hi <= 0.0)) | ((a.hi <= 0.0) & (b.lo >= 0.0))
     zero = (a.lo == 0.0) & (a.hi == 0.0)
@@ -243,7 +243,7 @@ def square(a: Interval) -> Interval:
     with np.errstate(all="ignore"):
         largest = np.square(size)
         least = largest if a.is_point else np.square(a.mignitude)
-    found = outward(least, largest)
+        found = outward(least, largest)
     low, high = found or (down(least), up(largest))
     high = high if all_nonzero(size) else put(size == 0.0, 0.0, high)
     return interval(np.maximum(low, 0.0), high)

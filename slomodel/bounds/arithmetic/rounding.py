@@ -70,31 +70,31 @@ def all_nonzero(x: Any) -> bool:
 def outward(lo: Array, hi: Array, *, zeros: bool = False) -> tuple[Array, Array] | None:
     """Bounds on results of one operation that were rounded to nearest to `lo` and `hi`.
 
-    None where one of them is not finite. `zeros`: results of 0 are exact, as those of sums are.
+    None where one of them is not finite. `zeros`: results of 0 are exact, as those of sums are. To
+    be called under np.errstate, once for the whole operation.
     """
-    with np.errstate(all="ignore"):
-        below, above = _step(lo), _step(hi)
-        if zeros:
-            below, above = below * (lo != 0.0), above * (hi != 0.0)
-        low, high = np.asarray(lo - below), np.asarray(hi + above)
-        if low.size > _LONG:
-            pause()
-        return (low, high) if all_finite(high - low) else None
+    below, above = _step(lo), _step(hi)
+    if zeros:
+        below, above = below * (lo != 0.0), above * (hi != 0.0)
+    low, high = np.asarray(lo - below), np.asarray(hi + above)
+    if low.size > _LONG:
+        pause()
+    return (low, high) if all_finite(high - low) else None
 
 
 def sum_of_points(a: Array, b: Array) -> tuple[Array, Array] | None:
     """Bounds on a + b, which are a + b itself where that is a double; one array where all are.
 
-    None where a result is not finite. The error of a sum is computed exactly (Knuth, TwoSum).
+    None where a result is not finite. The error of a sum is computed exactly (Knuth, TwoSum). To be
+    called under np.errstate.
     """
-    with np.errstate(all="ignore"):
-        s = np.asarray(a + b)
-        error = np.asarray(_sum_error(a, b, s))
-        if not np.count_nonzero(error):
-            return (s, s) if all_finite(s) else None
-        e = _step(s)
-        low, high = np.asarray(s - e * ~(error >= 0.0)), np.asarray(s + e * ~(error <= 0.0))
-        return (low, high) if all_finite(high - low) else None
+    s = np.asarray(a + b)
+    error = np.asarray(_sum_error(a, b, s))
+    if not np.count_nonzero(error):
+        return (s, s) if all_finite(s) else None
+    e = _step(s)
+    low, high = np.asarray(s - e * ~(error >= 0.0)), np.asarray(s + e * ~(error <= 0.0))
+    return (low, high) if all_finite(high - low) else None
 
 
 def _step(x: Any) -> Any:
