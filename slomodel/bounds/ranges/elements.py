@@ -18,6 +18,7 @@ from slomodel.bounds.ranges.smoothness import Smoothness, smoothness
 from slomodel.bounds.ranges.subdivision import (
     ANY,
     CLOSE,
+    CLOSE_OF_SEVERAL,
     TIGHT,
     Pieces,
     Search,
@@ -208,7 +209,7 @@ def _ranges(
 def _factor(order: int, arguments: int) -> float:
     """The target tightness of the search for derivatives of an order: tightest for L1."""
     if order == 2:
-        return CLOSE
+        return CLOSE if arguments == 1 else CLOSE_OF_SEVERAL
     return TIGHT if arguments == 1 or order == 3 else ANY
 
 

@@ -17,8 +17,10 @@ from slomodel.ir.expr import Expr, Input
 from slomodel.ir.walk import postorder
 
 Whole = NDArray[np.intp]
-TIGHT, CLOSE, ANY = 1.05, 1.002, float("inf")
-"""A piece is subdivided where a magnitude exceeds a certainly attained one by this factor."""
+TIGHT, CLOSE, CLOSE_OF_SEVERAL, ANY = 1.05, 1.002, 1.01, float("inf")
+"""A piece is subdivided where a magnitude exceeds a certainly attained one by this factor; pieces
+of several arguments are many, and are better spent on the loosest elements.
+"""
 _PARTS = 4
 _ROUNDS = (10, 20, 8)
 """Rounds, by the number of arguments; a round subdivides pieces along one of them."""
