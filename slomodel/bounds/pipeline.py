@@ -36,7 +36,7 @@ from slomodel.bounds.rules.gradient_jets import is_long
 from slomodel.bounds.rules.interval_entries import is_small
 from slomodel.bounds.rules.table import RULES, BoundRule
 from slomodel.bounds.setting import Setting, once_per_setting
-from slomodel.bounds.split import split
+from slomodel.bounds.split import is_sharper_by_parts, split
 from slomodel.bounds.stopping import pause, working_on
 from slomodel.bounds.structure.gram_form import as_written, in_gram_form
 from slomodel.bounds.structure.recurrences import too_long
@@ -141,7 +141,8 @@ def _refusal(part: Setting) -> str:
 
 
 def _answers(part: Setting, radius: float, rules: Sequence[BoundRule] | None) -> list[Answer]:
-    every = [*RULES, SUM_OF_PARTS] if rules is None else rules
+    adds_up = rules is None and is_sharper_by_parts(as_written(part))
+    every = (*RULES, SUM_OF_PARTS) if adds_up else rules or RULES
     answers: list[Answer] = []
     gap = part.effort.gap
     for stage in range(3):
@@ -154,7 +155,17 @@ def _answers(part: Setting, radius: float, rules: Sequence[BoundRule] | None) ->
                 answers.append(found)
                 if stage < 2 and rule.reads_written and found.is_finite:
                     gap = part.effort.gap_of_sums
+    if rules is None and not adds_up and not _is_bounded(part, answers):
+        found = answer(SUM_OF_PARTS, part, radius)
+        answers += [found] if found is not None else []
     return answers
+
+
+def _is_bounded(part: Setting, answers: Sequence[Answer]) -> bool:
+    """Whether there are bounds, and the derivatives at the centre to compare them with."""
+    with np.errstate(all="ignore"):
+        is_known = math.isfinite(centre_norms(part).hessian)
+    return is_known and any(one.is_finite for one in answers)
 
 
 def answer(rule: BoundRule, part: Setting, radius: float, is_enough: bool = False) -> Answer | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import slomodel.functions as table
 from slomodel.bounds.effort import MOST_NODES
@@ -56,25 +57,58 @@ class TermGroup:
         return self.kind not in (LAYERS, OTHERS) or not self.shared.isdisjoint(other.shared)
 
 
+@dataclass(frozen=True, slots=True)
+class _Grouped:
+    """The outermost nonlinear terms by kind, and the affine ones."""
+
+    groups: list[TermGroup]
+    terms: list[Expr]
+    affine_terms: list[Expr]
+
+
 @once_per_setting
 def split(setting: Setting) -> tuple[Setting, ...]:
     """The parts of a setting, each over the variables that it reads; only the setting itself where
     the whole objective is of one kind.
     """
+    found = _grouped(setting)
+    if found is None:
+        return (setting,)
+    places = {one: build.data(f"term {k}", one.shape) for k, one in enumerate(found.terms)}
+    zeros = {one: _zero(one) for one in found.affine_terms}
+    (outer,) = substitute((setting.objective,), {**places, **zeros})
+    return tuple(_part(setting, outer, places, group.terms) for group in found.groups)
+
+
+def is_sharper_by_parts(setting: Setting) -> bool:
+    """Whether a part is a network, log-sum-exps or a polynomial, or two have no common variable.
+
+    Elements and any other terms of common variables are bounded together as well as apart.
+    """
+    found = _grouped(setting)
+    if found is None:
+        return False
+    variables = set(setting.variables)
+    read = [variables.intersection(inputs(*group.terms)) for group in found.groups]
+    return any(a.isdisjoint(b) for a, b in combinations(read, 2)) or any(
+        group.kind in (LAYERS, LOG_SUMS)
+        or (group.kind == OTHERS and all(degree(t, setting.variables) for t in group.terms))
+        for group in found.groups
+    )
+
+
+@once_per_setting
+def _grouped(setting: Setting) -> _Grouped | None:
+    """The terms; None where the whole objective is of one kind or too large."""
     variables = set(setting.variables)
     order = postorder(setting.objective)
     varying = dependents(order, variables.__contains__)
     if len(varying) > MOST_NODES or setting.objective not in varying:
-        return (setting,)
+        return None
     affine = affine_nodes(order, varying)
     terms, affine_terms = _terms(setting.objective, varying, affine)
     groups = _groups(terms, order, varying, affine, variables)
-    if not 1 < len(groups) <= _MOST_PARTS:
-        return (setting,)
-    places = {one: build.data(f"term {k}", one.shape) for k, one in enumerate(terms)}
-    zeros = {one: _zero(one) for one in affine_terms}
-    (outer,) = substitute((setting.objective,), {**places, **zeros})
-    return tuple(_part(setting, outer, places, group.terms) for group in groups)
+    return _Grouped(groups, terms, affine_terms) if 1 < len(groups) <= _MOST_PARTS else None
 
 
 def _terms(
