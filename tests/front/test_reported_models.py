@@ -174,3 +174,39 @@ def test_a_million_rows_in_groups_take_no_mask() -> None:
     data = {"g": g, "y": np.ones(size)}
     model = slomodel.compile(text, data=data, dims={"G": groups}, backend="numpy")
     assert model.value(np.zeros(groups)) == groups * (size / groups) ** 2
+
+
+LARGE: dict[str, tuple[str, dict[str, np.ndarray], dict[str, int], Callable[[], float]]] = {
+    "rows in groups": (
+        "dim N, G\ndata g[N] in G, y[N]\nvar b[G]\n"
+        "minimize sum((sum(y[i] for i in N if g[i] == k) - b[k])^2 for k in G)",
+        {"g": np.arange(1_000_000) % 5_000, "y": np.ones(1_000_000)},
+        {"G": 5_000},
+        lambda: 5_000 * 199.0**2,
+    ),
+    "pairs of columns": (
+        "dim m, n\ndata X[m, n]\nvar w[n]\n"
+        "minimize sum((X[r, i]*w[i] - X[r, j]*w[j])^2 for r in m, i in n, j in n if i < j)",
+        {"X": np.arange(300.0)[:, None] * np.ones(1_000)},
+        {},
+        lambda: 0.0,
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LARGE)
+def test_large_index_sets_take_little_more_memory_than_their_data(name: str) -> None:
+    text, data, dims, value = LARGE[name]
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        model = slomodel.compile(text, data=data, dims=dims, backend="c")
+        f, _ = model.value_and_gradient(np.ones(model.n))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert f == value()
+    # The model holds the data as its own; the positions and their order are two more arrays.
+    own = sum(array.nbytes for array in data.values())
+    assert most - before < own + 100e6
