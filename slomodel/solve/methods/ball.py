@@ -20,7 +20,7 @@ SLACK = 1e-12
 
 
 def is_auto(given: Mapping[str, object]) -> bool:
-    """Whether D='auto' is requested, which gives every step a ball of its own."""
+    """Whether D='auto' is requested, where the bound over a ball determines its radius."""
     return isinstance(given.get("D"), str) and given["D"] == "auto"
 
 
