@@ -7,7 +7,7 @@ against the time that faster evaluations save in a run of `EVALUATIONS` evaluati
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout
@@ -68,6 +68,22 @@ class Automatic:
         self, name: str, entries: Sequence[Entry], layout: Layout, numbers: Mapping[str, int]
     ) -> str:
         return self._chosen.source(name, entries, layout, numbers)
+
+    def begin(
+        self, name: str, entry: Entry, layout: Layout, numbers: Mapping[str, int]
+    ) -> Callable[[], Maker] | None:
+        if self.reason is not None or not self._has_made:
+            return None
+        compiled = NATIVE.begin(name, entry, layout, numbers)
+
+        def made() -> Maker:
+            try:
+                return compiled()
+            except TargetLimit as limit:
+                self._leave(limit)
+                return _PYTHON.maker(name, entry, layout, numbers)
+
+        return made
 
     def maker(self, name: str, entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Maker:
         """The function of one entry, from `c` or, where `c` is not available, from numexpr."""

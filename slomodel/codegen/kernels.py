@@ -20,7 +20,7 @@ from slomodel.codegen.native.target import NATIVE
 from slomodel.codegen.python.numexpr_target import NUMEXPR
 from slomodel.codegen.python.numpy_target import NUMPY
 from slomodel.codegen.python.target import PythonTarget, preparation
-from slomodel.codegen.target import Maker, Target
+from slomodel.codegen.target import CompiledTarget, Maker, Target
 from slomodel.ir import build
 from slomodel.ir.expr import Expr, Input
 from slomodel.ir.node import without_gc
@@ -129,6 +129,7 @@ class Compiled:
         own = (derivatives.variables, every, sizes, precision, defaults or {}, made)
         self._layout = Layout(*own, attributes or {})
         self._makers: dict[EntryName, Maker] = {}
+        self._begun: dict[EntryName, Callable[[], Maker]] = {}
         self._prepare: Callable[[Mapping[str, Vector]], Mapping[str, Vector]] | None = None
         self._lock = threading.RLock()
 
@@ -142,10 +143,26 @@ class Compiled:
         """The constructor of the function of this name from data."""
         with self._lock:
             if name not in self._makers:
-                entry = self.derivatives.entry(name)
-                made = self.target.maker(self.name, entry, self._layout, self.numbers)
+                begun = self._begun.pop(name, None)
+                if begun is None:
+                    entry = self.derivatives.entry(name)
+                    made = self.target.maker(self.name, entry, self._layout, self.numbers)
+                else:
+                    made = begun()
                 self._makers[name] = made
             return self._makers[name]
+
+    @without_gc()
+    def begin(self, name: EntryName) -> None:
+        """Start to compile the function of this name, where a compiler can do so meanwhile."""
+        with self._lock:
+            if name in self._makers or name in self._begun:
+                return
+            if isinstance(self.target, CompiledTarget):
+                entry = self.derivatives.entry(name)
+                begun = self.target.begin(self.name, entry, self._layout, self.numbers)
+                if begun is not None:
+                    self._begun[name] = begun
 
     @property
     def given(self) -> tuple[Input, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,19 @@ from slomodel.codegen.layout import Layout
 Vector = NDArray[np.float64]
 Maker = Callable[[Mapping[str, Vector]], Callable[..., float]]
 """Constructs a function of vectors from data by name; the last vector receives the arrays."""
+
+
+@runtime_checkable
+class CompiledTarget(Protocol):
+    """A target whose compiler runs beside this process.
+
+    `begin` starts to compile an entry; the result waits for it and constructs the maker. It returns
+    None where it is not yet known that the entry is compiled.
+    """
+
+    def begin(
+        self, name: str, entry: Entry, layout: Layout, numbers: Mapping[str, int]
+    ) -> Callable[[], Maker] | None: ...
 
 
 class Target(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -39,6 +39,7 @@ from slomodel.problem import Problem
 from slomodel.solve import Callback, Progress, Solution, solve
 from slomodel.solve.constrained.entry import solve_constrained
 from slomodel.solve.constrained.objective import PenaltySubproblem
+from slomodel.solve.facts import Product
 from slomodel.solve.methods.table import uses_proofs
 from slomodel.solve.run_options import RunOptions
 
@@ -279,7 +280,8 @@ class Model(Proving):
                 constrained = inner._constraints(self._coordinates)
                 solution = solve_constrained(constrained, first, **run_options)
             else:
-                objective = inner._objective(self._coordinates)
+                products: tuple[Product, ...] = ("hvp",) if method == "auto" else ()
+                objective = inner._objective(self._coordinates, products)
                 prove = inner._prover() if proves else None
                 solution = solve(objective, first, prove=prove, **run_options)
         coordinates = self._coordinates
@@ -292,8 +294,13 @@ class Model(Proving):
 
         return Prover(self._setting_within, -1.0 if self._problem.sense == "maximize" else 1.0)
 
-    def _objective(self, users: UserCoordinates | None = None) -> CompiledObjective:
-        """The objective of the solvers, of variables u if there are coordinates of the user."""
+    def _objective(
+        self, users: UserCoordinates | None = None, products: Sequence[Product] = ()
+    ) -> CompiledObjective:
+        """The objective of the solvers, of variables u if there are coordinates of the user.
+
+        `products` are those that a run is likely to need.
+        """
         if users is None and self._change is not None:
             users = UserCoordinates(self._change, self._binding)
         compiled, smooth = self._compiled, self._plans.smooth(self._binding)
@@ -305,6 +312,8 @@ class Model(Proving):
             squares=lambda: self._squares,
             coloured=self._in_few_colours,
             operations=self._operations,
+            begin=compiled.begin,
+            products=products,
         )
 
     def _constraints(self, users: UserCoordinates | None = None) -> CompiledConstraints:

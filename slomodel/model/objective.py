@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -26,8 +26,9 @@ from slomodel.solve.facts import ObjectiveFacts, Product
 class CompiledObjective:
     """A compiled objective over points (n,) that have already been checked.
 
-    The kernel for value and gradient is planned and loaded on construction, before the clock of a
-    run starts; Hessian products are loaded when first requested, while the clock is stopped.
+    The kernels for value and gradient are planned and loaded on construction, before the clock of a
+    run starts; Hessian products are loaded when first requested, while the clock is stopped. With
+    `begin`, which starts to compile a kernel, these and the `products` are compiled at a time.
     """
 
     def __init__(
@@ -42,6 +43,8 @@ class CompiledObjective:
         squares: Callable[[], Residuals | None] | None = None,
         coloured: Callable[[int], ColouredHessian | None] | None = None,
         operations: float = 0.0,
+        begin: Callable[[EntryName], None] = lambda name: None,
+        products: Sequence[Product] = (),
     ) -> None:
         self.n = n
         self._eps = float(np.finfo(precision).eps)
@@ -53,8 +56,12 @@ class CompiledObjective:
         self._operations = operations
         self._function = function
         self._derivatives = derivatives
-        function("value")
-        function("value_and_gradient")
+        names: tuple[EntryName, ...] = ("value", "value_and_gradient", *products)
+        for name in names[:2]:
+            # Once one kernel is compiled it is known that the others will be.
+            for one in names:
+                begin(one)
+            function(name)
 
     @property
     def eps(self) -> float:

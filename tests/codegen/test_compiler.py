@@ -1,13 +1,16 @@
-"""A C compiler that does not terminate."""
+"""Processes of the C compiler: those that do not end, those that run beside this one."""
 
 from __future__ import annotations
 
+import ctypes
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import slomodel
 from slomodel import user_cache
 from slomodel.codegen.native import compiler
 from slomodel.errors import TargetLimit
@@ -48,3 +51,55 @@ def test_what_takes_too_long_leaves_nothing_running(
         time.sleep(0.01)
     assert not is_running(child.read_text())
     assert not list(cache.iterdir())
+
+
+TEXT = "double f(void) { return %s.0; }"
+
+
+def test_a_compilation_that_was_begun_is_waited_for(cache: Path) -> None:
+    texts = [TEXT % k for k in (1, 2)]
+    for text in (*texts, texts[0]):
+        compiler.begin(text, single=False)
+    assert len(compiler._begun) == 2
+    for k, text in enumerate(texts, 1):
+        function = compiler.library(text, single=False).f
+        function.restype = ctypes.c_double
+        assert function() == k
+    assert not compiler._begun
+    compiler.begin(texts[0], single=False)
+    assert not compiler._begun
+    assert len(list(cache.iterdir())) == 2
+
+
+def test_what_was_begun_and_failed_is_reported_when_it_is_needed(cache: Path) -> None:
+    compiler.begin("double f(void) { return ; x", single=False)
+    with pytest.raises(TargetLimit, match="failed"):
+        compiler.library("double f(void) { return ; x", single=False)
+    assert not list(cache.iterdir())
+
+
+def test_what_was_begun_and_is_not_needed_ends_with_the_process(cache: Path) -> None:
+    compiler.begin(TEXT % 3, single=False)
+    (begun,) = compiler._begun.values()
+    compiler._end_all()
+    assert begun.process.returncode is not None
+    assert not list(cache.iterdir())
+
+
+def test_a_run_compiles_its_kernels_at_a_time(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    begin, compiled = compiler.begin, compiler._compile
+
+    def noted(text: str, single: bool) -> None:
+        seen.append(re.findall(r"^double (\w+)\(void \*\*c\)", text, re.M)[0])
+        begin(text, single)
+
+    def alone(command: str, flags: tuple[str, ...], text: str, path: Path) -> None:
+        seen.append("alone")
+        compiled(command, flags, text, path)
+
+    monkeypatch.setattr("slomodel.codegen.native.target.begin", noted)
+    monkeypatch.setattr(compiler, "_compile", alone)
+    model = slomodel.compile("var x[2]\nminimize sum(x .^ 4 - x)", backend="c")
+    assert model.solve(x0=[1.0, 2.0], max_iter=1).nit == 1
+    assert seen == ["value", "value_and_gradient", "hvp"]

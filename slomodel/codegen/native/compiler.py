@@ -7,6 +7,7 @@ Without such a directory the libraries live for this process only.
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import hashlib
 import os
@@ -19,6 +20,7 @@ import sys
 import tempfile
 import threading
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -54,6 +56,73 @@ _MOST_SCALARS = 500
 """Successive assignments to scalars from which gcc does not look for vectors among them: it takes
 time with the square of their number (2.5 s of 2,000), and finds few in chains of numbers."""
 _lock = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """A compilation beside the process number `parent`, and the file that it writes."""
+
+    process: subprocess.Popen[bytes]
+    made: Path
+    parent: int
+
+    def end(self) -> None:
+        """Stop the compilation, if it still runs, and remove its file; not in a forked process."""
+        if self.parent != os.getpid():
+            return
+        if self.process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        self.made.unlink(missing_ok=True)
+
+
+_begun: dict[Path, _Begun] = {}
+"""Compilations by the path of their library."""
+
+
+def begin(text: str, single: bool) -> None:
+    """Start to compile a text. A later `library` waits for it, and reports an error."""
+    flags = flags_of(text, single)
+    with _lock:
+        for command in compilers()[:1]:
+            path = _path(command, flags, text)
+            if path in _begun or is_own(path):
+                return
+            handle, name = tempfile.mkstemp(suffix=".so", dir=path.parent)
+            os.close(handle)
+            call = _call(command, flags, Path(name), _LEVELS[0])
+            nowhere = subprocess.DEVNULL
+            with tempfile.TemporaryFile() as source:
+                source.write(text.encode())
+                source.seek(0)
+                try:
+                    process = subprocess.Popen(
+                        call, stdin=source, stdout=nowhere, stderr=nowhere, start_new_session=True
+                    )
+                except OSError:
+                    Path(name).unlink()
+                    return
+            _begun[path] = _Begun(process, Path(name), os.getpid())
+
+
+def _finish(path: Path) -> None:
+    """Wait for the compilation of a library, if one was begun."""
+    begun = _begun.pop(path, None)
+    if begun is None or begun.parent != os.getpid():
+        return
+    try:
+        with suppress(subprocess.TimeoutExpired):
+            if begun.process.wait(_SECONDS) == 0 and is_own(begun.made):
+                begun.made.replace(path)
+    finally:
+        begun.end()
+
+
+@atexit.register
+def _end_all() -> None:
+    while _begun:
+        _begun.popitem()[1].end()
 
 
 def library(text: str, single: bool) -> ctypes.CDLL:
@@ -104,6 +173,7 @@ def _path(command: str, flags: tuple[str, ...], text: str) -> Path:
 
 def _loaded(command: str, flags: tuple[str, ...], text: str) -> ctypes.CDLL:
     path = _path(command, flags, text)
+    _finish(path)
     if not is_own(path):
         _compile(command, flags, text, path)
     try:
@@ -156,18 +226,8 @@ def _compile(command: str, flags: tuple[str, ...], text: str, path: Path) -> Non
 
 
 def _run(command: str, flags: tuple[str, ...], text: str, path: Path, level: int) -> None:
-    libraries = ["-lmvec", "-lm"] if level else ["-lm"]
-    strict = ["-Wl,-z,defs"] if sys.platform == "linux" else []
-    call = [
-        command,
-        *flags,
-        f"-DVECTOR_MATH={level}",
-        *("-x", "c", "-", "-o", str(path)),
-        *strict,
-        *libraries,
-    ]
     try:
-        code, errors = _ended(call, text)
+        code, errors = _ended(_call(command, flags, path, level), text)
     except subprocess.TimeoutExpired:
         raise _limit(f"the C compiler {command} took over {_SECONDS} s") from None
     except OSError as error:
@@ -177,6 +237,20 @@ def _run(command: str, flags: tuple[str, ...], text: str, path: Path, level: int
         raise _limit(f"the C compiler {command} failed: {said[0] if said else 'no message'}")
     if not is_own(path):
         raise _limit(f"the C compiler {command} made nothing")
+
+
+def _call(command: str, flags: tuple[str, ...], path: Path, level: int) -> list[str]:
+    """The command line that compiles its standard input, with vector functions of a level."""
+    libraries = ["-lmvec", "-lm"] if level else ["-lm"]
+    strict = ["-Wl,-z,defs"] if sys.platform == "linux" else []
+    return [
+        command,
+        *flags,
+        f"-DVECTOR_MATH={level}",
+        *("-x", "c", "-", "-o", str(path)),
+        *strict,
+        *libraries,
+    ]
 
 
 def _ended(call: list[str], text: str) -> tuple[int, str]:

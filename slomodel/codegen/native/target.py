@@ -5,12 +5,13 @@ A target that prints the loops of C in another way is a `NativeTarget` with a pr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout
 from slomodel.codegen.native.binding import bound
+from slomodel.codegen.native.compiler import begin
 from slomodel.codegen.native.source import Unit, joined, unit
 from slomodel.codegen.native.time import Printer
 from slomodel.codegen.target import Maker
@@ -59,6 +60,13 @@ class NativeTarget:
         """The text of one entry."""
         made = unit(entry, layout, numbers, self.printer)
         return Printed(joined(name, [made], layout, numbers), made, entry, layout, numbers)
+
+    def begin(
+        self, name: str, entry: Entry, layout: Layout, numbers: Mapping[str, int]
+    ) -> Callable[[], Maker]:
+        printed = self.printed(name, entry, layout, numbers)
+        begin(printed.text, layout.precision == "float32")
+        return printed.maker
 
     def maker(self, name: str, entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Maker:
         """The function of one entry for any data of these sizes."""
