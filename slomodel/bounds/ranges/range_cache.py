@@ -47,7 +47,8 @@ class RangeCache:
         if None in unique:
             return compute()
         key = (node, batch, tuple(map(id, unique)), tuple(sizes.items()))
-        return self._entry(key, compute, [a for a in unique if a is not None])
+        own = [a for a in unique if a is not None]
+        return self._entry(key, lambda: tuple(map(_with_own_arrays, compute())), own)
 
     def _first_equal(self, a: Interval) -> Interval | None:
         """The first interval with the elements of `a`; None for one that is too long to compare."""
@@ -74,6 +75,13 @@ class RangeCache:
             self._unique.difference_update(map(id, oldest))
             self._numbers -= sum(a.lo.size for a in oldest)
         return found
+
+
+def _with_own_arrays(a: Interval) -> Interval:
+    """The interval with arrays that no interval of another node has: in sums of products, equal
+    arrays stand for one factor.
+    """
+    return a.each(lambda array: array.view())
 
 
 _CACHE: ContextVar[RangeCache | None] = ContextVar("range cache", default=None)

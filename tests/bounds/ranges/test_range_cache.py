@@ -6,14 +6,16 @@ import numpy as np
 import pytest
 
 import slomodel.functions as table
-from slomodel.bounds.arithmetic.interval import Interval, interval
+from slomodel.bounds.arithmetic.interval import Interval, interval, point
 from slomodel.bounds.ranges import range_cache
 from slomodel.bounds.ranges.enclose import enclose
 from slomodel.bounds.ranges.range_cache import caching_ranges
+from slomodel.functions.compound import still
 from slomodel.ir import build
 
 X = build.variable("x", ())
 GRAPH = table.exp(table.mul(X, table.add(X, build.const(0.1))))
+STILL = still(X)
 
 
 def _box(rng: np.random.Generator) -> Interval:
@@ -49,3 +51,12 @@ def test_equal_boxes_give_the_same_object_and_others_do_not() -> None:
         assert _found(_box(np.random.default_rng(0))) is first
         assert _found(_box(np.random.default_rng(1))) is not first
     assert _found(_box(np.random.default_rng(0))) is not first
+
+
+def test_a_result_shares_no_array_with_its_operand() -> None:
+    """Another node may have the operand's interval later, and is not the same factor."""
+    box = point(np.arange(7.0))
+    with caching_ranges():
+        found = enclose([STILL], {X: box}, {}, 1)[STILL]
+    assert found.is_point
+    assert found.lo is not box.lo
