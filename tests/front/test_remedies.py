@@ -39,6 +39,7 @@ def test_a_star_that_is_meant_as_a_matrix_product(declared: str, wrong: str, rig
             "dim n var x[n] minimize sumsq(x) subject to x[i] <= 1 for i in n, b: x[0] == 0",
             "a constraint with `for` ends its statement: begin the next with `subject to`",
         ),
+        ("var P[2, 2] in psd() minimize sumsq(P)", "write `in psd`"),
         ("var a init 0,5 minimize a^2", "a decimal point is a dot, as in `0.5`"),
         (
             "dim n var x[n] minimize sum(i=1..n, x[i]^2)",

@@ -49,6 +49,8 @@ def hint(f: Failure) -> str:
         return _STARTS
     if f.found == "COMMA" and _is_group(f):
         return _NO_TUPLES
+    if f.statement == "VAR" and f.found == "RPAR" and _ends_with(f, "_IN", "NAME", "LPAR"):
+        return f"a set without arguments has no parentheses: write `in {f.before[-2]}`"
     if f.statement == "VAR" and f.found == "POWOP" and "_IN" in types:
         return "the shape follows the name, as in `x[3] in [0, 1]`"
     if f.statement == "VAR" and f.found == "NAME" and f.after_operand and not f.open_brackets:
@@ -70,6 +72,11 @@ def hint(f: Failure) -> str:
     if f.found == "COLON":
         return _colon(f, types, inner)
     return _equal_or_name(f)
+
+
+def _ends_with(f: Failure, *types: str) -> bool:
+    """Whether the tokens before the failure end with these types."""
+    return tuple(token.type for token in f.before[-len(types) :]) == types
 
 
 def _after_comparison(f: Failure) -> bool:
