@@ -128,8 +128,8 @@ def by_grams(
 ) -> Array | None:
     """Upper bounds on |Σ_s c_s (∇u_s·y)(∇w_s·y)| from the lengths of ∇u and ∇w, two of the parts.
 
-    The other parts are the factors of c_s. None where a factor has a label that only u has and one
-    that only w has, or where the summed labels of u and w differ.
+    The other parts are the factors of c_s. None where the labels of a factor are neither all among
+    those of u nor all among those of w, or where the summed labels of u and w differ.
     """
     lengths = [parts[k] for k in which]
     summed = [set(labels) - set(node.output) for _, labels in lengths]
