@@ -299,14 +299,16 @@ def _operand_axes(node: Expr, axis: int) -> tuple[int | None, ...]:
 
 def _table_axes(node: Gather | Scatter, axis: int) -> tuple[int | None, ...]:
     """For each table that is looked up, its axis that runs along an iterated axis."""
-    found: list[int | None] = []
+    table_axes: list[int | None] = []
     for table in node.operands[1:]:
-        every = [one for one in node.index if isinstance(one, Lookup) and one.table is table]
-        places = {one.axes.index(axis) if axis in one.axes else None for one in every}
+        every = [
+            lookup for lookup in node.index if isinstance(lookup, Lookup) and lookup.table is table
+        ]
+        places = {lookup.axes.index(axis) if axis in lookup.axes else None for lookup in every}
         if len(places) > 1:
             raise _combined()
-        found.append(places.pop())
-    return tuple(found)
+        table_axes.append(places.pop())
+    return tuple(table_axes)
 
 
 def _without(axes: Axes, axis: int) -> Axes:
@@ -352,19 +354,19 @@ def _index_without(
 ) -> tuple[Index, ...]:
     """The entries of an index without an iterated axis, with the tables among `operands`."""
     now = dict(zip(node.operands[1:], operands[1:], strict=True))
-    found: list[Index] = []
-    for one in kept:
-        if isinstance(one, Affine):
-            if one.coefficients[axis]:
+    index: list[Index] = []
+    for entry in kept:
+        if isinstance(entry, Affine):
+            if entry.coefficients[axis]:
                 raise _combined()
-            rest = tuple(c for k, c in enumerate(one.coefficients) if k != axis)
-            found.append(Affine(one.offset, rest))
-        elif isinstance(one, Lookup):
-            found.append(Lookup(_without(one.axes, axis), now[one.table]))
+            rest = tuple(c for k, c in enumerate(entry.coefficients) if k != axis)
+            index.append(Affine(entry.offset, rest))
+        elif isinstance(entry, Lookup):
+            index.append(Lookup(_without(entry.axes, axis), now[entry.table]))
         else:
-            place = one.axis - (one.axis > axis)
-            found.append(Multiset(place, one.size, one.degree, one.start, one.stop))
-    return tuple(found)
+            place = entry.axis - (entry.axis > axis)
+            index.append(Multiset(place, entry.size, entry.degree, entry.start, entry.stop))
+    return tuple(index)
 
 
 @dataclass(slots=True)

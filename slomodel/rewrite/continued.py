@@ -46,19 +46,21 @@ def continued(objective: Expr) -> Expr:
     done: dict[Expr, Expr] = {}
     summed = _summed(objective, order)
     for node in order:
-        operands = tuple(done[one] for one in node.operands)
-        made = node if operands == node.operands else remade(node, operands)
-        found = None
-        if isinstance(node, Map) and isinstance(made, Map) and node.function in _ARITHMETIC:
+        operands = tuple(done[operand] for operand in node.operands)
+        rebuilt = node if operands == node.operands else remade(node, operands)
+        replacement = None
+        if isinstance(node, Map) and isinstance(rebuilt, Map) and node.function in _ARITHMETIC:
             is_summed = node.rank > 0 and node in summed
-            found = _by_series(node, done, is_summed)
-            if found is None and node.function in (mul, div):
-                found = _quotient(node, done) or divided_inside(
-                    node, lambda one: _by_series(one, done, is_summed=False), done.__getitem__
+            replacement = _by_series(node, done, is_summed)
+            if replacement is None and node.function in (mul, div):
+                replacement = _quotient(node, done) or divided_inside(
+                    node,
+                    lambda operand: _by_series(operand, done, is_summed=False),
+                    done.__getitem__,
                 )
-            elif found is None and not is_summed:
-                found = small_difference(made) or divergence(made)
-        done[node] = made if found is None else found
+            elif replacement is None and not is_summed:
+                replacement = small_difference(rebuilt) or divergence(rebuilt)
+        done[node] = rebuilt if replacement is None else replacement
     return done[objective]
 
 
@@ -68,26 +70,28 @@ def _summed(objective: Expr, order: Sequence[Expr]) -> set[Expr]:
     The digits that an element of a long sum loses are below the rounding of the sum.
     """
     varies = Varying()
-    found = {objective}
+    terms = {objective}
     for node in reversed(order):
-        if node not in found:
+        if node not in terms:
             continue
         if is_map(node, add, sub, neg):
-            found.update(node.operands)
+            terms.update(node.operands)
         elif isinstance(node, Einsum) or is_map(node, mul) or is_map(node, div):
-            moving = [one for one in node.operands if varies(one)]
-            if len(moving) == 1 and not (is_map(node, div) and moving[0] is node.operands[1]):
-                found.update(moving)
-    return found
+            varying = [operand for operand in node.operands if varies(operand)]
+            if len(varying) == 1 and not (is_map(node, div) and varying[0] is node.operands[1]):
+                terms.update(varying)
+    return terms
 
 
 def _quotient(node: Map, done: Mapping[Expr, Expr]) -> Expr | None:
     """A quotient with a small difference, as it was before the difference was replaced."""
-    found = small_difference(node) if is_map(node, div) else None
-    if found is None:
+    quotient = small_difference(node) if is_map(node, div) else None
+    if quotient is None:
         return None
-    changed = {one: done[one] for one in postorder(found) if done.get(one, one) is not one}
-    return composed([found], changed)[found]
+    changed = {
+        inner: done[inner] for inner in postorder(quotient) if done.get(inner, inner) is not inner
+    }
+    return composed([quotient], changed)[quotient]
 
 
 def _is_series_function(node: Expr) -> bool:
@@ -103,12 +107,12 @@ def _by_series(node: Map, done: Mapping[Expr, Expr], is_summed: bool) -> Expr | 
     Elements of a sum only where poles cancel.
     """
     below = _below(node)
-    if below is None or not any(_is_series_function(one) for one in below):
+    if below is None or not any(_is_series_function(inner) for inner in below):
         return None
     for u in _single_quantities(node, below):
-        made = _series_in(node, u, done, is_summed)
-        if made is not None:
-            return made
+        series = _series_in(node, u, done, is_summed)
+        if series is not None:
+            return series
     return None if node.function in (add, sub) else _of_some_factors(node, done)
 
 
@@ -118,10 +122,10 @@ def _series_in(
     try:
         if not _cancels(node, u, is_summed):
             return None
-        found = _expanded(node, u, _TERMS)[node]
+        series = _expanded(node, u, _TERMS)[node]
     except NoSeries:
         return None
-    return _joined(node, u, found, done)
+    return _joined(node, u, series, done)
 
 
 def _of_some_factors(node: Map, done: Mapping[Expr, Expr]) -> Expr | None:
@@ -143,29 +147,33 @@ def _of_some_factors(node: Map, done: Mapping[Expr, Expr]) -> Expr | None:
 
 def _factors(node: Map) -> list[tuple[Expr, int]]:
     """The factors of a product along the axes of the whole, and 1 or -1 for divisors."""
-    found: list[tuple[Expr, int]] = []
+    factors: list[tuple[Expr, int]] = []
     stack: list[tuple[Expr, int]] = [(node, 1)]
     while stack:
-        one, p = stack.pop()
-        if is_map(one, mul, div) and one.shape == node.shape and _is_elementwise(one, node):
-            left, right = one.operands
-            stack += [(right, -p if is_map(one, div) else p), (left, p)]
-        elif is_map(one, neg):
-            found += [(Const(-1.0), 1)]
-            stack.append((one.operands[0], p))
+        factor, p = stack.pop()
+        if (
+            is_map(factor, mul, div)
+            and factor.shape == node.shape
+            and _is_elementwise(factor, node)
+        ):
+            left, right = factor.operands
+            stack += [(right, -p if is_map(factor, div) else p), (left, p)]
+        elif is_map(factor, neg):
+            factors += [(Const(-1.0), 1)]
+            stack.append((factor.operands[0], p))
         else:
-            found.append((one, p))
-    return found
+            factors.append((factor, p))
+    return factors
 
 
 def _product(factors: Sequence[tuple[Expr, int]]) -> Expr:
     above: Expr = Const(1.0)
     below: Expr = Const(1.0)
-    for one, p in factors:
+    for factor, p in factors:
         if p > 0:
-            above = mul(above, one)
+            above = mul(above, factor)
         else:
-            below = mul(below, one)
+            below = mul(below, factor)
     return div(above, below)
 
 
@@ -175,14 +183,14 @@ def _below(node: Expr) -> list[Expr] | None:
     order: list[Expr] = []
     stack = [(node, False)]
     while stack:
-        one, is_ready = stack.pop()
+        current, is_ready = stack.pop()
         if is_ready:
-            order.append(one)
+            order.append(current)
             continue
-        stack.append((one, True))
-        if not _is_elementwise(one, node):
+        stack.append((current, True))
+        if not _is_elementwise(current, node):
             continue
-        for below in one.operands:
+        for below in current.operands:
             if below not in seen:
                 seen.add(below)
                 stack.append((below, False))
@@ -191,23 +199,23 @@ def _below(node: Expr) -> list[Expr] | None:
     return order
 
 
-def _is_elementwise(one: Expr, top: Expr) -> bool:
+def _is_elementwise(node: Expr, top: Expr) -> bool:
     """Whether a node is a function of operands along its own axes, and constants."""
-    if not isinstance(one, Map) or one.shape != top.shape:
+    if not isinstance(node, Map) or node.shape != top.shape:
         return False
-    known = one.function in _ARITHMETIC or one.function is pow or one.function.name in SERIES
-    own = tuple(range(one.rank))
+    known = node.function in _ARITHMETIC or node.function is pow or node.function.name in SERIES
+    own = tuple(range(node.rank))
     return known and all(
         _is_constant(operand) or axes == own
-        for operand, axes in zip(one.operands, one.axes, strict=True)
+        for operand, axes in zip(node.operands, node.axes, strict=True)
     )
 
 
 def _single_quantities(node: Expr, below: Sequence[Expr]) -> list[Expr]:
     """Quantities of which the node is a function with constants, deepest first."""
-    counts = {one: _paths_without(node, one) for one in below if not _is_constant(one)}
-    found = [one for one in below if one is not node and counts.get(one) is True]
-    return found[:_MOST_TRIED]
+    counts = {inner: _paths_without(node, inner) for inner in below if not _is_constant(inner)}
+    quantities = [inner for inner in below if inner is not node and counts.get(inner) is True]
+    return quantities[:_MOST_TRIED]
 
 
 def _paths_without(node: Expr, u: Expr) -> bool:

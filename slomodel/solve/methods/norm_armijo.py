@@ -217,29 +217,29 @@ class NormArmijoRun:
         first = self._ray and self._ray.minimiser(current, v, vnorm, slope, longest)
         first = first or self._initial_step(longest, self._memory)
         self.trials = 0
-        found: Found | None = None
+        accepted: Found | None = None
         predicting = self._direction.predicting
         if own and predicting is not None and predicting.bends:
-            found = self._bent(current, predicting, D)
+            accepted = self._bent(current, predicting, D)
             vnorm = norm(v)
             if vnorm > 0.0:
                 slope = slope_along(current.g, current.gnorm, v, vnorm)
                 longest = self._longest(v, vnorm, D)
                 first = min(first, longest)
         # Steps that were shortened until they underflow leave no direction.
-        if found is None and vnorm > 0.0:
-            found = self._searched(current, vnorm, slope, first, longest)
-        if found is None:
+        if accepted is None and vnorm > 0.0:
+            accepted = self._searched(current, vnorm, slope, first, longest)
+        if accepted is None:
             again = own or first < longest
             vnorm = self._direction.fallback(current, v)
             longest = first = self._longest(v, vnorm, D)
-            found = self._last_resort(current, vnorm, longest, again)
+            accepted = self._last_resort(current, vnorm, longest, again)
             own = in_units = False
-        if found is None or self._stagnation.after(found.point, found.delta * vnorm / D):
+        if accepted is None or self._stagnation.after(accepted.point, accepted.delta * vnorm / D):
             return self._restart_or_halt(current, D)
-        self.delta, self.delta_first = found.delta, first
-        full_length = found.delta >= longest * (1.0 - 4.0 * EPS)
-        taken = self._accept(current, found, vnorm, full_length, own)
+        self.delta, self.delta_first = accepted.delta, first
+        full_length = accepted.delta >= longest * (1.0 - 4.0 * EPS)
+        taken = self._accept(current, accepted, vnorm, full_length, own)
         return replace(taken, in_units=True) if in_units else taken
 
     def _searched(
@@ -247,13 +247,13 @@ class NormArmijoRun:
     ) -> Found | None:
         """A search along the direction of this step from the first trial δ."""
         if self._interpolating is None:
-            found = self._search.search(current, self._v, vnorm, slope, first)
+            accepted = self._search.search(current, self._v, vnorm, slope, first)
             self.trials += self._search.trials
-            return found
+            return accepted
         search = self._interpolating
-        found = search.search(current, self._v, vnorm, slope, first, longest)
+        accepted = search.search(current, self._v, vnorm, slope, first, longest)
         self.trials += search.trials
-        return found
+        return accepted
 
     def _bent(self, current: Iterate, direction: Predicting, D: float) -> Found | None:
         """A step along a direction that bends after rejected trials; None if none is accepted.
@@ -269,10 +269,10 @@ class NormArmijoRun:
                 return None
             slope = slope_along(current.g, current.gnorm, v, vnorm)
             delta = min(1.0, self._longest(v, vnorm, D))
-            found = search.search(current, v, vnorm, slope, delta, delta, once=True)
+            accepted = search.search(current, v, vnorm, slope, delta, delta, once=True)
             self.trials += search.trials
-            if found is not None:
-                return found
+            if accepted is not None:
+                return accepted
             direction.bend(current, v)
         return None
 
@@ -297,20 +297,20 @@ class NormArmijoRun:
         """A step of proved descent along the direction or, if there is none, along −g."""
         longest = self._longest(self._v, vnorm, D)
         proposed = self._initial_step(longest, self._memory)
-        found = search.search(current, self._v, vnorm, longest, proposed)
+        accepted = search.search(current, self._v, vnorm, longest, proposed)
         self.trials = search.trials
-        if found is None and own:
+        if accepted is None and own:
             vnorm, own, in_units = self._direction.fallback(current, self._v), False, False
             longest = self._longest(self._v, vnorm, D)
-            found = search.search(current, self._v, vnorm, longest)
+            accepted = search.search(current, self._v, vnorm, longest)
             self.trials += search.trials
-        if found is None and search.unproved:
+        if accepted is None and search.unproved:
             return self._unproved(current, D, search.unproved)
-        if found is None or self._stagnation.after(found.point, found.delta * vnorm / D):
+        if accepted is None or self._stagnation.after(accepted.point, accepted.delta * vnorm / D):
             return self._restart_or_halt(current, D)
-        self.delta = self.delta_first = found.delta
-        full_length = found.delta >= longest * (1.0 - 4.0 * EPS)
-        taken = self._accept(current, found, vnorm, full_length, own)
+        self.delta = self.delta_first = accepted.delta
+        full_length = accepted.delta >= longest * (1.0 - 4.0 * EPS)
+        taken = self._accept(current, accepted, vnorm, full_length, own)
         assert search.step is not None
         facts = {"limited": float(search.step.limited)}
         facts["curvature"] = search.step.curvature / (vnorm * vnorm)
@@ -402,32 +402,34 @@ class NormArmijoRun:
 
         Without `again` the first search is skipped, since it was just made.
         """
-        found = self._along_gradient(at, vnorm, longest) if again else None
-        if found is None and self._stagnation.resolution.measure(
+        accepted = self._along_gradient(at, vnorm, longest) if again else None
+        if accepted is None and self._stagnation.resolution.measure(
             self._evaluate, at, longest * vnorm
         ):
-            found = self._along_gradient(at, vnorm, longest)
-        return found
+            accepted = self._along_gradient(at, vnorm, longest)
+        return accepted
 
     def _along_gradient(self, at: Iterate, vnorm: float, longest: float) -> Found | None:
-        found = self._search.search(at, self._v, vnorm, -at.gnorm, longest)
+        accepted = self._search.search(at, self._v, vnorm, -at.gnorm, longest)
         self.trials += self._search.trials
-        return found
+        return accepted
 
     def _accept(
-        self, old: Iterate, found: Found, vnorm: float, full_length: bool, own: bool
+        self, old: Iterate, accepted: Found, vnorm: float, full_length: bool, own: bool
     ) -> AcceptedStep:
-        new, kind = found.point, self._direction.kind
+        new, kind = accepted.point, self._direction.kind
         if kind and not own:
             kind = "gradient"
-        self._memory.delta = found.delta
+        self._memory.delta = accepted.delta
         self._stagnation.probe.count(full_length)
         if self._method.grows and full_length:
-            self._reach = min(max(self._reach, found.delta * vnorm) * GROWTH, LARGEST)
+            self._reach = min(max(self._reach, accepted.delta * vnorm) * GROWTH, LARGEST)
         if self._wants_pairs:
             s = np.subtract(new.x, old.x, out=self._s)
             y = np.subtract(new.g, old.g, out=self._y)
             pair = SecantPair(s, y, float(s.dot(y)), norm(s), norm(y), own)
             self._memory.pair = pair
             self._direction.learn(pair)
-        return AcceptedStep(new, found.delta * vnorm, full_length, found.by_rounding, kind=kind)
+        return AcceptedStep(
+            new, accepted.delta * vnorm, full_length, accepted.by_rounding, kind=kind
+        )
