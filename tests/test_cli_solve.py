@@ -48,7 +48,9 @@ def test_help_reports_the_kinds_of_data_and_the_tolerance() -> None:
 
 def test_balls_and_constants() -> None:
     sampled = ("--lipschitz", "sampled", "--samples", "7", "--safety", "1.5")
-    found = told("rosen.slo", "--method", "tgd", "--D", "2", "--d", "0.25", *sampled)
+    found = told(
+        "rosen.slo", "--method", "tgd", "--D", "2", "--d", "0.25", *sampled, "--max-iter", "5"
+    )
     expected = {"D": 2.0, "d": 0.25, "lipschitz": "sampled", "samples": 7, "safety": 1.5}
     assert {key: found["parameters"][key] for key in expected} == expected
     found = told("rosen.slo", "--method", "pgd", "--lipschitz", "5e3", "--max-iter", "3")

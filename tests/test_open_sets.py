@@ -353,8 +353,9 @@ def test_ends_that_are_data_may_be_infinite(backend: str) -> None:
     np.testing.assert_allclose(free.gradient(u), 2 * (x - 3) * slopes, rtol=1e-13)
     # Where the other forms overflow.
     assert free.gradient([800, -800, -800, 800]) == pytest.approx([0, 0, 0, 1594])
-    found, sampled = free.bounds(u, 0.1), free.sample_bounds(u, 0.1, samples=20)
-    assert sampled.L1 <= found.L1 < 2 * sampled.L1
+    if backend == "numpy":  # bounds are of the graph, whatever the backend
+        found, sampled = free.bounds(u, 0.1), free.sample_bounds(u, 0.1, samples=20)
+        assert sampled.L1 <= found.L1 < 2 * sampled.L1
     np.testing.assert_allclose(model.solve().x, [1, 2, 3, 3], atol=1e-5)
     # Finite ends have the plain form, also after a bind.
     other = model.bind(lo=np.zeros(4), hi=np.full(4, 4.0))
