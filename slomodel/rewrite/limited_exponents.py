@@ -4,7 +4,9 @@ In 1/(1 + 2 exp(x)) and exp(-exp(x)) the exponential overflows where the value h
 limit 0, and by the chain rule the derivative is 0 times infinity. An exponential of which all uses
 are in divisors, or in operands of functions with a limit at infinity, is computed from min(x, 690),
 with derivative 1. Then the divisor is at most about 1e300, and every product of the chain rule is
-finite; where exponentials are multiplied or raised to a power, the limit is smaller in proportion.
+finite; where exponentials are raised to a power, the limit is smaller in proportion. No exponential
+is limited that a small factor, such as another exponential, or a difference may bring back into the
+range in which the value still changes.
 The law: a value is the same as long as no exponent is above its limit; beyond, it differs from its
 limit at infinity by at most the value at the limit of the exponent, about 1e-300, and 1e-150 where
 a root of the divisor is taken.
@@ -17,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from slomodel.functions import (
     abs,
@@ -60,6 +63,8 @@ _GROWING = (
     *(family.name[:-1] for family in (EXP_QUOTIENT, EXP_REMAINDER_QUOTIENT, SINH_QUOTIENT)),
 )
 """How the names of other functions begin that grow as exponentials do."""
+_ALGEBRAIC = frozenset((add, sub, mul, div, neg, square, sqrt, root, abs, pow, where))
+_LEAST_FACTOR = 1e-8
 _CARRYING = frozenset((add, sub, mul, neg, square, sqrt, root, abs, where))
 """Functions that are infinite with their operands."""
 _OF_LIMITS = 2.0
@@ -112,8 +117,9 @@ def _powers(objective: Expr, order: Sequence[Expr]) -> dict[Expr, float]:
         return {}
     uses = {node: _Uses() for node in order}
     uses[objective].is_free = True
+    signs = _Signs(order)
     for node in reversed(order):
-        _add_uses(node, uses, growing)
+        _add_uses(node, uses, growing, signs)
     return {
         node: uses[node].power
         for node in order
@@ -149,6 +155,72 @@ def _grows(node: Expr, growing: set[Expr]) -> bool:
     return any(one in growing for one in node.operands)
 
 
+class _Signs:
+    """What factors and terms beside an exponential may do to it.
+
+    - `moderate`: the nodes without functions that may be exponentially small.
+    - `nonnegative`: sums and products of exponentials and squares.
+    - `away`: those with a constant among their terms, which keeps them away from 0.
+    """
+
+    def __init__(self, order: Sequence[Expr]) -> None:
+        self.moderate: set[Expr] = set()
+        self.nonnegative: set[Expr] = set()
+        self.away: set[Expr] = set()
+        for node in order:
+            if self._is_moderate(node):
+                self.moderate.add(node)
+            if self._is_nonnegative(node):
+                self.nonnegative.add(node)
+            if self._is_away(node):
+                self.away.add(node)
+
+    def _is_moderate(self, node: Expr) -> bool:
+        if isinstance(node, Const):
+            return math.fabs(node.value) >= _LEAST_FACTOR
+        if isinstance(node, Map) and node.function not in _ALGEBRAIC:
+            return False
+        return all(one in self.moderate or one.dtype != "real" for one in node.operands)
+
+    def _is_nonnegative(self, node: Expr) -> bool:
+        if isinstance(node, Const):
+            return node.value >= 0.0
+        if is_map(node, exp, cosh, square, abs, sqrt):
+            return True
+        carries = isinstance(node, Einsum | Gather | Reshape) or is_map(node, add, mul, div)
+        return carries and all(one in self.nonnegative for one in node.operands)
+
+    def _is_away(self, node: Expr) -> bool:
+        if isinstance(node, Const):
+            return node.value >= _LEAST_FACTOR
+        if is_map(node, add):
+            own = node.operands
+            return self.nonnegative.issuperset(own) and not self.away.isdisjoint(own)
+        if is_map(node, pow):
+            base, power = node.operands
+            return base in self.away and isinstance(power, Const) and power.value > 0.0
+        return is_map(node, cosh) or (
+            is_map(node, mul, square, sqrt) and self.away.issuperset(node.operands)
+        )
+
+    def may_cancel(self, node: Expr, growing: set[Expr]) -> bool:
+        """Whether a node may be small though an exponential under it is large."""
+        if is_map(node, mul, div) or (isinstance(node, Einsum) and len(node.operands) > 1):
+            grows = [one in growing and one not in self.away for one in node.operands]
+            rest = [one for one in node.operands if one not in growing]
+            if sum(grows) > 1 or not self.moderate.issuperset(rest):
+                return True
+        adds = is_map(node, add, sub) or (
+            isinstance(node, Einsum) and bool({*chain(*node.inputs)} - {*node.output})
+        )
+        terms = [one for one in node.operands if one in growing]
+        if not adds or (len(terms) < 2 and not isinstance(node, Einsum)):
+            return False
+        if isinstance(node, Einsum):
+            terms = list(node.operands)
+        return is_map(node, sub) or not all(one in self.nonnegative for one in terms)
+
+
 @dataclass(slots=True)
 class _Uses:
     """How a node that grows is used.
@@ -168,10 +240,12 @@ class _Uses:
         self.power = max(self.power, power)
 
 
-def _add_uses(node: Expr, uses: dict[Expr, _Uses], growing: set[Expr]) -> None:
+def _add_uses(node: Expr, uses: dict[Expr, _Uses], growing: set[Expr], signs: _Signs) -> None:
     """Add the uses of the operands of a node by it."""
     operands = node.operands
     own = uses[node]
+    if node in growing and signs.may_cancel(node, growing):
+        own.is_free |= not is_map(node, div)
     found = [(True, True, 1.0)] * len(operands)
     if isinstance(node, Einsum | Gather | Reshape):
         found = _carried(operands, own, growing)
@@ -181,7 +255,7 @@ def _add_uses(node: Expr, uses: dict[Expr, _Uses], growing: set[Expr]) -> None:
             found = [(False, False, _OF_LIMITS)]
         elif function is div:
             above, below = operands
-            is_quotient = above in growing and below in growing
+            is_quotient = above in growing and (below in growing or below not in signs.moderate)
             found = [
                 (own.is_free or is_quotient, own.is_scaled, own.power),
                 (is_quotient or own.is_scaled, own.is_scaled, own.power),

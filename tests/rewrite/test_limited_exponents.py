@@ -49,6 +49,21 @@ CASES: dict[str, tuple[Callable[..., object], tuple[tuple[float, ...], ...]]] = 
         lambda x, y: E(x) / (1 + E(x) + E(y)),
         ((800.0, 900.0), (800.0, 800.5), (-800.0, 2.0)),
     ),
+    # A small factor or another term may bring a large exponential back to moderate numbers.
+    "exp(-exp(x) * exp(y))": (lambda x, y: E(-E(x + y)), ((-200.0, 201.0), (400.3, -400.0))),
+    "1 / (1 + exp(x) * sinh(y))": (
+        lambda x, y: 1 / (1 + E(x) * mp.sinh(y)),
+        ((-400.0, 401.0), (400.0, 1e-174)),
+    ),
+    "1 / (1 + 1e-305 * exp(x))": (lambda x: 1 / (1 + mp.mpf(1e-305) * E(x)), ((705.0,), (700.0,))),
+    "tanh(exp(x) * (1 - tanh(y)))": (
+        lambda x, y: mp.tanh(E(x) * (1 - mp.tanh(y))),
+        ((350.0, 175.1), (300.0, 150.3)),
+    ),
+    "exp(-abs(exp(x) - exp(y)))": (
+        lambda x, y: E(-abs(E(x) - E(y))),
+        ((346.0, 347.0), (5.0, 5.25)),
+    ),
     "x * exp(y) / (1 + x * (exp(y) - 1))": (
         lambda x, y: x * E(y) / (1 + x * mp.expm1(y)),
         ((0.1, 800.0), (0.1, -800.0), (0.3, 1e-9)),
