@@ -265,3 +265,15 @@ def test_a_run_in_a_set_is_resumed_to_the_bit(
     whole, parts = resumed(tmp_path, {"method": method, **options})
     assert np.array_equal(whole.x, parts.x)
     assert whole.nit == parts.nit
+
+
+@pytest.mark.parametrize("high", [1e6, np.inf])
+def test_nothing_is_unbounded_in_a_bounded_set(high: float) -> None:
+    cube = Functions(
+        lambda x: float(x[1] ** 2 - x[0] ** 3),
+        lambda x: np.array([-3.0 * x[0] ** 2, 2.0 * x[1]]),
+        2,
+    )
+    box = Box(np.array([-3.0, -1.0]), np.array([high, 1.0]))
+    found = solve(cube, np.array([3.0, 0.5]), within=box, max_iter=140)
+    assert found.status is (Status.max_iter if high == 1e6 else Status.unbounded)

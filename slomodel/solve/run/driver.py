@@ -199,7 +199,8 @@ def evaluate_start(evaluate: Evaluator, monitor: Monitor, run: RunState) -> None
     run.tolerance = run.options.gtol * (scale if run.options.scaled else 1.0)
     if run.own_test:
         run.tolerance = 0.0
-    run.depth, run.first_f, run.first_size = depth(start.f), start.f, norm(start.x)
+    run.depth = depth(evaluate, start)
+    run.first_f, run.first_size = start.f, norm(start.x)
     run.stop_asked = monitor.tell(start, 0.0, run.epoch)
 
 

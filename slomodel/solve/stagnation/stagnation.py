@@ -112,7 +112,7 @@ class Stagnation:
         probe: FarProbe | None = None,
     ) -> None:
         self.resolution = resolution
-        self.probe = probe or FarProbe(evaluate, start.f)
+        self.probe = probe or FarProbe(evaluate, start)
         self._evaluate = evaluate
         self._gain = gain
         self.at_floor = False

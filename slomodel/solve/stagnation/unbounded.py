@@ -8,6 +8,7 @@ import numpy as np
 
 from slomodel.solve.norms import EPS, Vector, norm
 from slomodel.solve.objective import Evaluator
+from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.status import Status
 from slomodel.solve.subroutine import Halt, Iterate
 
@@ -36,13 +37,34 @@ PARTS = 16.0
 # its previous distance. Fixed step sizes reach 0.41 for −log(x) and 0.26 for 1/x, and ever less
 # where they converge.
 ONWARD = 0.25
+# The distance at which a set is tested for being bounded.
+FAR_OUT = 1e100
 # A run that ends this far from its start, in units of max(1, ‖x0‖), may be diverging.
 FAR = 100.0
 
 
-def depth(f0: float) -> float:
-    """The value below which f counts as unbounded: −1/eps, in units of max(1, |f(x0)|)."""
-    return -max(1.0, abs(f0)) / EPS
+def depth(evaluate: Evaluator, start: Iterate) -> float:
+    """The value below which f counts as unbounded: −1/eps, in units of max(1, |f(x0)|).
+
+    In a bounded set it is −inf: f has a minimum there, however low.
+    """
+    if evaluate.within is not None and is_bounded(evaluate.within, len(start.x)):
+        return -math.inf
+    return -max(1.0, abs(start.f)) / EPS
+
+
+def is_bounded(within: Set, n: int) -> bool:
+    """Whether the points nearest to far ones, ±FAR_OUT(1, …, 1) in ℝⁿ, are not far themselves.
+
+    Unbounded boxes, cones of matrices and products with them have far points in one of these
+    directions.
+    """
+    nearest = np.empty(n)
+    for far in (FAR_OUT, -FAR_OUT):
+        within.project(np.full(n, far), nearest)
+        if not norm(nearest) < math.sqrt(FAR_OUT):
+            return False
+    return True
 
 
 def falls_without_end(evaluate: Evaluator, at: Iterate, step: Vector, lowest: float) -> Halt | None:
@@ -90,9 +112,9 @@ class FarProbe:
     With steps of at most δ̄ alone, it would take 1/eps steps to show that f = −x is unbounded.
     """
 
-    def __init__(self, evaluate: Evaluator, f0: float) -> None:
+    def __init__(self, evaluate: Evaluator, start: Iterate) -> None:
         self._evaluate = evaluate
-        self._depth = depth(f0)
+        self._depth = depth(evaluate, start)
         self._in_a_row = 0
         self._next = FIRST_PROBE
 
