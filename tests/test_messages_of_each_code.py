@@ -104,7 +104,7 @@ def picture() -> str:
 
 def uncertain_saddle() -> None:
     saddle = slomodel.compile("var x, y minimize x^2 - y^2 + y^4")
-    saddle.solve(x0=[0.0, 0.0]).uncertainty()
+    saddle.solve(x0=[0.0, 0.0], method="norm-armijo").uncertainty()
 
 
 def oversized() -> str:
