@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from slomodel.solve.line_search.armijo import ROUNDING_TRIALS, Found
+from slomodel.solve.line_search.armijo import ROUNDING_TRIALS, AcceptedTrial
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.stagnation.resolution import Resolution
@@ -54,7 +54,7 @@ class ArcSearch:
         delta: float,
         longest: float,
         end: Vector | None = None,
-    ) -> Found | None:
+    ) -> AcceptedTrial | None:
         """Search from `at` along v (n,), slope = ⟨g,v⟩ < 0; None if no trial is accepted.
 
         The first trial is `delta`, and none is beyond `longest`. `end` (n,) is x + v without its
@@ -74,11 +74,11 @@ class ArcSearch:
             if armijo or band[0] <= f <= band[1]:
                 new.gnorm = self._evaluate.gradient(new.x, new.g)
                 if new.gnorm < (math.inf if armijo else at.gnorm):
-                    found = Found(new, delta, by_rounding=not armijo)
+                    accepted = AcceptedTrial(new, delta, by_rounding=not armijo)
                     if armijo:
-                        found = self._lengthened(at, v, slope, found, min(failed, longest))
+                        accepted = self._lengthened(at, v, slope, accepted, min(failed, longest))
                     self._spare = at
-                    return found
+                    return accepted
                 rounding_trials += not armijo
             failed = delta
             delta *= self._shorter(f - at.f, delta * slope)
@@ -117,11 +117,11 @@ class ArcSearch:
         return float(point.g.dot(self._along))
 
     def _lengthened(
-        self, at: Iterate, v: Vector, slope: float, found: Found, too_long: float
-    ) -> Found:
+        self, at: Iterate, v: Vector, slope: float, accepted: AcceptedTrial, too_long: float
+    ) -> AcceptedTrial:
         """A longer step with a lower f, if f falls as steeply at the step's end as at its start."""
         for _ in range(LENGTHENINGS):
-            point, delta = found.point, found.delta
+            point, delta = accepted.point, accepted.delta
             # The slope along the arc is no less than that along v.
             if float(point.g.dot(v)) >= slope or self._slope_at(point, v) >= slope:
                 break
@@ -136,7 +136,7 @@ class ArcSearch:
                 new.gnorm = self._evaluate.gradient(new.x, new.g)
                 if new.gnorm < math.inf:
                     self._longer = point
-                    found = Found(new, trial, by_rounding=False)
+                    accepted = AcceptedTrial(new, trial, by_rounding=False)
                     continue
             too_long = trial
-        return found
+        return accepted

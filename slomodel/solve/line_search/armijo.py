@@ -18,7 +18,7 @@ ROUNDING_TRIALS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class AcceptedTrial:
     """An accepted point with its δ; `by_rounding`: f changed by no more than its resolution."""
 
     point: Iterate
@@ -57,7 +57,7 @@ class LineSearch:
 
     def search(
         self, at: Iterate, v: Vector, vnorm: float, slope: float, delta: float
-    ) -> Found | None:
+    ) -> AcceptedTrial | None:
         """Search from `at` along v (n,), slope = ⟨g,v⟩/‖v‖ < 0; None if no trial is accepted.
 
         The accepted point is stored in arrays that the second search after this one overwrites.
@@ -81,7 +81,7 @@ class LineSearch:
                 new.gnorm = self._evaluate.gradient(new.x, new.g)
                 if new.gnorm < (math.inf if armijo else at.gnorm):
                     self._spare = at
-                    return Found(new, delta, by_rounding=not armijo)
+                    return AcceptedTrial(new, delta, by_rounding=not armijo)
                 rounding_trials += not armijo
             delta *= self._theta
         return None

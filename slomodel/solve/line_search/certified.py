@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slomodel.calculus.rays.bounds import RayBounds
-from slomodel.solve.line_search.armijo import Found
+from slomodel.solve.line_search.armijo import AcceptedTrial
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
@@ -51,26 +51,26 @@ class ProvedStep:
     limited: bool
 
 
-def proved_step(found: RayBounds, relaxation: float = 1.0) -> ProvedStep | None:
+def proved_step(bounds: RayBounds, relaxation: float = 1.0) -> ProvedStep | None:
     """The minimiser of the majorant over [0, T]; None where no descent is proved.
 
     A minimiser inside is multiplied by ρ = `relaxation` if ρ(2 − ρ) of the parabola's descent is
     left.
     """
-    T = found.T
-    slope = found.slope + found.slope_error
-    M = found.upper
+    T = bounds.T
+    slope = bounds.slope + bounds.slope_error
+    M = bounds.upper
     if not (slope < 0.0 and math.inf > M and T > 0.0):
         return None
     t = T if slope + M * T <= 0.0 else -slope / M
     fall = slope * t + 0.5 * M * t * t
-    start, third = found.curvature + found.curvature_error, found.third_upper
+    start, third = bounds.curvature + bounds.curvature_error, bounds.third_upper
     if math.isfinite(start) and math.isfinite(third):
         other = _minimiser(slope, start, third, T)
         lower = other * (slope + other * (0.5 * start + third * other / 6.0))
         if lower < fall and lower <= SIGMA * slope * other:
             t = other
-    if t < T and majorant(found, relaxation * t) <= descent_left(relaxation) * fall:
+    if t < T and majorant(bounds, relaxation * t) <= descent_left(relaxation) * fall:
         return ProvedStep(relaxation * t, M, False) if relaxation * t > 0.0 else None
     return ProvedStep(t, M, t >= T) if t > 0.0 else None
 
@@ -80,12 +80,12 @@ def descent_left(relaxation: float) -> float:
     return relaxation * (2.0 - relaxation) * (1.0 - 1e-9)
 
 
-def majorant(found: RayBounds, t: float) -> float:
+def majorant(bounds: RayBounds, t: float) -> float:
     """Upper bound on φ(t) - φ(0), 0 <= t <= T: the lesser of parabola and cubic."""
-    slope = found.slope + found.slope_error
-    start = found.curvature + found.curvature_error
-    parabola = t * (slope + 0.5 * found.upper * t)
-    cubic = t * (slope + t * (0.5 * start + found.third_upper * t / 6.0))
+    slope = bounds.slope + bounds.slope_error
+    start = bounds.curvature + bounds.curvature_error
+    parabola = t * (slope + 0.5 * bounds.upper * t)
+    cubic = t * (slope + t * (0.5 * start + bounds.third_upper * t / 6.0))
     return min(parabola, cubic) if cubic < math.inf else parabola
 
 
@@ -128,7 +128,7 @@ class CertifiedSearch:
 
     def search(
         self, at: Iterate, v: Vector, vnorm: float, longest: float, proposed: float = math.inf
-    ) -> Found | None:
+    ) -> AcceptedTrial | None:
         """Search from `at` along v (n,) for δ <= `longest`; None if no step is proved.
 
         The accepted point is stored in arrays that the second search after this one overwrites.
@@ -148,7 +148,7 @@ class CertifiedSearch:
             return None
         self._length = delta * vnorm
         self._spare = at
-        return Found(new, delta, by_rounding=not new.f < at.f)
+        return AcceptedTrial(new, delta, by_rounding=not new.f < at.f)
 
     def _longest_proved(
         self, at: Iterate, v: Vector, vnorm: float, longest: float, proposed: float
@@ -163,27 +163,27 @@ class CertifiedSearch:
         loose, error = math.inf, math.inf
         while self.trials < BOUNDS and end > 0.0:
             self.trials += 1
-            found = self._evaluate.ray_bounds(at.x, v, end)
-            step = proved_step(found, self._relaxation)
+            bounds = self._evaluate.ray_bounds(at.x, v, end)
+            step = proved_step(bounds, self._relaxation)
             if step is None:
                 if best is not None:
                     return best
-                if not found.slope + found.slope_error < 0.0:
+                if not bounds.slope + bounds.slope_error < 0.0:
                     # The error includes what the range of the ray adds to it, unless it stays.
-                    if found.slope >= 0.0:
+                    if bounds.slope >= 0.0:
                         return None
-                    if found.slope_error >= 0.5 * error and error < math.inf:
+                    if bounds.slope_error >= 0.5 * error and error < math.inf:
                         self.unproved = (
-                            f"The slope {found.slope / vnorm:.3g} is below the bound on its "
-                            f"rounding error, {found.slope_error / vnorm:.3g}."
+                            f"The slope {bounds.slope / vnorm:.3g} is below the bound on its "
+                            f"rounding error, {bounds.slope_error / vnorm:.3g}."
                         )
                         return None
-                    error = found.slope_error
+                    error = bounds.slope_error
                 end *= SHORTER
                 continue
-            slope = found.slope + found.slope_error
-            if end == proposed and majorant(found, end) <= self._sigma * slope * end:
-                return ProvedStep(end, found.upper, True)
+            slope = bounds.slope + bounds.slope_error
+            if end == proposed and majorant(bounds, end) <= self._sigma * slope * end:
+                return ProvedStep(end, bounds.upper, True)
             if best is not None and step.t <= best.t:
                 return best
             best = step

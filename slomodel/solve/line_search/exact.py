@@ -62,7 +62,7 @@ class Ray:
         apart = spacing(at.x, v)
         shortest = max(self._evaluate.eps * apart, SHORTEST) if apart < math.inf else SHORTEST
         top = min(longest, MARGIN * self._expected / vnorm)
-        found, farthest = None, longest
+        minimiser, farthest = None, longest
         for _ in range(PLACINGS):
             if top < shortest:
                 break
@@ -70,20 +70,20 @@ class Ray:
             if poly is None:
                 top *= CHANGES[0]
                 continue
-            found = top * self._least(poly, farthest / top)
+            minimiser = top * self._least(poly, farthest / top)
             low, high = RESOLVED
-            if low * top <= found <= min(high * top, longest) or found == 0.0:
+            if low * top <= minimiser <= min(high * top, longest) or minimiser == 0.0:
                 break
-            if found < low * top:
+            if minimiser < low * top:
                 # The interpolant at nodes close to 0 is dominated by rounding far beyond them.
                 farthest = low * top
             least, most = (top * change for change in CHANGES)
-            top = min(longest, max(least, min(most, MARGIN * found)))
-        if found is None or found < shortest:
+            top = min(longest, max(least, min(most, MARGIN * minimiser)))
+        if minimiser is None or minimiser < shortest:
             self._expected = math.inf
             return None
-        self._expected = found * vnorm
-        return min(found, longest)
+        self._expected = minimiser * vnorm
+        return min(minimiser, longest)
 
     def _along(self, at: Iterate, v: Vector, slope: float, top: float) -> Polynomial | None:
         """φ(top·s) − φ(0) as a polynomial in s; None where a value is not finite."""

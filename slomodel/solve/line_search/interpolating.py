@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from slomodel.solve.line_search.armijo import ROUNDING_TRIALS, Found, spare_like
+from slomodel.solve.line_search.armijo import ROUNDING_TRIALS, AcceptedTrial, spare_like
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.stagnation.resolution import Resolution
@@ -56,7 +56,7 @@ class InterpolatingSearch:
         longest: float,
         *,
         once: bool = False,
-    ) -> Found | None:
+    ) -> AcceptedTrial | None:
         """Search from `at` along v (n,), slope = ⟨g,v⟩/‖v‖ < 0; None if no trial is accepted.
 
         The first trial is `delta`, the longest δ `longest`; with `once` it is the only one. The
@@ -98,17 +98,19 @@ class InterpolatingSearch:
         self.trials += 1
         return new.f
 
-    def _found(self, new: Iterate, at: Iterate, delta: float, *, by_rounding: bool) -> Found:
+    def _found(
+        self, new: Iterate, at: Iterate, delta: float, *, by_rounding: bool
+    ) -> AcceptedTrial:
         """The result, with the arrays of `at` for the next search."""
         if new is self._spare:
             self._spare = at
         else:
             self._second = at
-        return Found(new, delta, by_rounding)
+        return AcceptedTrial(new, delta, by_rounding)
 
     def _extended(
         self, at: Iterate, v: Vector, first: float, delta: float, longest: float
-    ) -> Found:
+    ) -> AcceptedTrial:
         """The step δ that was accepted, or a longer one if its slope is still steep."""
         best, other = self._spare, self._second
         best_delta, before = delta, first
@@ -147,10 +149,10 @@ def _shortened(
     excess = f - f0 - slope * delta
     if not math.isfinite(excess):
         return low
-    found = -slope * delta * delta / (2.0 * excess) if excess > 0.0 else high
+    minimiser = -slope * delta * delta / (2.0 * excess) if excess > 0.0 else high
     if before is not None and math.isfinite(before[1]):
-        found = _cubic(slope, (delta, excess), (before[0], before[1] - f0 - slope * before[0]))
-    return min(max(found, low), high) if math.isfinite(found) else high
+        minimiser = _cubic(slope, (delta, excess), (before[0], before[1] - f0 - slope * before[0]))
+    return min(max(minimiser, low), high) if math.isfinite(minimiser) else high
 
 
 def _cubic(slope: float, one: tuple[float, float], other: tuple[float, float]) -> float:

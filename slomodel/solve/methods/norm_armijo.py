@@ -16,7 +16,7 @@ from slomodel.solve.directions.direction import (
     SecantPair,
 )
 from slomodel.solve.directions.table import DIRECTIONS
-from slomodel.solve.line_search.armijo import Found, LineSearch
+from slomodel.solve.line_search.armijo import AcceptedTrial, LineSearch
 from slomodel.solve.line_search.certified import RELAXATION, CertifiedSearch, descent_left
 from slomodel.solve.line_search.exact import Ray
 from slomodel.solve.line_search.initial_step import INITIAL_STEPS, WANTS_PAIRS, StepMemory
@@ -217,7 +217,7 @@ class NormArmijoRun:
         first = self._ray and self._ray.minimiser(current, v, vnorm, slope, longest)
         first = first or self._initial_step(longest, self._memory)
         self.trials = 0
-        accepted: Found | None = None
+        accepted: AcceptedTrial | None = None
         predicting = self._direction.predicting
         if own and predicting is not None and predicting.bends:
             accepted = self._bent(current, predicting, D)
@@ -244,7 +244,7 @@ class NormArmijoRun:
 
     def _searched(
         self, current: Iterate, vnorm: float, slope: float, first: float, longest: float
-    ) -> Found | None:
+    ) -> AcceptedTrial | None:
         """A search along the direction of this step from the first trial δ."""
         if self._interpolating is None:
             accepted = self._search.search(current, self._v, vnorm, slope, first)
@@ -255,7 +255,7 @@ class NormArmijoRun:
         self.trials += search.trials
         return accepted
 
-    def _bent(self, current: Iterate, direction: Predicting, D: float) -> Found | None:
+    def _bent(self, current: Iterate, direction: Predicting, D: float) -> AcceptedTrial | None:
         """A step along a direction that bends after rejected trials; None if none is accepted.
 
         Each trial is of the whole proposal, or of its part within δ̄.
@@ -397,7 +397,9 @@ class NormArmijoRun:
         halt = Halt(Status.converged, detail, sentence=sentence, hessian=predicting.hessian)
         return vnorm, slope, own, halt
 
-    def _last_resort(self, at: Iterate, vnorm: float, longest: float, again: bool) -> Found | None:
+    def _last_resort(
+        self, at: Iterate, vnorm: float, longest: float, again: bool
+    ) -> AcceptedTrial | None:
         """Search along −g from the full length, and once more if f is noisier than assumed.
 
         Without `again` the first search is skipped, since it was just made.
@@ -409,13 +411,13 @@ class NormArmijoRun:
             accepted = self._along_gradient(at, vnorm, longest)
         return accepted
 
-    def _along_gradient(self, at: Iterate, vnorm: float, longest: float) -> Found | None:
+    def _along_gradient(self, at: Iterate, vnorm: float, longest: float) -> AcceptedTrial | None:
         accepted = self._search.search(at, self._v, vnorm, -at.gnorm, longest)
         self.trials += self._search.trials
         return accepted
 
     def _accept(
-        self, old: Iterate, accepted: Found, vnorm: float, full_length: bool, own: bool
+        self, old: Iterate, accepted: AcceptedTrial, vnorm: float, full_length: bool, own: bool
     ) -> AcceptedStep:
         new, kind = accepted.point, self._direction.kind
         if kind and not own:

@@ -9,7 +9,7 @@ import numpy as np
 from slomodel.solve.directions.direction import SecantPair
 from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.line_search.arc import ArcSearch
-from slomodel.solve.line_search.armijo import Found
+from slomodel.solve.line_search.armijo import AcceptedTrial
 from slomodel.solve.line_search.initial_step import INITIAL_STEPS, StepMemory
 from slomodel.solve.methods.ball import ball_of_a_step
 from slomodel.solve.norms import EPS, LARGEST, Vector, norm
@@ -123,19 +123,19 @@ class ProjectedSearchRun:
         own = self._toward_minimiser(current)
         if not own:
             self._toward_projection(current)
-        found = self._along(current, D)
-        if found is None and own:
+        accepted = self._along(current, D)
+        if accepted is None and own:
             own = False
             self._toward_projection(current)
-            found = self._along(current, D)
-        if found is None:
+            accepted = self._along(current, D)
+        if accepted is None:
             return self._stagnation.explain_search(current, D)[0]
-        length = norm(np.subtract(found.point.x, current.x, out=self._s))
-        if self._stagnation.after(found.point, length / D):
+        length = norm(np.subtract(accepted.point.x, current.x, out=self._s))
+        if self._stagnation.after(accepted.point, length / D):
             return self._stagnation.explain_search(current, D)[0]
-        return self._accept(current, found, length, D, own)
+        return self._accept(current, accepted, length, D, own)
 
-    def _along(self, at: Iterate, D: float) -> Found | None:
+    def _along(self, at: Iterate, D: float) -> AcceptedTrial | None:
         """Search along v from the full step, or from the length D."""
         length = norm(self._v)
         if length == 0.0:
@@ -198,11 +198,11 @@ class ProjectedSearchRun:
         self._v -= at.x
 
     def _accept(
-        self, old: Iterate, found: Found, length: float, D: float, own: bool
+        self, old: Iterate, accepted: AcceptedTrial, length: float, D: float, own: bool
     ) -> AcceptedStep:
-        new = found.point
+        new = accepted.point
         full_length = length >= D * (1.0 - 4.0 * EPS)
-        self._memory.delta = found.delta
+        self._memory.delta = accepted.delta
         self._stagnation.probe.count(full_length)
         s = self._s
         y = np.subtract(new.g, old.g, out=self._y)
@@ -215,4 +215,4 @@ class ProjectedSearchRun:
         self._memory.pair = pair
         if self._model is not None:
             self._model.learn(pair)
-        return AcceptedStep(new, length, full_length, found.by_rounding)
+        return AcceptedStep(new, length, full_length, accepted.by_rounding)
