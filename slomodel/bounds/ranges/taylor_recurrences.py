@@ -47,7 +47,8 @@ _FAR = 1e150
 def put_states(run: TaylorPass, node: Recur) -> None:
     """Add the forms and the ranges of all states of a loop, and of its body at all steps.
 
-    Without slopes, or where the body is not C¹ or nothing is verified, those of intervals.
+    Without slopes, where the body is not C¹, and where nothing is verified, the ranges are those of
+    intervals.
     """
     states = node.states
     values = bodies(node)
