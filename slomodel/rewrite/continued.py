@@ -44,18 +44,19 @@ def continued(objective: Expr) -> Expr:
     if not any(_is_series_function(node) or is_map(node, *LOGARITHMIC) for node in order):
         return objective
     done: dict[Expr, Expr] = {}
-    summed = _summed(objective, order)
+    summed, quantities = _summed(objective, order), _Quantities()
     for node in order:
+        quantities.of(node)
         operands = tuple(done[operand] for operand in node.operands)
         rebuilt = node if operands == node.operands else remade(node, operands)
         replacement = None
         if isinstance(node, Map) and isinstance(rebuilt, Map) and node.function in _ARITHMETIC:
             is_summed = node.rank > 0 and node in summed
-            replacement = _by_series(node, done, is_summed)
+            replacement = _by_series(node, done, quantities, is_summed)
             if replacement is None and node.function in (mul, div):
                 replacement = _quotient(node, done) or divided_inside(
                     node,
-                    lambda operand: _by_series(operand, done, is_summed=False),
+                    lambda operand: _by_series(operand, done, quantities),
                     done.__getitem__,
                 )
             elif replacement is None and not is_summed:
@@ -101,19 +102,50 @@ def _is_series_function(node: Expr) -> bool:
     return node.function.name in SERIES or is_map(node, pow)
 
 
-def _by_series(node: Map, done: Mapping[Expr, Expr], is_summed: bool) -> Expr | None:
+class _Quantities:
+    """The quantities of which nodes are functions with constants."""
+
+    def __init__(self) -> None:
+        self._of: dict[Expr, dict[Expr, bool]] = {}
+
+    def of(self, node: Expr) -> Mapping[Expr, bool]:
+        """The deepest few of these quantities, and the node itself; none of a constant.
+
+        Each with whether a function with an infinite series is among those from it to the node.
+        """
+        if node not in self._of:
+            is_next = all(one in self._of for one in node.operands)
+            for one in (node,) if is_next else postorder(node):
+                if one not in self._of:
+                    self._of[one] = self._found(one)
+        return self._of[node]
+
+    def _found(self, node: Expr) -> dict[Expr, bool]:
+        if _is_constant(node):
+            return {}
+        found: dict[Expr, bool] = {}
+        if _is_elementwise(node):
+            is_function = _is_series_function(node)
+            moving = [self._of[one] for one in node.operands if self._of[one]]
+            for u in moving[0]:
+                if len(found) < _MOST_TRIED and all(u in other for other in moving):
+                    found[u] = is_function or any(other[u] for other in moving)
+        found[node] = False
+        return found
+
+
+def _by_series(
+    node: Map, done: Mapping[Expr, Expr], quantities: _Quantities, is_summed: bool = False
+) -> Expr | None:
     """The node by its series near a point where it cancels; None if there is none.
 
     Elements of a sum only where poles cancel.
     """
-    below = _below(node)
-    if below is None or not any(_is_series_function(inner) for inner in below):
-        return None
-    for u in _single_quantities(node, below):
-        series = _series_in(node, u, done, is_summed)
+    for u, has_functions in quantities.of(node).items():
+        series = _series_in(node, u, done, is_summed) if has_functions else None
         if series is not None:
             return series
-    return None if node.function in (add, sub) else _of_some_factors(node, done)
+    return None if node.function in (add, sub) else _of_some_factors(node, done, quantities)
 
 
 def _series_in(
@@ -128,20 +160,24 @@ def _series_in(
     return _joined(node, u, series, done)
 
 
-def _of_some_factors(node: Map, done: Mapping[Expr, Expr]) -> Expr | None:
+def _of_some_factors(node: Map, done: Mapping[Expr, Expr], quantities: _Quantities) -> Expr | None:
     """A product in which the factors that depend on one quantity cancel, times the others."""
     factors = _factors(node)
     for divisor in [one for one, p in factors if p < 0]:
-        below = _below(divisor) or []
-        for u in [*_single_quantities(divisor, below), divisor]:
-            own = [(one, p) for one, p in factors if _paths_without(one, u)]
-            others = [(one, p) for one, p in factors if (one, p) not in own]
-            product = _product(own) if others and len(own) > 1 else None
+        for u in quantities.of(divisor):
+            own: list[tuple[Expr, int]] = []
+            others: list[tuple[Expr, int]] = []
+            has_functions = False
+            for factor, p in factors:
+                is_own = _is_constant(factor) or u in quantities.of(factor)
+                (own if is_own else others).append((factor, p))
+                has_functions |= quantities.of(factor).get(u, False)
+            product = _product(own) if others and has_functions and len(own) > 1 else None
             if not isinstance(product, Map) or product.shape != node.shape:
                 continue
-            made = _series_in(product, u, done)
-            if made is not None:
-                return mul(_product([(done.get(one, one), p) for one, p in others]), made)
+            series = _series_in(product, u, done)
+            if series is not None:
+                return mul(_product([(done.get(one, one), p) for one, p in others]), series)
     return None
 
 
@@ -151,11 +187,7 @@ def _factors(node: Map) -> list[tuple[Expr, int]]:
     stack: list[tuple[Expr, int]] = [(node, 1)]
     while stack:
         factor, p = stack.pop()
-        if (
-            is_map(factor, mul, div)
-            and factor.shape == node.shape
-            and _is_elementwise(factor, node)
-        ):
+        if is_map(factor, mul, div) and factor.shape == node.shape and _is_elementwise(factor):
             left, right = factor.operands
             stack += [(right, -p if is_map(factor, div) else p), (left, p)]
         elif is_map(factor, neg):
@@ -177,61 +209,16 @@ def _product(factors: Sequence[tuple[Expr, int]]) -> Expr:
     return div(above, below)
 
 
-def _below(node: Expr) -> list[Expr] | None:
-    """The elementwise nodes of the same shape under a node, operands first; None if many."""
-    seen: set[Expr] = {node}
-    order: list[Expr] = []
-    stack = [(node, False)]
-    while stack:
-        current, is_ready = stack.pop()
-        if is_ready:
-            order.append(current)
-            continue
-        stack.append((current, True))
-        if not _is_elementwise(current, node):
-            continue
-        for below in current.operands:
-            if below not in seen:
-                seen.add(below)
-                stack.append((below, False))
-        if len(seen) > _MOST_NODES:
-            return None
-    return order
-
-
-def _is_elementwise(node: Expr, top: Expr) -> bool:
-    """Whether a node is a function of operands along its own axes, and constants."""
-    if not isinstance(node, Map) or node.shape != top.shape:
+def _is_elementwise(node: Expr) -> bool:
+    """Whether a node is a function with a series of operands along its own axes, and constants."""
+    if not isinstance(node, Map):
         return False
-    known = node.function in _ARITHMETIC or node.function is pow or node.function.name in SERIES
     own = tuple(range(node.rank))
+    known = node.function in _ARITHMETIC or node.function is pow or node.function.name in SERIES
     return known and all(
-        _is_constant(operand) or axes == own
+        axes == own or _is_constant(operand)
         for operand, axes in zip(node.operands, node.axes, strict=True)
     )
-
-
-def _single_quantities(node: Expr, below: Sequence[Expr]) -> list[Expr]:
-    """Quantities of which the node is a function with constants, deepest first."""
-    counts = {inner: _paths_without(node, inner) for inner in below if not _is_constant(inner)}
-    quantities = [inner for inner in below if inner is not node and counts.get(inner) is True]
-    return quantities[:_MOST_TRIED]
-
-
-def _paths_without(node: Expr, u: Expr) -> bool:
-    """Whether all leaves under a node but u are constants."""
-    seen, stack = {node}, [node]
-    while stack:
-        one = stack.pop()
-        if one is u or _is_constant(one):
-            continue
-        if not _is_elementwise(one, node):
-            return False
-        for below in one.operands:
-            if below not in seen:
-                seen.add(below)
-                stack.append(below)
-    return True
 
 
 def _expanded(node: Expr, u: Expr, terms: int) -> dict[Expr, Laurent]:
@@ -246,6 +233,8 @@ def _expanded(node: Expr, u: Expr, terms: int) -> dict[Expr, Laurent]:
         if _is_constant(one):
             known[one] = constant(_fraction(one), terms)
             continue
+        if len(known) > _MOST_NODES:
+            raise NoSeries
         waiting = [operand for operand in one.operands if operand not in known]
         if waiting:
             stack += waiting

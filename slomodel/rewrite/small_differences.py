@@ -7,6 +7,8 @@ the difference is small; elsewhere it is computed as it stands.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from slomodel.functions import (
     abs,
     add,
@@ -16,6 +18,7 @@ from slomodel.functions import (
     log1p,
     lt,
     mul,
+    neg,
     pow,
     sigmoid,
     sub,
@@ -23,7 +26,9 @@ from slomodel.functions import (
     where,
 )
 from slomodel.functions.removable import LOG_QUOTIENT, exp_quotient
-from slomodel.ir.expr import Expr, Map
+from slomodel.ir.expr import Const, Expr, Map
+from slomodel.ir.function import ScalarFunction
+from slomodel.rewrite.matching import is_map
 from slomodel.rewrite.patterns import Match, StableForm, number, operand, rest
 
 x, y, c, d = operand("x"), operand("y"), number("c"), number("d")
@@ -31,9 +36,22 @@ x, y, c, d = operand("x"), operand("y"), number("c"), number("d")
 
 def small_difference(node: Map) -> Expr | None:
     """The node by the first form that matches; else None."""
-    forms = _QUOTIENTS if node.function is div else _DIFFERENCES
+    is_quotient = node.function is div
+    if not is_quotient and not any(isinstance(one, Const) for one in node.operands):
+        return None
+    if not _has(node, {pow} if is_quotient else {pow, tanh}):
+        return None
+    forms = _QUOTIENTS if is_quotient else _DIFFERENCES
     found = (form.applied(node) for form in forms)
     return next((one for one in found if one is not None), None)
+
+
+def _has(node: Expr, functions: Collection[ScalarFunction], depth: int = 3) -> bool:
+    """Whether one of the functions is among the terms and factors; without, no form matches."""
+    if is_map(node, *functions):
+        return True
+    is_open = depth > 0 and is_map(node, add, sub, mul, div, neg)
+    return is_open and any(_has(one, functions, depth - 1) for one in node.operands)
 
 
 def _growth(x: Expr, y: Expr) -> Expr:
