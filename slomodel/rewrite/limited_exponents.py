@@ -6,7 +6,8 @@ are in divisors, or in operands of functions with a limit at infinity, is comput
 with derivative 1. Then the divisor is at most about 1e300, and every product of the chain rule is
 finite; where exponentials are raised to a power, the limit is smaller in proportion. No exponential
 is limited that a small factor, such as another exponential, or a difference may bring back into the
-range in which the value still changes.
+range in which the value still changes. Factors that are variables or data are taken to be 0 or
+above 1e-140 in absolute value: beside smaller ones the value is that of the limited exponential.
 The law: a value is the same as long as no exponent is above its limit; beyond, it differs from its
 limit at infinity by at most the value at the limit of the exponent, about 1e-300, and 1e-150 where
 a root of the divisor is taken.
