@@ -277,3 +277,15 @@ def test_nothing_is_unbounded_in_a_bounded_set(high: float) -> None:
     box = Box(np.array([-3.0, -1.0]), np.array([high, 1.0]))
     found = solve(cube, np.array([3.0, 0.5]), within=box, max_iter=140)
     assert found.status is (Status.max_iter if high == 1e6 else Status.unbounded)
+
+
+@pytest.mark.parametrize("far", [1e3, 1e9])
+def test_steps_grow_toward_a_minimum_far_from_the_start(far: float) -> None:
+    found = solve(
+        Functions(lambda x: float((x[0] - far) ** 2), lambda x: 2.0 * (x - far), 1),
+        np.array([3.0]),
+        method="auto",
+        within=Box(np.zeros(1), np.full(1, np.inf)),
+    )
+    assert found.x[0] == pytest.approx(far, rel=1e-9)
+    assert found.nit < 40

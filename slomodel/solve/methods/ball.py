@@ -7,13 +7,16 @@ from collections.abc import Mapping
 
 from slomodel.solve.constants.proved import unproved
 from slomodel.solve.methods.context import MethodContext
-from slomodel.solve.norms import Vector, norm
+from slomodel.solve.norms import LARGEST, Vector, norm
 from slomodel.solve.options import bad_value, number
 from slomodel.solve.sets.ball import EuclideanBall
 from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.sets.epoch_set import EpochSet
 from slomodel.solve.sets.within_ball import WithinBall
 from slomodel.solve.subroutine import ConstantsOver, EpochRegion, Iterate
+
+# Factor by which δ̄ grows after a step of full length, if it may grow.
+GROWTH = 4.0
 
 # A D that equals its least value up to rounding is accepted.
 SLACK = 1e-12
@@ -96,3 +99,15 @@ def whole_space(start: Iterate, within: Set | None = None) -> EpochRegion:
 def ball_of_a_step(start: Iterate, D: float, within: Set | None = None) -> EpochRegion:
     """The ball B(start, D) of a single step, or its part in a set; its centre is not copied."""
     return EpochRegion(start.x, part_of_ball(start.x, D, within), D)
+
+
+def widened(region: EpochRegion, reach: float, within: Set | None = None) -> EpochRegion:
+    """The region of a step of length at most `reach` from the same centre, if that is longer."""
+    if reach <= region.D:
+        return region
+    return EpochRegion(region.centre, part_of_ball(region.centre, reach, within), reach)
+
+
+def grown(reach: float, step: float) -> float:
+    """The longest step after one of full length, which shows that the solution is far."""
+    return min(max(reach, step) * GROWTH, LARGEST)

@@ -22,7 +22,7 @@ from slomodel.solve.line_search.exact import Ray
 from slomodel.solve.line_search.initial_step import INITIAL_STEPS, WANTS_PAIRS, StepMemory
 from slomodel.solve.line_search.interpolating import InterpolatingSearch
 from slomodel.solve.methods.auto import LOGARITHMIC_MOVE, PredictedDecrease
-from slomodel.solve.methods.ball import ball_of_a_step, part_of_ball
+from slomodel.solve.methods.ball import ball_of_a_step, grown, widened
 from slomodel.solve.norms import EPS, LARGEST, Vector, norm, slope_along
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.stagnation.stagnation import Stagnation
@@ -41,8 +41,6 @@ from slomodel.solve.verify.inequalities import by_curvature, by_ray_curvature, o
 
 # Limit on the restarts of a stalled run from descent steps in other units.
 RESTARTS = 10
-# Factor by which δ̄ grows after a step of full length, if it may grow.
-GROWTH = 4.0
 # Rejected trials that a direction may answer by bending.
 BENDS = 12
 
@@ -189,10 +187,7 @@ class NormArmijoRun:
             self._certified = CertifiedSearch(self._evaluate, start, method.sigma, factor)
 
     def enter(self, region: EpochRegion) -> EpochRegion:
-        if self._reach <= region.D:
-            return region
-        ball = part_of_ball(region.centre, self._reach, None)
-        return EpochRegion(region.centre, ball, self._reach)
+        return widened(region, self._reach)
 
     def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt:
         """Step to x + δv with δ from the line search. Paper: alg:lsearch."""
@@ -425,7 +420,7 @@ class NormArmijoRun:
         self._memory.delta = accepted.delta
         self._stagnation.probe.count(full_length)
         if self._method.grows and full_length:
-            self._reach = min(max(self._reach, accepted.delta * vnorm) * GROWTH, LARGEST)
+            self._reach = grown(self._reach, accepted.delta * vnorm)
         if self._wants_pairs:
             s = np.subtract(new.x, old.x, out=self._s)
             y = np.subtract(new.g, old.g, out=self._y)

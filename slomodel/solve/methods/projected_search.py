@@ -11,7 +11,7 @@ from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.line_search.arc import ArcSearch
 from slomodel.solve.line_search.armijo import AcceptedTrial
 from slomodel.solve.line_search.initial_step import INITIAL_STEPS, StepMemory
-from slomodel.solve.methods.ball import ball_of_a_step
+from slomodel.solve.methods.ball import ball_of_a_step, grown, widened
 from slomodel.solve.norms import EPS, LARGEST, Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.quadratics.minimize import minimiser
@@ -41,7 +41,7 @@ class ProjectedSearch:
 
     For the direction `gradient` y is the projection of x − t∇f, with t from `initial_step`; for
     others it minimises a quadratic model over the set, which with `is_quadratic` is the objective.
-    D = d = δ̄, so that every step ends its epoch.
+    D = d = δ̄, so that every step ends its epoch; with `grows` δ̄ grows after steps of full length.
     """
 
     within: Set
@@ -54,6 +54,7 @@ class ProjectedSearch:
     first_step: float
     chosen_for: str = ""
     is_quadratic: bool = False
+    grows: bool = False
 
     name = "norm-armijo"
 
@@ -98,6 +99,7 @@ class ProjectedSearchRun:
             goal = tolerance if method.is_quadratic else 0.0
             self._model = MODELS[method.direction](evaluate, start, method.first_step, goal)
         self._memory = StepMemory()
+        self._reach = method.delta_bar
         # The minimiser of the model that v points to, a point of the set.
         self._end: Vector | None = None
         # The face at the last accepted point.
@@ -111,7 +113,7 @@ class ProjectedSearchRun:
         self._y = np.empty_like(start.x)
 
     def enter(self, region: EpochRegion) -> EpochRegion:
-        return region
+        return widened(region, self._reach, self._method.within)
 
     def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt:
         """Step to x + δ(y − x) with δ ≤ 1 from the line search. Paper: alg:lsearch."""
@@ -182,7 +184,7 @@ class ProjectedSearchRun:
     def _toward_projection(self, at: Iterate) -> None:
         """Write P(x − t∇f) − x (n,) into v, with t ≤ 1 if a larger one is not suitable."""
         self._end = None
-        longest = min(self._method.delta_bar / norm(at.g), LARGEST)
+        longest = min(self._reach / norm(at.g), LARGEST)
         t = self._initial_step(longest, self._memory)
         self._project(at, t)
         if t > 1.0 and not self._descends(at, self._method.alpha):
@@ -204,6 +206,8 @@ class ProjectedSearchRun:
         full_length = length >= D * (1.0 - 4.0 * EPS)
         self._memory.delta = accepted.delta
         self._stagnation.probe.count(full_length)
+        if self._method.grows and full_length:
+            self._reach = grown(self._reach, length)
         s = self._s
         y = np.subtract(new.g, old.g, out=self._y)
         if self._model is not None:

@@ -70,6 +70,8 @@ def auto(given: Options, context: MethodContext) -> NormArmijo | ProjectedSearch
         found = replace(found, logarithmic=context.facts.logarithmic)
         if DIRECTIONS[found.direction].predicts and not {"line_search", "theta"} & set(given):
             found = interpolating(found, given, context)
+    elif "delta_bar" not in given:
+        found = replace(found, grows=True)
     return found if "direction" in given else replace(found, chosen_for=reason)
 
 
