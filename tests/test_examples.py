@@ -73,6 +73,7 @@ def test_the_saddle_is_left(printed: Printed) -> None:
     out = printed("leave_a_saddle")
     assert after("at the saddle  f =", out)[0] == 14.0
     assert after("second_order   f =", out)[0] == pytest.approx(1.0)
+    assert after("by default     f =", out)[0] == pytest.approx(1.0)
 
 
 def test_both_ways_to_scipy_end_at_the_minimum(printed: Printed) -> None:

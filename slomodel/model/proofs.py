@@ -20,10 +20,7 @@ from slomodel.problem import Problem
 from slomodel.reference import evaluate
 from slomodel.rewrite.work import prepared
 from slomodel.solve import Proof
-
-# A gradient step takes 30 µs to 3 ms, and the bounds over the few balls that are tried before one
-# is chosen take a second to half a minute, more where the step takes longer.
-PROOF_STEPS = 10_000.0
+from slomodel.solve.constants.proved import PROOF_STEPS
 
 Array = NDArray[np.float64]
 Values = Mapping[Input, Array]

@@ -102,10 +102,13 @@ class Interval:
 
     def __add__(self, other: Interval) -> Interval:
         with np.errstate(all="ignore"):
-            if self.is_point and other.is_point:
+            low = self.lo + other.lo
+            high = low if self.is_point and other.is_point else self.hi + other.hi
+            # Exponents as differences of data are exact, also where both ends are stored.
+            if high is low or (np.array_equal(low, high) and _are_points(self, other)):
                 found = sum_of_points(self.lo, other.lo)
             else:
-                found = outward(self.lo + other.lo, self.hi + other.hi, zeros=True)
+                found = outward(low, high, zeros=True)
         if found is not None:
             return Interval(*found)
         return interval(down_add(self.lo, other.lo), up_add(self.hi, other.hi))
@@ -118,6 +121,10 @@ class Interval:
 
     def __truediv__(self, other: Interval) -> Interval:
         return divide(self, other)
+
+
+def _are_points(*intervals: Interval) -> bool:
+    return all(np.array_equal(one.lo, one.hi) for one in intervals)
 
 
 def interval(lo: ArrayLike, hi: ArrayLike) -> Interval:

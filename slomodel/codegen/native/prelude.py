@@ -142,7 +142,7 @@ ALWAYS double slo_total_inline(const real *a, long m) {
 }
 REDUCTION(double, slo_total, (const real *a, long m), (a, m))
 
-static __attribute__((noinline)) double slo_rows_total(const double *a, long m) {
+static __attribute__((noinline, unused)) double slo_rows_total(const double *a, long m) {
     double part[8] = {0.0};
     for (long i = 0; i < m; i++) part[i & 7] += a[i];
     for (int k = 0; k < 4; k++) part[k] += part[k + 4];

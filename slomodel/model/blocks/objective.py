@@ -13,8 +13,8 @@ import numpy as np
 from slomodel.front.data.points import Vector
 from slomodel.model.blocks.evaluate import Executor, Quantity, Result, added, bounds_of, evaluated
 from slomodel.model.model import Model
-from slomodel.model.proofs import PROOF_STEPS
 from slomodel.solve import Objective, Proof
+from slomodel.solve.constants.proved import PROOF_STEPS
 from slomodel.solve.constrained.objective import (
     ConstrainedObjective,
     ConstraintRows,

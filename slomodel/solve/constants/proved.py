@@ -15,6 +15,11 @@ from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Constants, ConstantsOver, Iterate
 
+# The worth of a proof about a model, in gradient steps. These take 30 µs to 3 ms, and the bounds
+# over the few balls that are tried before one is chosen a second to half a minute, more where steps
+# take longer.
+PROOF_STEPS = 10_000.0
+
 
 @dataclass(frozen=True, slots=True)
 class Proof:

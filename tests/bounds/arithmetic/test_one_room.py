@@ -48,7 +48,6 @@ ALLOWED: dict[str, dict[str, str]] = {
         "gamma": "of means of the rows of a sample",
     },
     "ranges/log_sum_exp.py": {"gamma": "of partial sums of weights >= 0, rounded down"},
-    "ranges/sparse_rows.py": {"1e-12": "any positive vector proves a bound"},
     "ranges/values.py": {"gamma": "of the quotient by a period"},
     "ranges/subdivision.py": {"finfo": "how fine a division is worth while"},
     "refinements/factor_pairs.py": {"gamma": "of a form of few variables"},
