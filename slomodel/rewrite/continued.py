@@ -107,6 +107,7 @@ class _Quantities:
 
     def __init__(self) -> None:
         self._of: dict[Expr, dict[Expr, bool]] = {}
+        self.leading = _LeadingTerms()
 
     def of(self, node: Expr) -> Mapping[Expr, bool]:
         """The deepest few of these quantities, and the node itself; none of a constant.
@@ -134,6 +135,49 @@ class _Quantities:
         return found
 
 
+class _LeadingTerms:
+    """The first terms of series, computed once for each node and quantity."""
+
+    def __init__(self) -> None:
+        self._of: dict[Expr, dict[Expr, tuple[Laurent, frozenset[Expr]] | None]] = {}
+
+    def of(self, node: Expr, u: Expr) -> Laurent:
+        """The series in u of a node that is a function of it. Raises NoSeries."""
+        known = self._of.setdefault(u, {u: (identity(_FEW_TERMS), frozenset((u,)))})
+        stack = [node]
+        while stack:
+            one = stack[-1]
+            waiting = [] if one in known or _is_constant(one) else one.operands
+            waiting = [operand for operand in waiting if operand not in known]
+            if waiting:
+                stack += waiting
+                continue
+            if one not in known:
+                known[one] = self._found(one, known)
+            stack.pop()
+        found = known[node]
+        if found is None:
+            raise NoSeries
+        return found[0]
+
+    def _found(
+        self, node: Expr, known: Mapping[Expr, tuple[Laurent, frozenset[Expr]] | None]
+    ) -> tuple[Laurent, frozenset[Expr]] | None:
+        """The series, and the nodes under the node; None without a series or of too many nodes."""
+        try:
+            if _is_constant(node):
+                return constant(_fraction(node), _FEW_TERMS), frozenset((node,))
+            assert isinstance(node, Map)
+            parts = [known[operand] for operand in node.operands]
+            whole = [part for part in parts if part is not None]
+            under = frozenset((node,)).union(*(nodes for _, nodes in whole))
+            if len(whole) < len(parts) or len(under) > _MOST_NODES:
+                return None
+            return _series_of(node, [own for own, _ in whole]), under
+        except NoSeries:
+            return None
+
+
 def _by_series(
     node: Map, done: Mapping[Expr, Expr], quantities: _Quantities, is_summed: bool = False
 ) -> Expr | None:
@@ -142,17 +186,23 @@ def _by_series(
     Elements of a sum only where poles cancel.
     """
     for u, has_functions in quantities.of(node).items():
-        series = _series_in(node, u, done, is_summed) if has_functions else None
+        if not has_functions:
+            continue
+        series = _series_in(node, u, done, quantities.leading, is_summed)
         if series is not None:
             return series
     return None if node.function in (add, sub) else _of_some_factors(node, done, quantities)
 
 
 def _series_in(
-    node: Map, u: Expr, done: Mapping[Expr, Expr], is_summed: bool = False
+    node: Map,
+    u: Expr,
+    done: Mapping[Expr, Expr],
+    leading: _LeadingTerms,
+    is_summed: bool = False,
 ) -> Expr | None:
     try:
-        if not _cancels(node, u, is_summed):
+        if not _cancels(node, u, leading, is_summed):
             return None
         series = _expanded(node, u, _TERMS)[node]
     except NoSeries:
@@ -175,7 +225,7 @@ def _of_some_factors(node: Map, done: Mapping[Expr, Expr], quantities: _Quantiti
             product = _product(own) if others and has_functions and len(own) > 1 else None
             if not isinstance(product, Map) or product.shape != node.shape:
                 continue
-            series = _series_in(product, u, done)
+            series = _series_in(product, u, done, quantities.leading)
             if series is not None:
                 return mul(_product([(done.get(one, one), p) for one, p in others]), series)
     return None
@@ -233,8 +283,6 @@ def _expanded(node: Expr, u: Expr, terms: int) -> dict[Expr, Laurent]:
         if _is_constant(one):
             known[one] = constant(_fraction(one), terms)
             continue
-        if len(known) > _MOST_NODES:
-            raise NoSeries
         waiting = [operand for operand in one.operands if operand not in known]
         if waiting:
             stack += waiting
@@ -280,12 +328,10 @@ def _series_of(node: Map, operands: Sequence[Laurent]) -> Laurent:
     return found
 
 
-def _cancels(node: Expr, u: Expr, is_summed: bool) -> bool:
+def _cancels(node: Map, u: Expr, leading: _LeadingTerms, is_summed: bool) -> bool:
     """Whether the leading terms of the node's parts cancel, so that digits are lost near u = 0."""
-    known = _expanded(node, u, _FEW_TERMS)
-    found = known[node]
-    assert isinstance(node, Map)
-    left, right = (known[one] for one in node.operands)
+    found = leading.of(node, u)
+    left, right = (leading.of(operand, u) for operand in node.operands)
     if found.order < 0:
         return False
     if node.function in (add, sub):
