@@ -29,12 +29,19 @@ from slomodel.rewrite.small_differences import small_difference
 from slomodel.rewrite.stable import composed, remade
 
 _FEW_TERMS, _TERMS = 8, 48
+"""Terms that show whether the leading ones cancel, and those of the series that is computed."""
 _MOST_NODES = 40
+"""Nodes of a formula that is expanded: rational arithmetic takes about a millisecond for each."""
 _MOST_TRIED = 3
+"""Quantities for a node, so that the work stays in proportion to the graph."""
 _LARGEST_EXPONENT = 64
+"""Larger powers have coefficients whose exact fractions are long."""
 _EDGES = (1.5, 1.0, 0.75, 0.5, 0.375, 0.25, 0.1875, 0.125, 0.0625)
+"""The largest |u| at which the series is used, tried in this order; none is used if none suits."""
 _NEGLIGIBLE = 1e-18
+"""Terms below this fraction of the first are below its rounding."""
 _MOST_POLYNOMIAL_TERMS = 32
+"""Multiplications for each element that a series may take."""
 _ARITHMETIC = frozenset((add, sub, mul, div))
 
 

@@ -55,6 +55,7 @@ from slomodel.rewrite.scaled_logs import ScaledLogarithms
 from slomodel.rewrite.stable import remade
 
 _LARGEST = 690.0
+"""exp(690) is about 1e300: a factor of 1e8 beside it does not overflow."""
 _TWO_SIDED = frozenset((cosh, sinh))
 _LIMITED = frozenset((exp, expm1, *_TWO_SIDED))
 _WITH_LIMITS = frozenset((exp, expm1, tanh, sech2, sigmoid, erf, erfc, normcdf, atan))
@@ -66,6 +67,7 @@ _GROWING = (
 """How the names of other functions begin that grow as exponentials do."""
 _ALGEBRAIC = frozenset((add, sub, mul, div, neg, square, sqrt, root, abs, pow, where))
 _LEAST_FACTOR = 1e-8
+"""The least constant beside which an exponential at its limit is still far beyond any change."""
 _CARRYING = frozenset((add, sub, mul, neg, square, sqrt, root, abs, where))
 """Functions that are infinite with their operands."""
 _OF_LIMITS = 2.0
