@@ -22,7 +22,7 @@ text = f"var x\\nlet p0 = x\\n{lets}minimize p{STEPS - 1}^2"
 """
 COMPILE = f"{LONG}slomodel.compile(text, backend='numexpr')\n".replace("STEPS", str(STEPS))
 GRADIENT = (f"{LONG}slomodel.compile(text, backend='numexpr').gradient([1.0])\n").replace(
-    "STEPS", str(STEPS // 6)
+    "STEPS", str(STEPS // 20)
 )
 HURRIED = "import slomodel.model.waiting as w\nw.PATIENCE = 0.05\n"
 
@@ -66,7 +66,7 @@ def test_a_long_compilation_is_shown_and_obeys_ctrl_c(program: str, line: str) -
 
 
 def test_nothing_is_shown_where_nobody_watches(tmp_path: Path) -> None:
-    program = f"{HURRIED}{GRADIENT}".replace(str(STEPS // 6), "300")
+    program = f"{HURRIED}{GRADIENT}".replace(str(STEPS // 20), "300")
     done = subprocess.run(
         (sys.executable, "-c", program), capture_output=True, text=True, check=True, cwd=tmp_path
     )

@@ -30,6 +30,8 @@ _HIGHEST_POWER = 64
 
 _ROUNDING: ContextVar[bool] = ContextVar("constants are folded with rounding", default=True)
 
+_CARRIED: ContextVar[bool] = ContextVar("constants carry the number they round", default=True)
+
 
 @contextmanager
 def without_rounding() -> Iterator[None]:
@@ -43,6 +45,20 @@ def without_rounding() -> Iterator[None]:
         yield
     finally:
         _ROUNDING.reset(token)
+
+
+@contextmanager
+def as_doubles() -> Iterator[None]:
+    """Fold constants to doubles alone in graphs that are built inside the block.
+
+    For numbers that are read once and enclosed by radii of their own: to carry the number that a
+    double rounds costs a hundred times as much as the double.
+    """
+    token = _CARRIED.set(False)
+    try:
+        yield
+    finally:
+        _CARRIED.reset(token)
 
 
 def may_fold(function: ScalarFunction, numbers: Sequence[Const], value: float) -> bool:
@@ -75,9 +91,11 @@ def is_exact(function: ScalarFunction, numbers: Sequence[Const], value: float) -
 def exact_value(function: ScalarFunction, numbers: Sequence[Const], value: float) -> Exact | None:
     """The exact value at the numbers as they were written, of which `value` is the double.
 
-    A Fraction or a SymPy number such as sqrt(2); None where the double is exact, or where the
-    number that it rounds is too long to be stored.
+    A Fraction or a SymPy number such as sqrt(2); None where the double is exact, where the number
+    that it rounds is too long to be stored, and inside `as_doubles`.
     """
+    if not _CARRIED.get():
+        return None
     if not math.isfinite(value) or not all(math.isfinite(number.value) for number in numbers):
         return None
     is_plain = function.name in (*_ARITHMETIC, *_CHOOSING)

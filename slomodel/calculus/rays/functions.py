@@ -60,7 +60,7 @@ from slomodel.functions import (
 )
 from slomodel.functions.elementary import atan
 from slomodel.ir.build import variable
-from slomodel.ir.exact import without_rounding
+from slomodel.ir.exact import as_doubles, without_rounding
 from slomodel.ir.expr import Const, Expr, Input, Map
 from slomodel.ir.function import (
     DISCONTINUOUS,
@@ -466,7 +466,8 @@ def largest_derivative(function: ScalarFunction, k: int) -> float | None:
         return _size_by_images(graph)
 
     def size(x: float) -> float:
-        found = as_midrad(extended(graph, {argument: MidRad(Const(x))})[graph]).magnitude
+        with as_doubles():
+            found = as_midrad(extended(graph, {argument: MidRad(Const(x))})[graph]).magnitude
         return found.value if isinstance(found, Const) else math.inf
 
     if not all(size(1e6 * sign) <= size(1e3 * sign) + 1e-100 for sign in (1.0, -1.0)):

@@ -91,6 +91,7 @@ _IDIOMS = {
     "log_expit": _LOG_SIGMOID,
     "log1m_inv_logit": "write `-softplus(x)`",
     "log1p_exp": "write `softplus(x)`",
+    "log1pexp": "write `softplus(x)`",
     "log1m": "write `log1p(-x)`",
     "logaddexp": "write `logsumexp([a, b])`",
     "log_add_exp": "write `logsumexp([a, b])`",
