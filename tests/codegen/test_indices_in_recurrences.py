@@ -86,3 +86,30 @@ def test_one_index_is_that_of_plain_loops(text: str) -> None:
 @pytest.mark.parametrize("backend", ["numpy", "numexpr", "c"])
 def test_several_indices_are_those_of_plain_loops(backend: str) -> None:
     _compare(list(PLACES), backend)
+
+
+def _ratings(x: NDArray[np.complex128]) -> complex:
+    """Sum of p² for ratings that a game changes by elements, and that data pick for the next."""
+    rate, ratings, total = x[0], x[1:].copy(), 0j
+    for t in range(T):
+        p = np.sin(ratings[DATA["p"][t]])
+        total += p**2
+        ratings = ratings + rate * p * DATA["y"][t]
+    return complex(total)
+
+
+def test_a_state_read_by_elements_and_by_data() -> None:
+    """The adjoint of the ratings is added to by elements and, where data pick one, as an array."""
+    model = slomodel.compile(
+        """dim T, K  data y[T, K], p[T] in K  var rate, first[K]
+        let r[t in T, k in K] = r[t-1, k] + rate * q[t-1] * y[t-1, k]  first first[k]
+        and q[t in T] = sin(r[t, p[t]])
+        minimize sumsq(q)""",
+        data={"y": DATA["y"], "p": DATA["p"]},
+        backend="c",
+    )
+    x = np.random.default_rng(5).normal(size=K + 1)
+    value, gradient = model.value_and_gradient(x)
+    assert value == pytest.approx(_ratings(x.astype(complex)).real, rel=1e-12)
+    slopes = [_ratings(x + step).imag / 1e-30 for step in 1e-30j * np.eye(x.size)]
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-10, atol=1e-12)

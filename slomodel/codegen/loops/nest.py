@@ -355,6 +355,9 @@ class Begin:
 StatePlace = tuple[int, int, int]
 """The number of a state, an element of it, and the offset of its position from the step."""
 
+WrittenPlace = tuple[int, int | None, int]
+"""The same of what is written, where None stands for all elements: they are written as an array."""
+
 
 @dataclass(frozen=True, slots=True)
 class Passage:
@@ -363,8 +366,8 @@ class Passage:
     `reads` are the positions of its inputs, and `targets` those of the results: `Output(k)` in its
     blocks is target k. `once` are blocks that run before all steps; its temporary arrays lie in
     `memory`. At the end `values[k]`, of shape `shapes[k]`, is added to target k if k is in `adds`,
-    and otherwise stored there; None for a value that was computed in place. `read_places` and
-    `written_places` are the positions of inputs and targets that are single elements of states.
+    and otherwise stored there; None for a value that was computed in place. `read_places` are the
+    positions of inputs that are single elements of states, `written_places` those of the targets.
     """
 
     start: int
@@ -377,7 +380,7 @@ class Passage:
     adds: frozenset[int]
     memory: Memory
     read_places: Mapping[Expr, StatePlace]
-    written_places: tuple[StatePlace | None, ...]
+    written_places: tuple[WrittenPlace, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from slomodel.codegen.loops.nest import (
     Scalar,
     StatePlace,
     TimeLoop,
+    WrittenPlace,
     located,
 )
 from slomodel.codegen.loops.regions import Region
@@ -71,7 +72,7 @@ class _Parts:
     given: dict[Expr, Access] = field(default_factory=dict)
     read_places: dict[Expr, StatePlace] = field(default_factory=dict)
     targets: list[Moving] = field(default_factory=list)
-    written_places: list[StatePlace | None] = field(default_factory=list)
+    written_places: list[WrittenPlace] = field(default_factory=list)
     adds: set[int] = field(default_factory=set)
 
     def as_arrays(self, group: UpdateGroup) -> Program:
@@ -141,7 +142,7 @@ class _Parts:
             self.adds.add(len(self.targets))
         self.targets.append(Moving(place, stride))
         single = element is not None or not shape
-        self.written_places.append((update.state, element or 0, shift) if single else None)
+        self.written_places.append((update.state, (element or 0) if single else None, shift))
 
     def passage(self, group: UpdateGroup, program: Program, blocks: Blocks) -> Passage:
         """The passage that runs a program and stores its roots in the targets."""

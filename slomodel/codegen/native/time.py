@@ -205,13 +205,17 @@ class _Segment:
         self.made: dict[tuple[int, int], str] = {}
 
     def _last_writers(self) -> dict[tuple[int, int], tuple[int, int, int]]:
-        """For each element of a state, the write that completes it: its passage, target, shift."""
+        """For each element of a state, the write that completes it: its passage, target, shift.
+
+        A state to which a passage writes as an array has none: it is read from memory.
+        """
+        passages = [self.loop.passages[p] for p in self.active]
+        arrays = {state for one in passages for state, k, _ in one.written_places if k is None}
         found: dict[tuple[int, int], tuple[int, int, int]] = {}
         for p in self.active:
-            for k, place in enumerate(self.loop.passages[p].written_places):
-                if place is None:
+            for k, (state, element, shift) in enumerate(self.loop.passages[p].written_places):
+                if element is None or state in arrays:
                     continue
-                state, element, shift = place
                 before = found.get((state, element))
                 later = before is None or (
                     shift >= before[2] if self.loop.backwards else shift <= before[2]
