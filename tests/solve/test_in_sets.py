@@ -20,6 +20,7 @@ from slomodel.solve.sets.box import Box
 from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.sets.product import ProductSet, SetPart
 from slomodel.solve.sets.simplex import Simplex
+from slomodel.solve.sets.sphere import Sphere
 
 METHODS: list[tuple[str, dict[str, object]]] = [
     ("auto", {}),
@@ -289,3 +290,45 @@ def test_steps_grow_toward_a_minimum_far_from_the_start(far: float) -> None:
     )
     assert found.x[0] == pytest.approx(far, rel=1e-9)
     assert found.nit < 40
+
+
+@dataclass
+class QuarticOfBothSigns:
+    """½⟨x, Tx⟩ + Σ x⁴, T symmetric with eigenvalues of both signs."""
+
+    T: Vector
+
+    facts = ObjectiveFacts(curvature=True)
+    eps = float(np.finfo(float).eps)
+
+    @property
+    def n(self) -> int:
+        return len(self.T)
+
+    def load(self, product: Product) -> None:
+        pass
+
+    def value(self, x: Vector) -> float:
+        return 0.5 * float(x @ self.T @ x) + float(np.sum(x**4))
+
+    def value_and_gradient(self, x: Vector, out: Vector | None = None) -> tuple[float, Vector]:
+        return self.value(x), self.T @ x + 4.0 * x**3
+
+    def hvp(self, x: Vector, v: Vector) -> Vector:
+        return self.T @ v + 12.0 * x**2 * v
+
+
+@pytest.mark.parametrize("direction", ["newton", "newton-cg", "auto"])
+@pytest.mark.parametrize("where", [Sphere(10, 2.0, np.zeros(10)), EuclideanBall(np.zeros(10), 2.0)])
+def test_newton_steps_converge_fast_along_a_curved_boundary(where: Set, direction: str) -> None:
+    T = np.random.default_rng(3).standard_normal((10, 10)) * 8.0
+    f = QuarticOfBothSigns(T + T.T)
+    options: dict[str, object] = {} if direction == "auto" else {"direction": direction}
+    found = solve(f, np.full(10, 0.4**0.5), method="auto", within=where, **options)
+    assert found.status is Status.converged
+    # The tangential gradient vanishes, by ∇f = −λx with λ ≥ 0.
+    g = f.value_and_gradient(found.x)[1]
+    multiplier = -float(g @ found.x) / 4.0
+    assert multiplier >= 0.0
+    assert_allclose(g, -multiplier * found.x, atol=1e-4)
+    assert found.nfev <= (40 if direction == "auto" else 20)

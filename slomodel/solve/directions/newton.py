@@ -73,23 +73,17 @@ def inverse_magnitude(H: Vector, eps: float) -> Vector | None:
     return inverse if np.isfinite(inverse).all() else None
 
 
-def positive(evaluate: Evaluator, x: Vector, shift: Vector | None) -> Vector | None:
-    """S⁻¹ V |Λ| Vᵀ S⁻¹ (n, n), in the notation of `Newton`; None if it is 0 or not finite.
-
-    The matrix is that of the Hessian with `shift` (n,) added to its diagonal.
-    """
-    H = dense(evaluate.hvp, x)
-    if shift is not None:
-        H += np.diag(shift)
+def positive(H: Vector, eps: float) -> Vector | None:
+    """S⁻¹ V |Λ| Vᵀ S⁻¹ (n, n) of H, in the notation of `Newton`; None if it is 0 or not finite."""
     if not np.isfinite(H).all():
         return None
-    scale = balance(H, evaluate.eps)
+    scale = balance(H, eps)
     values, vectors = np.linalg.eigh(scale[:, None] * H * scale)
     values = np.abs(values)
     largest = float(values.max(initial=0.0))
     if largest == 0.0:
         return None
-    values = np.maximum(values, SMALLEST * evaluate.eps * largest)
+    values = np.maximum(values, SMALLEST * eps * largest)
     B: Vector = ((vectors * values) @ vectors.T) / scale / scale[:, None]
     return B
 

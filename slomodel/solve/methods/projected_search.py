@@ -155,8 +155,9 @@ class ProjectedSearchRun:
     def _toward_minimiser(self, at: Iterate) -> bool:
         """Write y − x (n,) into v, y the minimiser of the model; False if it is not suitable.
 
-        On a curved boundary v is the projection of y − x on the tangent cone. It is suitable if
-        ⟨g,v⟩ ≤ −α‖x − P(x − g)‖‖v‖.
+        At a curved boundary v is the projection of y − x on the tangent cone or on the tangent
+        plane, whichever is steeper: a chord to another point of the boundary points inward, where g
+        may be far steeper than along it. It is suitable if ⟨g,v⟩ ≤ −α‖x − P(x − g)‖‖v‖.
         """
         self._end = None
         if self._model is None:
@@ -174,7 +175,10 @@ class ProjectedSearchRun:
         if shift is None:
             self._end = y
         else:
+            along = face.project(self._v)
             within.tangent(at.x, self._v.copy(), self._v)
+            if at.g.dot(along) < at.g.dot(self._v):
+                np.copyto(self._v, along)
         return self._descends(at, self._method.alpha)
 
     def _descends(self, at: Iterate, alpha: float) -> bool:

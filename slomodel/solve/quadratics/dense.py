@@ -6,7 +6,7 @@ import numpy as np
 
 from slomodel.solve.directions.direction import SecantPair
 from slomodel.solve.directions.gauss_newton import GaussNewton
-from slomodel.solve.directions.newton import positive
+from slomodel.solve.directions.newton import dense, positive
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.quadratics.quadratic import REACHED
@@ -17,9 +17,10 @@ from slomodel.solve.subroutine import Iterate
 class DenseHessian:
     """B = ∇²f(x) with the absolute values of its eigenvalues, in scaled variables.
 
-    On a curved boundary its curvature is added before the eigenvalues are taken, and subtracted
-    again after. For a quadratic objective B is the same at every point, and `goal` the norm of the
-    projected gradient at which a run ends; for others it is 0.
+    At a curved boundary B is the Hessian itself, and the absolute values are those of the
+    Lagrangian's eigenvalues on the tangent plane: across it they have no meaning. For a quadratic
+    objective B is the same at every point, and `goal` the norm of the projected gradient at which
+    a run ends; for others it is 0.
     """
 
     wants_pairs = False
@@ -43,10 +44,11 @@ class DenseHessian:
             self.accuracy = REACHED * self._goal / at.gnorm
             if self._B.size:
                 return True
-        B = positive(self._evaluate, at.x, shift)
-        if B is None:
+        H = dense(self._evaluate.hvp, at.x)
+        B = positive(H, self._evaluate.eps) if shift is None else H
+        if B is None or not np.isfinite(B).all():
             return False
-        self._B = B if shift is None else B - np.diag(shift)
+        self._B = B
         return True
 
     def free_step(self, at: Iterate) -> None:
@@ -57,6 +59,8 @@ class DenseHessian:
 
     def solve(self, face: Face, r: Vector) -> tuple[Vector, None]:
         self._solved += 1
+        if face.shift is not None:
+            return on_curved_face(self._B, face, r, self._evaluate.eps), None
         return on_face(self._B, face, r), None
 
     def minimiser_over(self, within: Set, y: Vector, r: Vector) -> None:
@@ -111,10 +115,22 @@ def on_face(B: Vector, face: Face, r: Vector) -> Vector:
         d, free = np.zeros_like(r), np.flatnonzero(face.free)
         d[free] = np.linalg.solve(B[np.ix_(free, free)], -r[free])
         return d
-    n = len(r)
+    return face.project(np.linalg.solve(completed(B, face), -face.project(r)).astype(np.float64))
+
+
+def on_curved_face(H: Vector, face: Face, r: Vector, eps: float) -> Vector:
+    """The step of `on_face` with the absolute eigenvalues of Q(H + shift)Q, H (n, n) symmetric."""
+    B = positive(completed(H, face), eps)
+    if B is None:
+        raise np.linalg.LinAlgError
+    return face.project(np.linalg.solve(B, -face.project(r)).astype(np.float64))
+
+
+def completed(B: Vector, face: Face) -> Vector:
+    """Q(B + shift)Q + size·(I − Q) (n, n), Q the projection on the subspace of a face."""
+    n = len(B)
     Q = face.project(np.eye(n))
     shift = face.shift
     A = Q @ (B if shift is None else B + np.diag(shift)) @ Q
     size = float(np.abs(np.diag(B)).max(initial=0.0)) or 1.0
-    completed = A + size * (np.eye(n) - Q)
-    return face.project(np.linalg.solve(completed, -face.project(r)).astype(np.float64))
+    return A + size * (np.eye(n) - Q)

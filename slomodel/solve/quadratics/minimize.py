@@ -44,6 +44,8 @@ def minimiser(model: Quadratic, within: Set, at: Iterate, face: Face) -> Vector:
         within.project(y, y)
         r += Bs
         curvature = float(s.dot(Bs))
+        if face.shift is not None:
+            curvature += float((face.shift * s).dot(s))
         if not s.any() or curvature <= 0.0 or model.is_spent:
             break
         if not model.is_exact and projected_norm(within, y, r) <= goal:
@@ -58,7 +60,11 @@ def minimiser(model: Quadratic, within: Set, at: Iterate, face: Face) -> Vector:
 def _on_face(
     model: Quadratic, within: Set, y: Vector, r: Vector, face: Face
 ) -> tuple[Vector, Vector] | None:
-    """A step s on the face of −r and Bs, both (n,); None if no length gives a decrease."""
+    """A step s on the face of −r and Bs, both (n,); None if no length gives a decrease.
+
+    On a curved boundary s leaves the tangent plane, and r across it, which may be large, belongs to
+    the curvature: the slope is that on the plane.
+    """
     try:
         d, Bd = model.solve(face, r)
     except np.linalg.LinAlgError:
@@ -66,14 +72,15 @@ def _on_face(
     if not np.isfinite(d).all():
         return None
     trial = np.empty_like(y)
+    along = r if face.shift is None else face.project(r)
     for t in FACTORS:
         moved = within.project(y + t * d, trial)
         s = trial - y
-        slope = float(r.dot(s))
+        slope = float(along.dot(s))
         if slope >= 0.0:
             continue
         Bs: Vector = model.product(s) if moved or Bd is None else t * Bd
-        if slope + 0.5 * float(s.dot(Bs)) <= SUFFICIENT * slope:
+        if float(r.dot(s)) + 0.5 * float(s.dot(Bs)) <= SUFFICIENT * slope:
             return s, Bs
     return None
 
