@@ -16,6 +16,7 @@ from slomodel.functions.piecewise import Reals, abs, maximum, minimum, root, ste
 from slomodel.ir.build import const
 from slomodel.ir.expr import Const, Expr, Input, Map
 from slomodel.ir.function import (
+    ANALYTIC,
     DISCONTINUOUS,
     Array,
     C,
@@ -152,6 +153,7 @@ atan2 = ScalarFunction(
             "where x > 0 it is `atan(y / x)`, which is smooth",
         ),
     ),
+    smoothness_above=lambda y, x: ANALYTIC if y > 0.0 or x > 0.0 else DISCONTINUOUS,
     costly=True,
     meaning="angle from the positive x axis to the point (x, y), in [-pi, pi]",
     ranges=Monotonicity(

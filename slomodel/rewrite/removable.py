@@ -81,16 +81,16 @@ class _VanishingFactor:
 
 
 @dataclass(slots=True)
-class _FactoredProduct:
+class FactoredProduct:
     """A product: a number, and powers of its other factors."""
 
     number: Fraction = Fraction(1)
     powers: Powers = field(default_factory=dict)
 
 
-def _factored(part: Part) -> _FactoredProduct | None:
+def factored(part: Part) -> FactoredProduct | None:
     """The factors of a product; None if there are too many."""
-    found = _FactoredProduct()
+    found = FactoredProduct()
     stack = [(part, 1)]
     steps = 0
     while stack:
@@ -135,7 +135,7 @@ def _whole_exponent(node: Expr) -> int | None:
 
 def _monomial(part: Part) -> _Monomial | None:
     """A part as a number times powers; None for a constant."""
-    found = _factored(part)
+    found = factored(part)
     if found is None or not found.powers:
         return None
     return _Monomial(found.number, found.powers)
@@ -145,7 +145,7 @@ def cancelled(node: Map) -> Expr | None:
     """A product or quotient without its removable singularities; None if it has none."""
     if not _may_cancel(node):
         return None
-    product = _factored(whole(node))
+    product = factored(whole(node))
     if product is None:
         return None
     shape = node.shape
@@ -189,7 +189,7 @@ def _may_cancel(node: Map) -> bool:
 def _meets(
     part: Part,
     one: tuple[int, _VanishingFactor],
-    product: _FactoredProduct,
+    product: FactoredProduct,
     zeros: dict[Part, tuple[int, _VanishingFactor]],
 ) -> bool:
     """Whether powers that the factor contributes are cancelled by others, and no pole is left."""
@@ -225,7 +225,7 @@ def _power(base: Expr, p: int) -> Expr:
     return base if p == 1 else pow(base, float(p))
 
 
-def _zero(part: Part, product: _FactoredProduct, shape: Shape) -> _VanishingFactor | None:
+def _zero(part: Part, product: FactoredProduct, shape: Shape) -> _VanishingFactor | None:
     """A factor as a monomial times a regular function."""
     node = part.node
     if not isinstance(node, Map) or node.function not in _WITH_ZEROS:
@@ -281,9 +281,7 @@ def _or_reciprocal(regular: Expr, reciprocal: Expr, p: int) -> Expr:
     return _power(regular, p) if p > 0 else _power(reciprocal, -p)
 
 
-def _zeros_of_sum(
-    part: Part, product: _FactoredProduct, shape: Shape
-) -> Iterator[_VanishingFactor]:
+def _zeros_of_sum(part: Part, product: FactoredProduct, shape: Shape) -> Iterator[_VanishingFactor]:
     """1 - cos(u), u - sin(u), exp(a) - exp(b), log(a) - log(b), x^p - 1."""
     assert isinstance(part.node, Map)
     for one, other in _both_orders(two_terms(part.node)):
@@ -355,7 +353,7 @@ def _same_shape(x: Part, y: Part, shape: Shape) -> tuple[Expr, Expr]:
 
 
 def _difference_of_values(
-    one: Part, other: Part, c: Fraction, product: _FactoredProduct, shape: Shape
+    one: Part, other: Part, c: Fraction, product: FactoredProduct, shape: Shape
 ) -> Iterator[_VanishingFactor]:
     """c (f(a) - f(b)) for f = exp and log."""
     for function, divided in ((exp, _divided_exponential), (log, _divided_logarithm)):
@@ -372,7 +370,7 @@ def _difference_of_values(
 
 
 def _exponentials_of_multiples(
-    left: Part, right: Part, c: Fraction, product: _FactoredProduct, shape: Shape
+    left: Part, right: Part, c: Fraction, product: FactoredProduct, shape: Shape
 ) -> Iterator[_VanishingFactor]:
     """c (exp(p u) - exp(q u)) for a factor u of the product, as (p - q) u times a quotient."""
     one, other = _monomial(left), _monomial(right)
@@ -393,9 +391,7 @@ def _exponentials_of_multiples(
     )
 
 
-def _difference_among(
-    a: Part, b: Part, product: _FactoredProduct, shape: Shape
-) -> _Monomial | None:
+def _difference_among(a: Part, b: Part, product: FactoredProduct, shape: Shape) -> _Monomial | None:
     """a - b as a multiple of a factor of the product."""
     left, right = scaled(a), scaled(b)
     if left.core is None or right.core is None or left.coefficient != right.coefficient:
@@ -413,7 +409,7 @@ def _difference_among(
 
 
 def _logarithm_of_quotient(
-    part: Part, product: _FactoredProduct, shape: Shape
+    part: Part, product: FactoredProduct, shape: Shape
 ) -> _VanishingFactor | None:
     """log(a/b), which is 0 where a = b."""
     inside = part.parts()[0]
@@ -451,7 +447,7 @@ def without_common_pole(node: Map) -> Expr | None:
     for one, other in _both_orders(two_terms(node)):
         if one.core is None or other.core is None:
             continue
-        pole, rest = _factored(one.core), _factored(other.core)
+        pole, rest = factored(one.core), factored(other.core)
         if pole is None or rest is None or len(pole.powers) != 1:
             continue
         ((part, p),) = pole.powers.items()

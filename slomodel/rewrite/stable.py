@@ -15,6 +15,7 @@ from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map, remake
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import postorder, users
+from slomodel.rewrite.addition_theorems import AdditionTheorems
 from slomodel.rewrite.complements import Complements
 from slomodel.rewrite.divided_sums import divided_inside
 from slomodel.rewrite.entropies import Entropies
@@ -55,6 +56,7 @@ def rewritten(root: Expr) -> Mapping[Expr, Expr]:
     roots = Roots(shared)
     gammas = GammaSums()
     complements = Complements()
+    theorems = AdditionTheorems()
     quotients = ShiftedQuotients()
 
     def reciprocal(node: Map) -> Expr | None:
@@ -66,10 +68,18 @@ def rewritten(root: Expr) -> Mapping[Expr, Expr]:
         better = _better(made, rules, entropies, quotients)
         return neg(made if better is None else better)
 
+    sums = (
+        complements.of_sum,
+        elementwise,
+        theorems.of_sum,
+        without_common_pole,
+        gammas.of_sum,
+    )
     rules: dict[ScalarFunction, tuple[Rule, ...]] = {
         log: (
             log_of_determinant,
             complements.of_log,
+            theorems.of_log,
             quotients.of_log,
             log_softmax,
             logarithms.of_sum,
@@ -80,8 +90,8 @@ def rewritten(root: Expr) -> Mapping[Expr, Expr]:
         ),
         log1p: (complements.of_log1p, elementwise, logarithms.of_one_more, scaled.of_one_more),
         sqrt: (elementwise, root_of_exponential, power_of_power, roots.square_root),
-        add: (complements.of_sum, elementwise, without_common_pole, gammas.of_sum),
-        sub: (complements.of_sum, elementwise, without_common_pole, gammas.of_sum),
+        add: sums,
+        sub: sums,
         pow: (elementwise, power_of_power, exponential_power, roots.power),
         neg: (elementwise, cancelled),
         div: (

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import groupby
-from math import fabs
+from math import fabs, isclose, pi
 
 from slomodel.functions import (
     abs,
     add,
+    atan,
     cos,
     cosh,
     div,
@@ -45,6 +46,7 @@ from slomodel.functions import (
     xlogx,
     xlogx1p,
 )
+from slomodel.functions.compound import atan2
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map
 from slomodel.ir.function import ScalarFunction
@@ -81,6 +83,11 @@ def _is_one_more(m: Match) -> bool:
     assert isinstance(one.node, Map)
     others = [term for term in two_terms(one.node) if term != Term(1.0, None)]
     return others == [scaled(whole(u.node))]
+
+
+def _is_quarter(m: Match, factor: float) -> bool:
+    """Whether d is factor * pi/2, up to the rounding of both."""
+    return isclose(m[d], 0.5 * pi * factor, rel_tol=2.0**-51)
 
 
 _EXP_ABOVE_ONE = add(1.0, exp(x))
@@ -142,6 +149,21 @@ FORMS: tuple[StableForm, ...] = (
         lambda m: m[d] == -0.5 * m[c],
     ),
     StableForm(add(mul(c, softplus(x)), mul(d, y)), mul(c, softplus(neg(x))), is_multiple),
+    # The tails of arctan.
+    StableForm(add(mul(c, atan(x)), d), mul(c, atan2(1.0, neg(x))), lambda m: _is_quarter(m, m[c])),
+    StableForm(
+        add(mul(c, atan(x)), d), mul(neg(c), atan2(1.0, x)), lambda m: _is_quarter(m, -m[c])
+    ),
+    StableForm(
+        add(mul(e, div(atan(x), c)), d),
+        mul(e, div(atan2(1.0, neg(x)), c)),
+        lambda m: _is_quarter(m, m[e] / m[c]),
+    ),
+    StableForm(
+        add(mul(e, div(atan(x), c)), d),
+        mul(neg(e), div(atan2(1.0, x), c)),
+        lambda m: _is_quarter(m, -m[e] / m[c]),
+    ),
     # Quotients of exponentials.
     StableForm(
         div(mul(rest, exp(x)), square(_EXP_ABOVE_ONE)), mul(rest, mul(0.25, sech2(mul(0.5, x))))

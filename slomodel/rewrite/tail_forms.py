@@ -182,6 +182,11 @@ TAIL_FORMS: tuple[StableForm, ...] = (
         lambda m: _is_near(m[c]) and _is_near(-m[d] / m[c]),
     ),
     StableForm(
+        log(add(mul(c, expm1(x)), mul(d, expm1(y)))),
+        add(add(log(c), x), log1mexp(sub(y, x))),
+        lambda m: _is_near(m[c]) and m[d] == -m[c],
+    ),
+    StableForm(
         log(add(mul(c, sigmoid(x)), mul(d, sigmoid(y)))),
         add(log(c), sub(log1mexp(sub(y, x)), add(softplus(neg(x)), softplus(y)))),
         lambda m: _is_near(m[c]) and m[d] == -m[c],
