@@ -149,8 +149,11 @@ def histogram(counts: Sequence[int]) -> str:
         f'height="{24.0 * count / most:.1f}" fill="{_COLOURS[0]}"/>'
         for k, count in enumerate(counts)
     )
+    width = 8 * len(counts)
+    # A picture as wide as it can be is drawn with no width in a column of a table: it stays as it is.
+    style = f"width:{width}px;height:24px;max-width:none"
     return (
-        f'<svg role="img" aria-label="histogram" width="{8 * len(counts)}" height="24">{bars}</svg>'
+        f'<svg role="img" aria-label="histogram" viewBox="0 0 {width} 24" style="{style}">{bars}</svg>'
     )
 
 

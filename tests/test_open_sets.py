@@ -299,6 +299,9 @@ def test_an_end_at_the_end_of_a_half_line_is_remarked() -> None:
     found = slomodel.compile(text, dims={"J": 8}, backend="numpy").solve()
     assert not found.success
     assert "`tau` is at the edge of its set" in found.message
+    # The advice to declare sets is for variables without one; the trace is in the user's variables.
+    assert "Keep the variables" not in found.message
+    assert "tau = -" not in found.message
 
 
 @pytest.mark.parametrize(

@@ -246,6 +246,9 @@ def test_refusals_say_why() -> None:
     quartic = compiled("var x init 1 minimize exp(x) - x").solve()
     with pytest.raises(slomodel.DomainError, match="not a sum of squares"):
         quartic.uncertainty("least-squares")
+    steep = compiled("var x init 354.3 minimize exp(2 * x)").solve(max_iter=0)
+    with pytest.raises(slomodel.DomainError, match="overflow"):
+        steep.uncertainty()
     simplex = compiled("var p[3] in simplex minimize sumsq(p - 1)").solve()
     with pytest.raises(slomodel.DomainError, match="in open_simplex"):
         simplex.uncertainty()

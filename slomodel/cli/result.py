@@ -140,6 +140,8 @@ class Result:
         Numbers that are not finite are null, and listed as text in `nonfinite`.
         """
         solution = self.solution
+        shown = {*solution.variables, *self.evaluated}
+        labels = {name: axes for name, axes in self.labels.items() if name in shown}
         numbers = {"fun": solution.fun, "gradient_norm": solution.gradient_norm}
         return {
             "model": self.name,
@@ -161,7 +163,7 @@ class Result:
             "variables": {key: list(array.shape) for key, array in solution.variables.items()},
             "values": values_of(solution),
             **self._answers(),
-            **({"labels": dict(self.labels)} if self.labels else {}),
+            **({"labels": labels} if labels else {}),
             **_in_sets(solution),
             "starts": solution.starts,
             "runs": [_short(run) for run in solution.runs],
@@ -225,7 +227,10 @@ class Result:
             f"  {key}": _shown(array, self.labels.get(key, ()))
             for key, array in solution.variables.items()
         }
-        computed = {f"  {key}": _shown(array, ()) for key, array in self.evaluated.items()}
+        computed = {
+            f"  {key}": _shown(array, self.labels.get(key, ()), begun=True)
+            for key, array in self.evaluated.items()
+        }
         return rows | shown | computed | self._multipliers()
 
     def _multipliers(self) -> dict[str, str]:
@@ -307,8 +312,13 @@ def _listed(parameters: dict[str, float | str]) -> str:
     )
 
 
-def _shown(array: NDArray[np.float64], labels: Sequence[Sequence[str]]) -> str:
-    """The shape of a variable, and its values, with labels where it has them, if they are few."""
+def _shown(
+    array: NDArray[np.float64], labels: Sequence[Sequence[str]], begun: bool = False
+) -> str:
+    """The shape of an array, and its values, with labels where it has them, if they are few.
+
+    Of many values the first few are shown if `begun`, and else none.
+    """
     shape = str(list(array.shape)) if array.ndim else "scalar"
     if labels and 0 < array.size <= _MOST_LABELLED:
         own = [
@@ -317,5 +327,7 @@ def _shown(array: NDArray[np.float64], labels: Sequence[Sequence[str]]) -> str:
         ]
         pairs = zip(own, array.ravel(), strict=True)
         return f"{shape} = " + "; ".join(f"{one}: {value:.6g}" for one, value in pairs)
-    values = ", ".join(f"{value:.6g}" for value in array.ravel()[: _MOST_SHOWN + 1])
+    values = ", ".join(f"{value:.6g}" for value in array.ravel()[:_MOST_SHOWN])
+    if begun and array.size > _MOST_SHOWN:
+        return f"{shape} = {values}, …"
     return f"{shape} = {values}" if 0 < array.size <= _MOST_SHOWN else shape

@@ -92,11 +92,17 @@ class Evaluating:
 
     @property
     def axis_labels(self) -> dict[str, tuple[tuple[str, ...], ...]]:
-        """The labels along each axis of each variable that has labelled axes; () for others."""
+        """The labels along each axis of the variables and definitions with labelled axes.
+
+        An axis without labels has ().
+        """
         known = self._binding.labels
+        if not known:
+            return {}
+        shapes = {one.name: one.shape for one in self._problem.variables}
+        shapes |= {name: node.shape for name, node in self._problem.definitions.items()}
         axes = {
-            one.name: tuple(known.get(str(dim), ()) for dim in one.shape)
-            for one in self._problem.variables
+            name: tuple(known.get(str(dim), ()) for dim in shape) for name, shape in shapes.items()
         }
         return {name: own for name, own in axes.items() if any(own)}
 

@@ -267,7 +267,7 @@ class Model(Proving):
             "progress": progress,
             "unpack": self.unpack,
             "user": None if self._coordinates is None else self._coordinates.to_user,
-            "diagnose": inner._diagnose,
+            "diagnose": self._diagnose_free,
             "within": inner._within,
             "in_sets": inner._in_closed_sets,
             "checkpoint": checkpoint,
@@ -465,6 +465,16 @@ class Model(Proving):
         value, gradient = self.value_and_gradient(vector)
         finite = np.isfinite(value) and np.all(np.isfinite(gradient))
         return None if finite else self._diagnose(vector)
+
+    def _diagnose_free(self, u: Vector) -> str | None:
+        """Origin of a NaN or infinity at the solver's u (m,), in the user's variables if it can be.
+
+        A value may be finite in them where the change of variables has none.
+        """
+        users, inner = self._coordinates, self.unconstrained
+        with np.errstate(all="ignore"):
+            found = None if users is None else self._diagnose(users.to_user(u))
+        return found or inner._diagnose(u)
 
     def _diagnose(self, x: Vector) -> str | None:
         roots = (self._problem.objective, *self._plans.written.gradient)

@@ -28,6 +28,7 @@ from slomodel.model.replaced_variables import joined, over, part_of, replaced
 from slomodel.problem import Problem, SetKind, TupleCount, Variable
 from slomodel.reference import evaluate
 from slomodel.solve import Solution
+from slomodel.solve.stagnation.diagnosis import AT_EDGE
 
 Vector = NDArray[np.float64]
 
@@ -209,10 +210,10 @@ class ChangeOfVariables:
                 marks[one.name] = change.logarithmic(u[one.name], one.set).astype(np.float64)
         return marks
 
-    def near_edge(self, u: Mapping[str, Vector]) -> list[str]:
+    def near_edge(self, u: Mapping[str, Vector]) -> list[Variable]:
         """The variables that u puts at the edge of their sets."""
         return [
-            one.name
+            one
             for one in self.written.variables
             if (change := change_of(one)) is not None
             and one.set is not None
@@ -282,17 +283,21 @@ class UserCoordinates:
         """The solution with a remark about the variables at the edge of their sets."""
         u = solution.unconstrained
         remark = "" if u is None else self.remark(u)
-        return replace(solution, message=f"{solution.message} {remark}") if remark else solution
+        # The remark is about variables that have sets already.
+        message = solution.message.removesuffix(AT_EDGE).rstrip()
+        return replace(solution, message=f"{message} {remark}") if remark else solution
 
     def remark(self, u: Vector) -> str:
         """A sentence about the variables at the edge of their sets; empty if there are none."""
-        names = [f"`{name}`" for name in self._change.near_edge(self._free.unpack(u))]
-        if not names:
+        edges = self._change.near_edge(self._free.unpack(u))
+        if not edges:
             return ""
-        listed = ", ".join(names)
-        where = "is at the edge of its set" if len(names) == 1 else "are at the edge of their sets"
+        listed = ", ".join(f"`{one.name}`" for one in edges)
+        where = "is at the edge of its set" if len(edges) == 1 else "are at the edge of their sets"
+        scales = any(one.set and one.set.low is not None and one.set.high is None for one in edges)
+        joint = ", as for a scale that is estimated together with its effects (integrate over them)"
         return (
-            f"{listed} {where}: there may be no best point inside, or a better one "
+            f"{listed} {where}: there may be no best point inside{joint * scales}, or a better one "
             "from another start."
         )
 

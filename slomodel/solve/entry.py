@@ -238,7 +238,7 @@ def _nonfinite_points(run: RunState, evaluate: Evaluator, diagnose: Diagnose) ->
     if last is None or not (run.status in _OF_THE_SEARCH or most):
         return ""
     why = diagnose(last)
-    seen = f"{counted(evaluate.nonfinite, 'point')} that were tried gave no finite number"
+    seen = f"No finite number at {counted(evaluate.nonfinite, 'point')} tried"
     return f"{seen}; at the last, {why}" if why else f"{seen}."
 
 

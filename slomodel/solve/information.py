@@ -78,12 +78,12 @@ def from_hessian(
 
     Eigenvalues that rounding, or the gradient that is left, can account for count as 0. `factor`
     is that of the covariance, `factor`·H⁻¹. Raises DomainError if there is a direction of negative
-    curvature.
+    curvature, or if H overflows.
     """
     free = ~held
     matrix = hessian[np.ix_(free, free)]
     scales = _scales(np.sqrt(np.abs(np.diag(matrix))), np.sqrt(np.abs(matrix).max(initial=0.0)))
-    values, vectors = np.linalg.eigh(matrix / np.outer(scales, scales))
+    values, vectors = np.linalg.eigh(_finite(matrix / np.outer(scales, scales)))
     size = max(float(np.linalg.norm(scales * point[free])), float(np.sqrt(factor)))
     left = float(np.linalg.norm(gradient[free] / scales)) / size if size else 0.0
     tolerance = _ROUNDING * free.sum() * _EPS + 10.0 * left
@@ -99,7 +99,7 @@ def from_factor(factor: Vector, held: Mask) -> Information:
     columns = factor[:, free]
     lengths = np.linalg.norm(columns, axis=0)
     scales = _scales(lengths, lengths.max(initial=0.0))
-    _, singular, rows = np.linalg.svd(columns / scales, full_matrices=True)
+    _, singular, rows = np.linalg.svd(_finite(columns / scales), full_matrices=True)
     values = np.zeros(scales.size)
     values[: singular.size] = singular**2
     largest = float(singular.max(initial=0.0))
@@ -146,6 +146,15 @@ def _echelon(rows: Vector) -> Vector:
     largest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
     rows = np.where(np.abs(rows) < 1e-9 * largest, 0.0, rows)
     return rows / np.where(largest > 0.0, largest, 1.0)
+
+
+def _finite(matrix: Vector) -> Vector:
+    """A matrix of second derivatives (m, m) or its factor. Raises DomainError if it overflows."""
+    if np.isfinite(matrix).all():
+        return matrix
+    message = "second derivatives overflow at this point, and standard errors are not defined"
+    remedy = "the message of the run says why it ended here; see also `model.trace_nonfinite(x)`"
+    raise DomainError(Diagnostic("E607", message, help=remedy))
 
 
 def _saddle(value: float) -> DomainError:

@@ -68,13 +68,13 @@ def test_labels_from_files(name: str, tmp_path: Path) -> None:
     else:
         np.savez(tmp_path / name, city=np.array(CITY), y=Y)
     file = tmp_path / "m.slo"
-    file.write_text(TEXT.replace(", y[N]", f', y[N] from "{name}"'))
+    file.write_text(TEXT.replace(", y[N]", f', y[N] from "{name}"') + " let twice = 2 * a")
     model = slomodel.compile(file)
     assert model.value(POINT) == pytest.approx(value([2, 0, 2, 1]))
     given = slomodel.compile(TEXT, data={"city": tmp_path / f"{name}:city", "y": Y})
     assert given.labels == model.labels
-    result = CliRunner().invoke(main, ["solve", str(file)])
-    assert "Bern: " in result.output
+    result = CliRunner().invoke(main, ["solve", str(file), "--evaluate", "twice"])
+    assert result.output.count("Bern: ") == 2
 
 
 REFUSED: dict[str, tuple[object, str, str]] = {
