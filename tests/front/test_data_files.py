@@ -206,6 +206,8 @@ def test_tables_that_are_refused(tmp_path: Path, text: str | bytes, words: str) 
         ("x.csv:y", "y,y\n1,2\n", "[E304] … 2 columns `y`"),
         ("x.csv:y", "y,b\n1,2\n3\n", "[E316] … 1 cell in line 3, and 2 in line 1"),
         ("x.csv:zz", WIDE, "[E304] … `c9` and 2 more"),
+        ("x.csv", "who,Y\nme,1\n", "[E304] … no column `y` … it holds `who`, `Y`"),
+        ("x.csv", "Y\nme\n", "[E316] … the text `me` in line 2, column 1 (`Y`)"),
         ("x.csv", "a,b\n1,2\n", '[E307] … table of shape (1, 2) … one column: "file:a"'),
         ("x.csv", "a,y,y\n1,2,3\n", '[E307] … table of shape (1, 3) … one column: "file:y"'),
         ("x.json", '{"z": 1}', "[E304] … no array `y` … it holds `z`"),

@@ -49,6 +49,8 @@ def test_a_star_that_is_meant_as_a_matrix_product(declared: str, wrong: str, rig
         ("var w[3] minimize np.sum(w^2)", "without the name of a module: write `sum(…)`"),
         ("var w[3] minimize np.linalg.norm(w)", "write `norm(…)`"),
         ("var w minimize math.pi * w^2", "write `pi`"),
+        ("var w minimise w^2", "did you mean `minimize`?"),
+        ("var w let v = w^2 MAXIMIZE v", "did you mean `maximize`?"),
         ("var w[3, 2] minimize sum(sum(w, dim=1)^2)", "`sum(A, axis=0)`, from 0 on"),
         ("var w[6] minimize sumsq(reshape(w, (2, 3)))", "as in `reshape(x, m, n)`"),
         ("var w[6] minimize sumsq(w.reshape(2, 3))", "write `reshape(w, 2, 3)`"),

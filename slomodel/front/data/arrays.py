@@ -15,6 +15,7 @@ from slomodel.codegen.runtime import aligned_empty
 from slomodel.errors import Diagnostic, DomainError, Span
 from slomodel.front.data.loaders import (
     FORMATS,
+    OF_NUMBERS,
     Content,
     FileFormat,
     Raw,
@@ -77,6 +78,13 @@ def _load_vector(
         except DomainError as error:
             if error.diagnostics[0].code != "E304":
                 raise
+            absent = error
+        try:
+            return load_array(path, key, span, complete=complete)
+        except DomainError as error:
+            # In a table of several columns the name is wrong, and not the text in another column.
+            others = error.diagnostics[0].help.startswith(OF_NUMBERS)
+            raise absent if others else error from None
     return load_array(path, key, span, complete=complete)
 
 

@@ -15,11 +15,15 @@ from slomodel.codegen.runtime import on_host
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.front.data.loaders import Raw
 
+_TEXTS = (
+    "texts that name groups are declared as labels, `data g[N] in G labels`; cast numbers written "
+    "as texts by .astype(float)"
+)
 _KINDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "c": ("complex", "pass its real part, or the two parts as arrays of their own"),
         "V": ("structured", "pass one field as an array"),
-        **dict.fromkeys("UST", ("text", "cast it first, for example with .astype(float)")),
+        **dict.fromkeys("UST", ("text", _TEXTS)),
         "M": ("date", "pass numbers, such as days since the first"),
         "m": ("duration", "pass numbers, such as value / numpy.timedelta64(1, 's')"),
         "O": ("object", "cast it first, for example with .astype(float)"),
@@ -120,6 +124,8 @@ def _refuse_objects(what: str, value: object, array: Raw) -> NoReturn:
     for index, one in elements:
         if not isinstance(one, (Real, Decimal)):
             place = f" at [{', '.join(map(str, index))}]" if index else ""
+            if isinstance(one, str):
+                _refuse(f"{what} holds a text{place}, where a number is expected", _TEXTS)
             found = "None" if one is None else f"an object of type {type(one).__name__}"
             remedy = "write numpy.nan for a missing number" if one is None else _NUMBERS
             _refuse(f"{what} holds {found}{place}, where a number is expected", remedy)

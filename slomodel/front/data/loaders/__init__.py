@@ -15,6 +15,7 @@ from slomodel.front.data.loaders.content import (
     printable,
 )
 from slomodel.front.data.loaders.csv_file import (
+    OF_NUMBERS,
     complete_rows,
     count_dropped,
     read_csv,
@@ -30,6 +31,7 @@ from slomodel.front.data.loaders.svmlight import read_sparse_svmlight, read_svml
 
 __all__ = [
     "FORMATS",
+    "OF_NUMBERS",
     "Content",
     "FileFormat",
     "Raw",

@@ -39,6 +39,8 @@ _NEARLY = re.compile(
 """Cells that are numbers in other notations: 1_000, a typographic minus, 1d0, 0x1F, `1 # kg`."""
 _OTHER = 'write a number there, or read another column, as in `"file.csv:column"`'
 _TEXTS = "write a number there; a column of texts is index data, as in `data g[n] in G labels`"
+OF_NUMBERS = "name the columns of numbers"
+"""Begins the remedy for a table of which only some columns hold numbers."""
 _LONGEST_LIST = 200
 _PLAIN = "write it as a plain number, like 1000, -1.5 or 1e-3"
 _GROUPS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+", re.ASCII)
@@ -170,7 +172,7 @@ def _columns(row: Line, layout: TableLayout) -> str:
     every = len(numeric) == len(layout.names)
     if not numeric or every or len(listed) > _LONGEST_LIST:
         return _OTHER
-    return f'name the columns of numbers: `"file.csv:{listed}"`; texts are read by `labels`'
+    return f'{OF_NUMBERS}: `"file.csv:{listed}"`; texts are read by `labels`'
 
 
 def _lines(text: TextIO) -> Iterator[Line]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Callable
+from difflib import get_close_matches
 
 from lark import Token
 
@@ -253,8 +254,8 @@ def _equal(f: Failure) -> Diagnostic | None:
 
 
 def _statement(f: Failure) -> Diagnostic | None:
-    """A line that begins with a word that is not a keyword."""
-    starts = f.first_on_line or f.before[-1].type == "SEMICOLON"
+    """A line that begins with a word that is not a keyword, or a misspelt objective."""
+    starts = f.first_on_line or f.before[-1].type == "SEMICOLON" or _is_objective(f)
     if not starts or f.found not in ("NAME", "NUMBER") or (f.before and not f.after_operand):
         return None
     if f.text in _CONSTRAINT_WORDS and (f.before or _COMPARISON.search(f.rest_of_line)):
@@ -270,6 +271,13 @@ def _statement(f: Failure) -> Diagnostic | None:
     if f.found == "NAME" and not unclosed and re.match(r"\w+\s*(\[[^\]]*\]\s*)?=", f.rest_of_line):
         return messages.unknown_statement(f.span, True)
     return None
+
+
+def _is_objective(f: Failure) -> bool:
+    """Whether the word found can be nothing else than a misspelt `minimize` or `maximize`."""
+    objectives = ("minimize", "maximize")
+    close = get_close_matches(f.text.lower(), objectives, n=1, cutoff=0.8)
+    return bool(close) and f.after_operand and not f.open_brackets
 
 
 def _subject_to(f: Failure) -> Diagnostic | None:
