@@ -152,9 +152,8 @@ def histogram(counts: Sequence[int]) -> str:
     width = 8 * len(counts)
     # A picture as wide as it can be is drawn with no width in a column of a table: it stays as it is.
     style = f"width:{width}px;height:24px;max-width:none"
-    return (
-        f'<svg role="img" aria-label="histogram" viewBox="0 0 {width} 24" style="{style}">{bars}</svg>'
-    )
+    box = f'viewBox="0 0 {width} 24" style="{style}"'
+    return f'<svg role="img" aria-label="histogram" {box}>{bars}</svg>'
 
 
 def pictured(head: Sequence[str], rows: Sequence[tuple[Sequence[str], str]]) -> str:

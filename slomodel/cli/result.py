@@ -312,9 +312,7 @@ def _listed(parameters: dict[str, float | str]) -> str:
     )
 
 
-def _shown(
-    array: NDArray[np.float64], labels: Sequence[Sequence[str]], begun: bool = False
-) -> str:
+def _shown(array: NDArray[np.float64], labels: Sequence[Sequence[str]], begun: bool = False) -> str:
     """The shape of an array, and its values, with labels where it has them, if they are few.
 
     Of many values the first few are shown if `begun`, and else none.
