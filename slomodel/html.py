@@ -150,7 +150,7 @@ def histogram(counts: Sequence[int]) -> str:
         for k, count in enumerate(counts)
     )
     width = 8 * len(counts)
-    # A picture as wide as it can be is drawn with no width in a column of a table: it stays as it is.
+    # With max-width, a column of a table may take no width for its pictures.
     style = f"width:{width}px;height:24px;max-width:none"
     box = f'viewBox="0 0 {width} 24" style="{style}"'
     return f'<svg role="img" aria-label="histogram" {box}>{bars}</svg>'
