@@ -35,7 +35,7 @@ class CentreGraph:
     unknowns operands of contractions read, `still_values` the values of nodes marked constant.
     `log_sums` are the nodes log Σ exp u, with what is known of u `apart` from its mean at the
     centre; `means` has means in their places, and `inner` nodes are read by them alone.
-    Nodes of `at_most_0` are so by their form.
+    Nodes of `at_most_0` are so by their form; matrices of `near_identity` are about I.
     """
 
     order: tuple[Expr, ...]
@@ -52,6 +52,7 @@ class CentreGraph:
     inner: frozenset[Expr] = frozenset()
     apart: Mapping[Expr, ApartFromMean] = field(default_factory=dict)
     at_most_0: frozenset[Expr] = frozenset()
+    near_identity: frozenset[Expr] = frozenset()
 
 
 def centre_graph(
@@ -59,6 +60,7 @@ def centre_graph(
     wanted: Collection[Expr],
     log_sums: Collection[MeanOfLogSum] = (),
     at_most_0: Collection[Expr] = (),
+    near_identity: Collection[Expr] = (),
 ) -> CentreGraph:
     """The values and slopes at the centre."""
     order = tuple(postorder(setting.objective))
@@ -77,6 +79,7 @@ def centre_graph(
         means=with_means(setting.objective, {one.term: one.mean for one in log_sums}),
         inner=_only_inside(order, log_sums),
         at_most_0=frozenset(at_most_0),
+        near_identity=frozenset(near_identity),
     )
     if still_values:
         base = replace(base, values=_values_at(setting, base, setting.values))

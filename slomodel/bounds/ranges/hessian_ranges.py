@@ -73,7 +73,7 @@ class NodeBounds:
 
 
 @dataclass(frozen=True, slots=True)
-class _Forms:
+class Forms:
     """Bounds on ∇u in the first and in the second place of the bilinear form D²u, and on D²u."""
 
     first: Array
@@ -81,7 +81,7 @@ class _Forms:
     curvature: Array
 
 
-_Of = Mapping[Expr, _Forms]
+_Of = Mapping[Expr, Forms]
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ class BallGraph:
 
     `forms` holds the bounds of `curves` by the places of D²u: two vectors of length 1; one in K;
     both in K. Over a ball the first suffice. `weights` are those of the nodes log Σ exp u over the
-    region, of u's shape.
+    region, of u's shape; `distances` are those of matrices from the identity.
     """
 
     setting: Setting
@@ -98,16 +98,17 @@ class BallGraph:
     centre: CentreGraph
     ranges: dict[Expr, Interval] = field(default_factory=dict)
     curves: dict[Expr, NodeBounds] = field(default_factory=dict)
-    forms: tuple[dict[Expr, _Forms], ...] = field(default_factory=lambda: ({}, {}, {}))
+    forms: tuple[dict[Expr, Forms], ...] = field(default_factory=lambda: ({}, {}, {}))
     weights: dict[Expr, Interval] = field(default_factory=dict)
+    distances: dict[Expr, Array] = field(default_factory=dict)
 
     def put(self, node: Expr, own: NodeBounds) -> None:
         """Store the bounds of a node."""
         self.curves[node] = own
-        self.forms[0][node] = _Forms(own.slope, own.slope, own.curvature)
+        self.forms[0][node] = Forms(own.slope, own.slope, own.curvature)
         if not self.region.is_ball:
-            self.forms[1][node] = _Forms(own.reach, own.slope, own.turn)
-            self.forms[2][node] = _Forms(own.reach, own.reach, own.bend)
+            self.forms[1][node] = Forms(own.reach, own.slope, own.turn)
+            self.forms[2][node] = Forms(own.reach, own.reach, own.bend)
 
 
 def ball_graph(setting: Setting, radius: float, centre: CentreGraph) -> BallGraph:
@@ -293,7 +294,7 @@ def _(node: Map, run: BallGraph, known: _Of) -> tuple[Array, Array]:
         return laid(only.first, node, 0), laid(only.curvature, node, 0)
     ranges = [laid_interval(run.ranges[o], node, k) for k, o in enumerate(node.operands)]
     curves = {
-        k: _Forms(*(laid(a, node, k) for a in (own.first, own.second, own.curvature)))
+        k: Forms(*(laid(a, node, k) for a in (own.first, own.second, own.curvature)))
         for k, o in enumerate(node.operands)
         if (own := known.get(o)) is not None
     }
@@ -331,11 +332,11 @@ def _of_log_sum(node: Expr, run: BallGraph, known: _Of) -> tuple[Array, Array]:
     return samples.sums(slope), samples.sums(curvature)
 
 
-def _of_choice(condition: Interval, curves: Mapping[int, _Forms]) -> tuple[Array, Array]:
+def _of_choice(condition: Interval, curves: Mapping[int, Forms]) -> tuple[Array, Array]:
     """Those of the branch that is certainly taken."""
     true, false = condition.lo == 1.0, condition.hi == 0.0
     nothing = np.zeros((1,) * condition.lo.ndim)
-    none = _Forms(nothing, nothing, nothing)
+    none = Forms(nothing, nothing, nothing)
     first, second = curves.get(1, none), curves.get(2, none)
 
     def chosen(a: Array, b: Array) -> Array:
@@ -345,7 +346,7 @@ def _of_choice(condition: Interval, curves: Mapping[int, _Forms]) -> tuple[Array
 
 
 def _of_function(
-    function: ScalarFunction, ranges: list[Interval], curves: Mapping[int, _Forms]
+    function: ScalarFunction, ranges: list[Interval], curves: Mapping[int, Forms]
 ) -> tuple[Array, Array]:
     arity = len(ranges)
 

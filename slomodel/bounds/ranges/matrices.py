@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 
 from slomodel.bounds.arithmetic.contraction import contract
 from slomodel.bounds.arithmetic.interval import (
@@ -34,6 +33,7 @@ from slomodel.bounds.arithmetic.rounding import (
     up_sqrt,
     up_sum,
 )
+from slomodel.bounds.structure.near_identity import triangular_inverses
 from slomodel.ir.expr import MatrixFunction
 
 
@@ -51,7 +51,7 @@ def range_of_operation(function: MatrixFunction, operands: list[Interval]) -> In
     if function == "cholesky":
         return _cholesky(A)
     symmetric = function == "logdet_posdef"
-    left, right, sign = _triangular_inverses(A.mid, symmetric)
+    left, right, sign = triangular_inverses(A.mid, symmetric)
     logarithm = _log_determinant(A, left, right, symmetric)
     if function != "det":
         # Where the determinant is negative, the function is not defined.
@@ -113,32 +113,6 @@ def _inverses(mid: Array) -> Array:
     return found
 
 
-def _triangular_inverses(mid: Array, symmetric: bool) -> tuple[Array, Array, Array]:
-    """Matrices X and Y with XAY near the identity, and the sign of det A.
-
-    For a symmetric A, X is the inverse of a Cholesky factor and Y its transpose. Otherwise X is a
-    unit triangular matrix times exchanges of rows, and Y is triangular.
-    """
-    X, Y = np.zeros_like(mid), np.zeros_like(mid)
-    sign = np.ones(mid.shape[:-2])
-    for k in np.ndindex(mid.shape[:-2]):
-        eye = np.eye(mid.shape[-1])
-        try:
-            if symmetric:
-                factor = np.linalg.cholesky(mid[k])
-                X[k] = np.tril(linalg.solve_triangular(factor, eye, lower=True))
-                Y[k] = X[k].T
-                continue
-            rows, lower, upper = linalg.lu(mid[k])
-            unit = np.tril(linalg.solve_triangular(lower, eye, lower=True, unit_diagonal=True), -1)
-            Y[k] = np.triu(linalg.solve_triangular(upper, eye))
-        except np.linalg.LinAlgError:
-            continue
-        X[k] = (unit + eye) @ rows.T
-        sign[k] = np.round(np.linalg.det(rows)) * np.prod(np.sign(np.diagonal(Y[k])))
-    return X, Y, sign
-
-
 def _log_determinant(A: Interval, X: Array, Y: Array, symmetric: bool) -> Interval:
     """log |det A| = log det(XAY) - log |det X| - log |det Y|, where X is Yᵀ if symmetric."""
     n = A.shape[-1]
@@ -160,7 +134,7 @@ def _cholesky(A: Interval) -> Interval:
     """L with LLᵀ = A: X⁻¹C, where C is the factor of XAXᵀ, which is near the identity."""
     if not A.lo.size:
         return A
-    X = _triangular_inverses(A.mid, symmetric=True)[0]
+    X = triangular_inverses(A.mid, symmetric=True)[0]
     M = product(product(point(X), A), point(np.swapaxes(X, -1, -2)))
     n = A.shape[-1]
     lo, hi = np.zeros(M.shape), np.zeros(M.shape)

@@ -22,13 +22,14 @@ from slomodel.bounds.ranges.curved_sums import (
     elements_sum,
     log_sums_sum,
 )
-from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
+from slomodel.bounds.ranges.enclose import boxed, live_in
 from slomodel.bounds.ranges.hessian_ranges import (
     BallGraph,
     ball_graph,
     region_graph,
     slopes_over,
 )
+from slomodel.bounds.ranges.near_identity import log_determinants_sum, with_inverses
 from slomodel.bounds.ranges.slopes import slope_numbers
 from slomodel.bounds.ranges.smoothness import smoothness
 from slomodel.bounds.ranges.unbounded import unbounded
@@ -37,6 +38,7 @@ from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.averages import with_averages
 from slomodel.bounds.structure.curved_terms import (
     CurvedElements,
+    CurvedLogDet,
     CurvedLogSum,
     CurvedTerm,
     MeanOfLogSum,
@@ -46,6 +48,7 @@ from slomodel.bounds.structure.curved_terms import (
 )
 from slomodel.bounds.structure.curved_terms import curved_terms as terms_of
 from slomodel.bounds.structure.gathers import with_gathers_below
+from slomodel.bounds.structure.near_identity import MatrixEquations, with_matrix_equations
 from slomodel.bounds.structure.recurrences import written_out
 from slomodel.bounds.structure.separable import affine_nodes
 from slomodel.bounds.structure.short_sums import with_short_sums
@@ -196,11 +199,14 @@ def _known(setting: Setting) -> _Known | None:
     steps = written_out(setting, _MOST_NODES_OF_STEPS)
     averages = with_averages(with_gathers_below(steps) or steps)
     own, exponents, at_most_0 = averages.setting, averages.exponents, averages.of_weights
-    terms = _terms(own, exponents)
+    equations = with_matrix_equations(own)
+    terms = _terms(equations, exponents)
     if not any(isinstance(term, CurvedLogSum) for term in terms):
         # Distances in the plane and in space; sums of exponentials stay together.
         own, exponents, at_most_0 = with_short_sums(own) or own, frozenset(), frozenset()
-        terms = _terms(own, exponents)
+        equations = with_matrix_equations(own)
+        terms = _terms(equations, exponents)
+    own = equations.setting
     most, numbers = setting.effort.count(_FLOPS), slope_numbers(own)
     if not terms or numbers > most:
         return None
@@ -220,18 +226,20 @@ def _known(setting: Setting) -> _Known | None:
         MeanOfLogSum(term, p, build.data(f"{p.name} at the centre", p.shape))
         for term, p in weights.items()
     )
-    centre = centre_graph(own, operands, means, at_most_0)
+    centre = centre_graph(own, operands, means, at_most_0, equations.matrices)
     return _Known(
         own, terms, adjoints, operands, weights, linear, centre, numbers + elements * own.n
     )
 
 
-def _terms(setting: Setting, exponents: Collection[Expr]) -> tuple[CurvedTerm, ...]:
+def _terms(equations: MatrixEquations, exponents: Collection[Expr]) -> tuple[CurvedTerm, ...]:
     """The terms of the objective; empty where it has a node of another kind."""
+    setting = equations.setting
     order = postorder(setting.objective)
     moving = moving_nodes(order, setting.variables)
     affine = affine_nodes(order, moving)
-    return terms_of(setting.objective, moving, affine, exponents) or ()
+    given = equations.terms(moving)
+    return terms_of(setting.objective, moving, affine, exponents, given) or ()
 
 
 def _count(setting: Setting, term: CurvedTerm) -> int:
@@ -239,7 +247,8 @@ def _count(setting: Setting, term: CurvedTerm) -> int:
     if isinstance(term, CurvedElements):
         shape = concrete(term.shape, setting.sizes)
         return int(np.prod(shape, dtype=float)) * len(term.arguments)
-    return int(np.prod(concrete(term.u.shape, setting.sizes), dtype=float))
+    (only,) = term.operands
+    return int(np.prod(concrete(only.shape, setting.sizes), dtype=float))
 
 
 def _sums(known: _Known, ball: BallGraph) -> list[CurvedSum]:
@@ -257,13 +266,15 @@ def _sums(known: _Known, ball: BallGraph) -> list[CurvedSum]:
         boxes[weights] = ball.weights[log_sum.node]
     ranges = {made: ball.ranges[node] for node, made in known.linear.items()}
     live = live_in(setting, *known.adjoints) if not known.weights else {}
-    adjoints = enclose(known.adjoints, boxes, setting.sizes, known=ranges, live=live)
+    adjoints = with_inverses(ball, known.adjoints, boxes, ranges, live, known.linear)
     found = []
     for term, graph in zip(known.terms, known.adjoints, strict=True):
         shape = concrete(term.node.shape, setting.sizes)
         adjoint = adjoints[graph].each(partial(np.broadcast_to, shape=shape))
         if isinstance(term, CurvedElements):
             one = elements_sum(ball, term, adjoint, rows)
+        elif isinstance(term, CurvedLogDet):
+            one = log_determinants_sum(ball, term, adjoint, rows)
         else:
             one = log_sums_sum(ball, term, adjoint, rows)
         if one is not None:

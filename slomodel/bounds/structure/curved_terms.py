@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import slomodel.functions as table
 from slomodel.bounds.effort import MOST_NODES
@@ -64,7 +65,20 @@ class CurvedLogSum:
         return (self.u,)
 
 
-CurvedTerm = CurvedElements | CurvedLogSum
+@dataclass(frozen=True, slots=True)
+class CurvedLogDet:
+    """`node` = log |det N| of matrices N near the identity."""
+
+    node: Expr
+    matrix: Expr
+    is_symmetric: bool
+
+    @property
+    def operands(self) -> tuple[Expr, ...]:
+        return (self.matrix,)
+
+
+CurvedTerm = CurvedElements | CurvedLogSum | CurvedLogDet
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,18 +141,20 @@ def curved_terms(
     moving: Collection[Expr],
     affine: Collection[Expr],
     exponents: Collection[Expr] = (),
+    given: Mapping[Expr, tuple[CurvedTerm, ...]] = MappingProxyType({}),
 ) -> tuple[CurvedTerm, ...] | None:
     """The terms of the objective, those next to it first; None where a node is of another kind.
 
     `moving` are the nodes that depend on the variables, `exponents` linear ones that are arguments
-    wherever they are read. A term may consist of several nodes, but none that is a term itself, so
-    that the gradient by the nodes of the terms is that by the terms.
+    wherever they are read; `given` are the terms of nodes of other kinds. A term may consist of
+    several nodes, but none that is a term itself, so that the gradient by the nodes of the terms is
+    that by the terms.
     """
     if len(moving) > MOST_NODES:
         return None
     terms: set[Expr] = set()
     for _ in range(_MOST_PASSES):
-        found = _found(objective, moving, affine, terms.union(exponents))
+        found = _found(objective, moving, affine, terms.union(exponents), given)
         if found is None or len(found) > _MOST_TERMS:
             return None
         if terms.issuperset(found):
@@ -148,7 +164,11 @@ def curved_terms(
 
 
 def _found(
-    objective: Expr, moving: Collection[Expr], affine: Collection[Expr], terms: Collection[Expr]
+    objective: Expr,
+    moving: Collection[Expr],
+    affine: Collection[Expr],
+    terms: Collection[Expr],
+    given: Mapping[Expr, tuple[CurvedTerm, ...]],
 ) -> dict[Expr, CurvedTerm] | None:
     """The terms met on the way down, by node; nodes of `terms` are not part of another one."""
     found: dict[Expr, CurvedTerm] = {}
@@ -157,7 +177,10 @@ def _found(
         node = stack.pop()
         if node not in moving or node in affine:
             continue
-        if is_linear(node, moving):
+        if node in given:
+            found.update((term.node, term) for term in given[node])
+            below = node.operands
+        elif is_linear(node, moving):
             below = node.operands
         else:
             term = _term(node, moving, affine, terms)
