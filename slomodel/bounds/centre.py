@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from itertools import permutations
 from math import prod
@@ -147,25 +146,27 @@ def _along(
     return Interval(joined([r.lo for r in parts]), joined([r.hi for r in parts]))
 
 
-@dataclass(frozen=True, slots=True)
-class CentreNorms:
-    """Upper bounds on ‖H(c)‖ and ‖D³f(c)‖; +inf if the entries are not known."""
+@once_per_setting
+def hessian_at_centre(setting: Setting) -> float:
+    """Upper bound on ‖H(c)‖ from its entries; +inf if these are not known."""
+    H = centre_hessian(setting)
+    return math.inf if H is None else symmetric_norm(H.mid, H.rad)
 
-    hessian: float
-    third: float
+
+def entry_at_centre(setting: Setting) -> float:
+    """Lower bound on ‖H(c)‖, its largest entry, where the entries have been computed; else 0."""
+    H = setting.cached(centre_hessian)
+    return 0.0 if H is None else float(np.max(H.mignitude, initial=0.0))
 
 
 @once_per_setting
-def centre_norms(setting: Setting) -> CentreNorms:
-    """The norms of both derivatives from their entries."""
-    H, T = centre_hessian(setting), centre_third(setting)
-    hessian = third = float(np.inf)
-    if H is not None:
-        hessian = symmetric_norm(H.mid, H.rad)
-    if T is not None:
-        mid = float(trilinear_norm(T.mid[np.newaxis])[0])
-        third = float(up_add(mid, float(up_norm(T.rad))))
-    return CentreNorms(hessian, third)
+def third_at_centre(setting: Setting) -> float:
+    """Upper bound on ‖D³f(c)‖ from its entries; +inf if these are not known."""
+    T = centre_third(setting)
+    if T is None:
+        return math.inf
+    mid = float(trilinear_norm(T.mid[np.newaxis])[0])
+    return float(up_add(mid, float(up_norm(T.rad))))
 
 
 def curvature_above(setting: Setting, v: Array) -> float:

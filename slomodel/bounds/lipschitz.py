@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 
+from slomodel.bounds.centre import entry_at_centre
 from slomodel.bounds.limits import limited_radius, with_limits_at_centre
 from slomodel.bounds.pipeline import Claims, claims, with_closed
 from slomodel.bounds.ranges.range_cache import caching_ranges
@@ -45,7 +46,8 @@ def bounds(setting: Setting, radius: float) -> Bounds:
     found = _in_other_units(rewritten, radius, claims(rewritten, radius))
     found = with_closed(rewritten, radius, found)
     gradient, hessian = _constant(found.L1), _constant(found.L2)
-    useless = useless_bound(setting, radius, gradient.best.value)
+    seen = entry_at_centre(rewritten)
+    useless = useless_bound(setting, radius, gradient.best.value, seen)
     gradient = replace(gradient, useless=useless)
     return Bounds(
         L1=gradient.best.value,

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from slomodel.bounds.centre import centre_norms, is_third_within
+from slomodel.bounds.centre import hessian_at_centre, is_third_within, third_at_centre
 from slomodel.bounds.close import OVER_FIRST, OVER_SECOND, Closed, Closure, close, moved
 from slomodel.bounds.enclosure import (
     NO_BOUNDS,
@@ -164,7 +164,7 @@ def _answers(part: Setting, radius: float, rules: Sequence[BoundRule] | None) ->
 def _is_bounded(part: Setting, answers: Sequence[Answer]) -> bool:
     """Whether there are bounds, and the derivatives at the centre to compare them with."""
     with np.errstate(all="ignore"):
-        is_known = math.isfinite(centre_norms(part).hessian)
+        is_known = math.isfinite(hessian_at_centre(part))
     return is_known and any(one.is_finite for one in answers)
 
 
@@ -203,15 +203,14 @@ def sum_of_parts(setting: Setting, radius: float) -> Enclosure | None:
         for one in parts
     ]
     total = add_by_variables(found, setting.variables)
-    known = centre_norms(setting)
-    centre = total.centre.least(DerivativeBounds(both_ends(known.hessian), known.third))
+    known = DerivativeBounds(both_ends(hessian_at_centre(setting)), third_at_centre(setting))
     lines = tuple(
         f"part of {', '.join(variable.name for variable in variables)}: "
         f"‖H‖ ≤ {shown(norm_of(one.over.second))}, ‖D³f‖ ≤ {shown(one.over.third)}"
         for one, variables in found
     )
     by = Derivation(lines=lines)
-    return replace(total, centre=centre, second_by=by, third_by=by)
+    return replace(total, centre=total.centre.least(known), second_by=by, third_by=by)
 
 
 SUM_OF_PARTS = BoundRule(sum_of_parts, is_long=is_long)
@@ -239,16 +238,17 @@ def _leave_a_gap(part: Setting, answers: Sequence[Answer], gap: float) -> bool:
     """
     if math.isinf(gap) or degree(part.objective, part.variables) is not None:
         return False
-    with np.errstate(all="ignore"):
-        centre = centre_norms(part)
     L1 = min((one.closure.first.value for one in answers), default=math.inf)
     L2 = min((one.closure.second.value for one in answers), default=math.inf)
-    if not math.isfinite(centre.hessian):
-        return False  # the entries are too expensive, or not finite at the centre itself
-    third = min((centre.third, *(one.enclosure.centre.third for one in answers)))
-    if math.isinf(third):  # unknown: a gap exists where a sharper rule can bound it
-        return is_third_within(part) or centre.hessian < L1 / gap
-    return centre.hessian < L1 / gap or third < L2 / gap
+    with np.errstate(all="ignore"):
+        hessian = hessian_at_centre(part)
+        if not math.isfinite(hessian):
+            return False  # the entries are too expensive, or not finite at the centre itself
+        if hessian < L1 / gap:
+            return True
+        third = min((third_at_centre(part), *(one.enclosure.centre.third for one in answers)))
+    # Unknown: a gap exists where a sharper rule can bound it.
+    return is_third_within(part) if math.isinf(third) else third < L2 / gap
 
 
 def least_enclosure(

@@ -68,6 +68,10 @@ class Setting:
         """The data, as tables for index lookups."""
         return {node: array for node, array in self.values.items() if node.role == "data"}
 
+    def cached(self, compute: Callable[[Setting], Value]) -> Value | None:
+        """The value of a function `once_per_setting`, if it has been computed."""
+        return cast("Value | None", self.cache.get((compute, (), ())))
+
     @property
     def n(self) -> int:
         """The number of unknowns."""
@@ -84,7 +88,7 @@ def once_per_setting(
 
     @wraps(compute)
     def cached(setting: Setting, /, *args: Others.args, **named: Others.kwargs) -> Value:
-        key = (compute, args, tuple(named.items()))
+        key = (cached, args, tuple(named.items()))
         if key not in setting.cache:
             setting.cache[key] = compute(setting, *args, **named)
         return cast("Value", setting.cache[key])

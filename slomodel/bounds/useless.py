@@ -40,8 +40,13 @@ _LEAST = 1e-300
 """Sampled magnitudes below this count as this, so that ratios to them are finite."""
 
 
-def useless_bound(setting: Setting, radius: float, L1: float) -> str:
-    """Why a finite L1 over a ball is useless; empty where it is not, or cannot be compared."""
+def useless_bound(setting: Setting, radius: float, L1: float, seen: float = 0.0) -> str:
+    """Why a finite L1 over a ball is useless; empty where it is not, or cannot be compared.
+
+    `seen` is a lower bound on the curvature in the ball that is known already.
+    """
+    if USELESS * seen >= L1:
+        return ""
     return _beyond(USELESS, "useless", setting, radius, L1)
 
 

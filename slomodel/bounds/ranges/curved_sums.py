@@ -125,12 +125,12 @@ def elements_sum(
         for q, other in enumerate(lengths)
         if p != q
     }
-    if not run.region.is_ball:
-        found = ranges_over_pieces(term.value, graphs, boxes, data, ratios, _PIECES_OF_CELLS)
-    elif len(own) == 1:
-        found = close_ranges(term.value, graphs, boxes, data, {}, ratios)
+    effort = run.setting.effort
+    if run.region.is_ball and len(own) == 1:
+        found = close_ranges(term.value, graphs, boxes, data, {}, ratios, effort)
     else:
-        found = ranges_over_pieces(term.value, graphs, boxes, data, ratios)
+        most = None if run.region.is_ball else _PIECES_OF_CELLS
+        found = ranges_over_pieces(term.value, graphs, boxes, data, ratios, effort, most)
     by_slots = {slots: weight * a for slots, a in found.derivatives.items()}
     return CurvedSum(
         tuple(own),

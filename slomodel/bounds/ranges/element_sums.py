@@ -168,7 +168,9 @@ def part_ranges(setting: Setting, part: ElementSum[AnyRows], radius: float) -> E
         for q, other in enumerate(lengths)
         if p != q
     }
-    return close_ranges(part.own.value, part.graphs, boxes, part.data, spans, ratios)
+    return close_ranges(
+        part.own.value, part.graphs, boxes, part.data, spans, ratios, setting.effort
+    )
 
 
 @dataclass(frozen=True, slots=True)

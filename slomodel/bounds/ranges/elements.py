@@ -11,6 +11,7 @@ import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval, meet, whole_power
 from slomodel.bounds.arithmetic.rounding import Array
+from slomodel.bounds.effort import DEFAULT, INTERVAL_FLOPS, Effort
 from slomodel.bounds.ranges.derivatives import derivative_ranges
 from slomodel.bounds.ranges.element_functions import ElementDerivatives, Slots, functions_of
 from slomodel.bounds.ranges.enclose import enclose
@@ -37,9 +38,6 @@ from slomodel.ir.walk import dependents, postorder
 
 _MOST_NUMBERS = 2**17
 """Largest number of elements times pieces in a block of elements."""
-_MOST_OPERATIONS = 2**24
-"""Nodes times pieces for functions of three arguments, whose derivatives are large graphs: about
-a second."""
 _BLOCK = 2**16
 _AT_ONCE = 2**13
 """Numbers that fit the cache."""
@@ -86,13 +84,15 @@ def element_ranges(
     boxes: Mapping[Input, Interval],
     data: Mapping[Input, Interval],
     spans: Mapping[Expr, Span],
+    effort: Effort = DEFAULT,
 ) -> ElementRanges:
     """The hull over pieces that cover the boxes (m,) of all arguments, block by block of elements.
 
     Hypothesis: each argument lies in its box and each datum in its interval.
     """
     functions = functions_of(value, graphs, len(boxes), {})
-    return _ranges(functions, boxes, data, spans, _ONE_BY_ONE if len(boxes) == 1 else 0)
+    searched = _ONE_BY_ONE if len(boxes) == 1 else 0
+    return _ranges(functions, boxes, data, spans, searched, effort)
 
 
 def ranges_over_pieces(
@@ -101,11 +101,12 @@ def ranges_over_pieces(
     boxes: Mapping[Input, Interval],
     data: Mapping[Input, Interval],
     ratios: Mapping[Slots, Array],
+    effort: Effort = DEFAULT,
     most: int | None = None,
 ) -> ElementRanges:
     """`close_ranges` over at most so many pieces of each box, without a search for more."""
     functions = functions_of(value, graphs, len(boxes), ratios)
-    return _ranges(functions, boxes, {**data, **functions.ratios}, {}, 0, most)
+    return _ranges(functions, boxes, {**data, **functions.ratios}, {}, 0, effort, most)
 
 
 def close_ranges(
@@ -115,6 +116,7 @@ def close_ranges(
     data: Mapping[Input, Interval],
     spans: Mapping[Expr, Span],
     ratios: Mapping[Slots, Array],
+    effort: Effort = DEFAULT,
 ) -> ElementRanges:
     """`element_ranges` that are as tight for many elements as for a few, and for several arguments.
 
@@ -127,11 +129,11 @@ def close_ranges(
     most = _ONE_BY_ONE if len(boxes) == 1 else _ONE_BY_ONE_OF_SEVERAL
     count = next(iter(boxes.values())).shape[0]
     if count <= most or _of_the_table(value, tuple(boxes)) or not _are_wide(boxes):
-        return _ranges(functions, boxes, data, spans, most)
+        return _ranges(functions, boxes, data, spans, most, effort)
     cluster, hulls = _clusters({**boxes, **data}, tuple(boxes), _MOST_CLUSTERS[len(boxes) - 1])
     own = {one: hulls[one] for one in boxes}
-    others = _ranges(functions, own, {one: hulls[one] for one in data}, spans, most)
-    found = _ranges(functions, boxes, data, spans, 0)
+    others = _ranges(functions, own, {one: hulls[one] for one in data}, spans, most, effort)
+    found = _ranges(functions, boxes, data, spans, 0, effort)
 
     def closer(a: Interval, b: Interval) -> Interval:
         return meet(a, b.each(itemgetter(cluster)))
@@ -167,6 +169,7 @@ def _ranges(
     data: Mapping[Input, Interval],
     spans: Mapping[Expr, Span],
     searched: int,
+    effort: Effort,
     most: int | None = None,
 ) -> ElementRanges:
     """Ranges over pieces, at most `most` of each box where given, which are subdivided where there
@@ -174,8 +177,8 @@ def _ranges(
     """
     count = next(iter(boxes.values())).shape[0]
     table = _of_the_table(functions.value, tuple(boxes))
-    work = len(postorder(*functions.graphs))
-    pieces = 1 if table else _count_of_pieces(boxes, min(count, _BLOCK), work)
+    numbers = min(_MOST_NUMBERS, effort.count(INTERVAL_FLOPS) // len(postorder(*functions.graphs)))
+    pieces = 1 if table else _count_of_pieces(boxes, min(count, _BLOCK), numbers)
     if len(boxes) > 1 and count <= searched:
         pieces = min(pieces, _FEW_PIECES)
     if most is not None:
@@ -199,7 +202,7 @@ def _ranges(
     if search is not None:
         is_smooth = int(np.min(worst.order, initial=ANALYTIC)) == ANALYTIC
         slopes = functions.slopes if is_smooth else {}
-        hulls = search.found(SearchedFunctions(functions.graphs, boxes, data, slopes))
+        hulls = search.found(SearchedFunctions(functions.graphs, boxes, data, slopes), effort)
     else:
         hulls = _joined(found)
     derivatives, dominating = functions.named(hulls)
@@ -218,11 +221,10 @@ def _are_wide(boxes: Mapping[Input, Interval]) -> bool:
     return any((box.rad > _NARROW * box.magnitude).any() for box in boxes.values())
 
 
-def _count_of_pieces(boxes: Mapping[Input, Interval], count: int, work: int) -> int:
-    """Number of pieces per box; `work` is the number of nodes enclosed over each piece."""
+def _count_of_pieces(boxes: Mapping[Input, Interval], count: int, most: int) -> int:
+    """Number of pieces per argument of each box, for at most `most` pieces of all boxes."""
     if not _are_wide(boxes):
         return 1
-    most = _MOST_NUMBERS if len(boxes) < 3 else min(_MOST_NUMBERS, _MOST_OPERATIONS // work)
     pieces = int((most / max(count, 1)) ** (1.0 / len(boxes)))
     return min(max(pieces, 1), _most_pieces(boxes, count))
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from slomodel.bounds.arithmetic.interval import Interval, meet, point
 from slomodel.bounds.arithmetic.rounding import Array, Truths
+from slomodel.bounds.effort import INTERVAL_FLOPS, Effort
 from slomodel.bounds.ranges.enclose import enclose
 from slomodel.bounds.stopping import pause
 from slomodel.ir.expr import Expr, Input
@@ -33,9 +34,13 @@ costs as much for one piece as for about this many.
 TINY = float(np.finfo(np.float64).tiny)
 _VERY_LOOSE = 2.0
 """Pieces that are loose by this factor come first, with a work limit larger by the same factor."""
-_MOST_OPERATIONS = (2**28, 3 * 2**21, 2**21)
-"""Limits, by the number of arguments, on the pieces times nodes that a search encloses; the round
-that exceeds the limit is the last. About a second for several arguments.
+_SHARE_OF_EFFORT = (1.0, 0.375, 0.125)
+"""By the number of arguments, the part of the effort that a search may take; the round that exceeds
+it is the last. Objectives with elements of several arguments tend to have many kinds of them.
+"""
+_LITTLE = 0.005
+"""A search ends after a round that reduces the sum of magnitudes of each graph by less than this:
+later rounds hardly ever reduce it by more.
 """
 
 
@@ -116,23 +121,29 @@ class Search:
             np.maximum.at(own, pieces.element, a.mignitude)
         self.left.append(self._without_tight(pieces))
 
-    def found(self, family: SearchedFunctions) -> list[Interval]:
-        """The hulls, after subdivision of the pieces.
+    def found(self, family: SearchedFunctions, effort: Effort) -> list[Interval]:
+        """The hulls, after subdivision of the pieces within the effort.
 
         For several arguments very loose pieces are subdivided first: there little work gains much.
         """
         k = len(family.boxes) - 1
+        most = _SHARE_OF_EFFORT[k] * effort.count(INTERVAL_FLOPS)
         for least in (_VERY_LOOSE, 1.0) if k else (1.0,):
-            self._subdivide(family, least, _ROUNDS[k], _MOST_OPERATIONS[k] * least)
+            self._subdivide(family, least, _ROUNDS[k], most * least)
         self._enlarge(_joined(self.left))
         return self.hulls
 
     def _subdivide(self, family: SearchedFunctions, least: float, rounds: int, most: float) -> None:
         """Subdivide pieces that are loose by a factor of `least`, up to `most` operations."""
         operations, nodes = 0, len(postorder(*family.graphs))
+        before = np.full(len(self.factors), np.inf)
         for _ in range(rounds):
             pieces = self._without_tight(_joined(self.left))
             self.left = [pieces]
+            now = self._magnitudes(pieces)
+            if (now >= (1.0 - _LITTLE) * before).all():
+                break
+            before = now
             each = max(_LARGEST[len(family.boxes) - 1], _AT_LEAST // self.count)
             cut = _largest(pieces, self._loose(pieces, least), each)
             if not cut.any() or operations > most:
@@ -141,6 +152,18 @@ class Search:
             new = _subdivided(family, pieces.take(cut))
             operations += max(len(new.element), _PARTS * _AT_LEAST) * nodes
             self.add(new)
+
+    def _magnitudes(self, pieces: Pieces) -> Array:
+        """The sum over all elements of the largest magnitude, for each graph; inf where infinite.
+
+        Graphs whose pieces may be as loose as they are count as 0.
+        """
+        sums = []
+        for hull, a, factor in zip(self.hulls, pieces.ranges, self.factors, strict=True):
+            largest = np.maximum(np.maximum(hull.hi, -hull.lo), 0.0)
+            np.maximum.at(largest, pieces.element, a.magnitude)
+            sums.append(float(np.sum(largest)) if factor < ANY else 0.0)
+        return np.array(sums)
 
     def _without_tight(self, pieces: Pieces) -> Pieces:
         """The loose pieces; the others are merged into the hulls."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import Array
-from slomodel.bounds.centre import centre_norms
+from slomodel.bounds.centre import hessian_at_centre
 from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, both_ends, norm_of
 from slomodel.bounds.limits import box_of_limits
 from slomodel.bounds.norms.curvature_sums import CurvedSum, hessian_ends, third_matrix
@@ -188,7 +188,7 @@ def _centre_norm(setting: Setting) -> float:
     known = _known(setting)
     assert known is not None
     sums = _sums(known, ball_graph(known.setting, 0.0, known.centre))
-    return min(norm_of(hessian_ends(sums, setting.n)), centre_norms(setting).hessian)
+    return min(norm_of(hessian_ends(sums, setting.n)), hessian_at_centre(setting))
 
 
 @once_per_setting

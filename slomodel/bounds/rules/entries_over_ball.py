@@ -6,7 +6,13 @@ import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import up_add
-from slomodel.bounds.centre import centre_norms, hessian_over, third_over
+from slomodel.bounds.centre import (
+    centre_hessian,
+    centre_third,
+    hessian_at_centre,
+    hessian_over,
+    third_over,
+)
 from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.norms.cubic import trilinear_norm
 from slomodel.bounds.norms.spectral import symmetric_norm
@@ -39,15 +45,15 @@ def entries_over_the_ball(setting: Setting, radius: float) -> Enclosure | None:
     order = int(smooth.order)
     if order < 1:
         return Enclosure(order=order, reason=smooth.reason)
-    H = hessian_over(setting, ranges, most)
+    H = hessian_over(setting, ranges, most) if radius else centre_hessian(setting)
     if H is None:
         return None
     over = symmetric_norm(H.mid, H.rad)
     L2 = np.inf
     if order >= 2:
-        T = third_over(setting, ranges, most)
+        T = third_over(setting, ranges, most) if radius else centre_third(setting)
         L2 = np.inf if T is None else _third_norm(T)
-    centre = DerivativeBounds(both_ends(centre_norms(setting).hessian))
+    centre = DerivativeBounds(both_ends(hessian_at_centre(setting)))
     reason = "" if np.isfinite(over) else smooth.reason or unbounded(setting, radius)
     return Enclosure(centre, DerivativeBounds(both_ends(over), L2), order, reason)
 

@@ -9,7 +9,7 @@ import numpy as np
 from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import Array
 from slomodel.bounds.arithmetic.upper_bounds import rounded_up
-from slomodel.bounds.centre import centre_hessian, centre_norms
+from slomodel.bounds.centre import centre_hessian, hessian_at_centre, third_at_centre
 from slomodel.bounds.close import close
 from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.ranges.affine_norms import squared_lengths
@@ -125,9 +125,8 @@ def _pieces(
     radius: float,
 ) -> BlockBounds:
     """Block bounds, with the centre's norms from entries where these are known, and from blocks."""
-    known = centre_norms(setting)
-    hessian = min(form_norm(centre[0]), known.hessian)
-    third = min(form_norm(centre[1]), known.third)
+    hessian = min(form_norm(centre[0]), hessian_at_centre(setting))
+    third = min(form_norm(centre[1]), third_at_centre(setting))
     blocks = _centre_blocks(setting)
     return BlockBounds(over, radius, hessian, third, blocks)
 

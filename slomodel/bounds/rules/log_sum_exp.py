@@ -15,7 +15,7 @@ from slomodel.bounds.arithmetic.rounding import (
     up_mul,
     up_norm,
 )
-from slomodel.bounds.centre import centre_norms
+from slomodel.bounds.centre import hessian_at_centre, third_at_centre
 from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, add, both_ends
 from slomodel.bounds.norms.loewner import Rows, largest_eigenvalue, quadratic_sum
@@ -66,10 +66,10 @@ def log_sum_exp(setting: Setting, radius: float) -> Enclosure | None:
     total = add([rest.over(setting, radius), *(_over(one, radius) for one in sums)])
     if total.order < 2:
         return total
-    centre = centre_norms(setting)
+    centre = DerivativeBounds(both_ends(hessian_at_centre(setting)), third_at_centre(setting))
     return replace(
         total,
-        centre=DerivativeBounds(both_ends(centre.hessian), centre.third),
+        centre=centre,
         second_by=Derivation("variances under softmax"),
         third_by=Derivation("third moments"),
     )

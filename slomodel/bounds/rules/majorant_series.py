@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slomodel.bounds.arithmetic.rounding import up_add, up_div, up_mul
-from slomodel.bounds.centre import centre_norms
+from slomodel.bounds.centre import hessian_at_centre, third_at_centre
 from slomodel.bounds.close import falling_factorial, series_terms, total
 from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.norms.polynomial import Polynomial, largest_closely, largest_monomials
@@ -134,7 +134,7 @@ def constant_hessian(setting: Setting) -> float | None:
         return 0.0
     if not variables.isdisjoint(inputs(*derivatives(setting).second)):
         return None
-    norm = centre_norms(setting).hessian
+    norm = hessian_at_centre(setting)
     return norm if np.isfinite(norm) else None
 
 
@@ -157,10 +157,9 @@ def majorant_terms(setting: Setting) -> Series | None:
     degrees = sorted({int(k) for k in f.degrees if k >= 2})
     parts = {k: f.part(k) for k in degrees}
     sizes = {k: largest_closely(part) for k, part in parts.items()}
-    centre = centre_norms(setting)
-    hessian = min(centre.hessian, float(up_mul(2.0, sizes.get(2, 0.0))))
+    hessian = min(hessian_at_centre(setting), float(up_mul(2.0, sizes.get(2, 0.0))))
     if 3 in sizes:
-        third = min(centre.third, pair_third(setting))
+        third = min(third_at_centre(setting), pair_third(setting))
         sizes[3] = min(sizes[3], float(up_div(third, 6.0)))
     return Series(prepared.block_names, parts, sizes, hessian, aligned(setting))
 

@@ -13,7 +13,7 @@ from slomodel.bounds.arithmetic.contraction import contract
 from slomodel.bounds.arithmetic.interval import Interval, point, whole_power
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_div, up_mul, up_norm
 from slomodel.bounds.arithmetic.upper_bounds import rounded_up
-from slomodel.bounds.centre import centre_norms
+from slomodel.bounds.centre import hessian_at_centre
 from slomodel.bounds.enclosure import Enclosure
 from slomodel.bounds.norms.cubic import MOST_COLUMNS_CUBIC, cubic_norm
 from slomodel.bounds.norms.polynomial import Polynomial, largest_value
@@ -87,7 +87,7 @@ def symmetric_terms(setting: Setting) -> Series | None:
         sizes[k] = largest_value(parts[k])
     if 3 in sizes:
         sizes[3] = min(sizes[3], float(up_div(up_mul(w, _third_norm(centre)), 6.0)))
-    hessian = centre_norms(setting).hessian
+    hessian = hessian_at_centre(setting)
     if found.rest < 2:
         hessian = min(hessian, float(up_mul(2.0, sizes.get(2, 0.0))))
     names = tuple(f"{found.vectors.name}_{i}" for i in range(centre.count))

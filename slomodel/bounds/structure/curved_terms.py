@@ -155,7 +155,7 @@ def curved_terms(
     terms: set[Expr] = set()
     for _ in range(_MOST_PASSES):
         found = _found(objective, moving, affine, terms.union(exponents), given)
-        if found is None or len(found) > _MOST_TERMS:
+        if found is None:
             return None
         if terms.issuperset(found):
             return tuple(found.values())
@@ -170,7 +170,10 @@ def _found(
     terms: Collection[Expr],
     given: Mapping[Expr, tuple[CurvedTerm, ...]],
 ) -> dict[Expr, CurvedTerm] | None:
-    """The terms met on the way down, by node; nodes of `terms` are not part of another one."""
+    """The terms met on the way down, by node; nodes of `terms` are not part of another one.
+
+    None where a node is of another kind, and for more than `_MOST_TERMS`.
+    """
     found: dict[Expr, CurvedTerm] = {}
     seen, stack = {objective}, [objective]
     while stack:
@@ -188,6 +191,8 @@ def _found(
                 return None
             found[node] = term
             below = term.operands
+        if len(found) > _MOST_TERMS:
+            return None
         fresh = [operand for operand in dict.fromkeys(below) if operand not in seen]
         seen.update(fresh)
         stack += fresh

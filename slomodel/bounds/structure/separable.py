@@ -26,6 +26,10 @@ from slomodel.ir.walk import dependents, inputs, postorder, substitute
 
 MOST_ARGUMENTS = 3
 """Largest number of arguments of a function: ranges of its derivatives divide a box of them."""
+_MOST_FUSED = 256
+"""Largest number of nodes of a fused function, which costs a millisecond each over its pieces; some
+elementwise objectives, such as recurrences by their steps, are far longer.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +225,7 @@ def fused(
     """The product of the roots' elements as a scalar function of the arguments below them.
 
     None where a node that depends on x is neither an elementwise function nor an argument, where an
-    argument is a condition, or where there are more than `MOST_ARGUMENTS`.
+    argument is a condition, or for more than `MOST_ARGUMENTS` of them or `_MOST_FUSED` nodes.
     """
     arguments: dict[Laid, Input] = {}
     data: dict[Laid, Input] = {}
@@ -232,8 +236,10 @@ def fused(
         node = laid.node
         if laid in done:
             continue
+        if len(done) == _MOST_FUSED:
+            return None
         if is_argument(node):
-            if node.dtype != "real":
+            if node.dtype != "real" or len(arguments) == MOST_ARGUMENTS:
                 return None
             done[laid] = arguments[laid] = build.variable(f"u{len(arguments)}", ())
         elif isinstance(node, Const):
@@ -248,7 +254,7 @@ def fused(
                 done[laid] = build.apply(node.function, *(done[one] for one in below))
             else:
                 stack += [(laid, True), *((one, False) for one in below)]
-    if not 0 < len(arguments) <= MOST_ARGUMENTS:
+    if not arguments:
         return None
     origins = {made: laid.node for laid, made in done.items()}
     given = {one: laid for laid, one in data.items()}
