@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import linprog, minimize
 
 import slomodel
-from benchmarks.constraint_cases import CHAIN, HS71, KNOWN
+from benchmarks.constraint_cases import CHAIN, HS43, HS71, KNOWN
 from slomodel.cli import main
 from slomodel.errors import DomainError
 from slomodel.solve import State, Status
@@ -32,6 +32,34 @@ def test_known_problems_are_solved_in_few_evaluations(name: str) -> None:
     assert found.nfev <= most
     excess = slomodel.compile(text).constraints(found.x)
     assert max(float(np.max(one)) for one in excess.values()) <= 1e-9
+
+
+@pytest.mark.parametrize(
+    ("objective", "constraint"), [(1e6, 1.0), (1e-6, 1.0), (1.0, 1e4), (1e3, 1e-3)]
+)
+def test_a_run_does_not_depend_on_units(objective: float, constraint: float) -> None:
+    """The multipliers at the known solution (0, 1, 2, -1) of HS43 are 1, 0 and 2."""
+    text = HS43.replace("minimize ", f"minimize {objective} * (").replace(
+        "7 * x[3]\n", "7 * x[3])\n"
+    )
+    for name, side in (("one", 8), ("two", 10), ("three", 5)):
+        text = text.replace(f"{name}: ", f"{name}: {constraint} * (")
+        text = text.replace(f" <= {side}", f") <= {side * constraint}")
+    found = solved(text, [0.0] * 4)
+    assert found.status is Status.converged, found.message
+    assert_allclose(found.x, [0.0, 1.0, 2.0, -1.0], atol=1e-6)
+    multipliers = [float(found.multipliers[name]) for name in ("one", "two", "three")]
+    wanted = np.array([-1.0, 0.0, -2.0]) * objective / constraint
+    assert_allclose(multipliers, wanted, atol=1e-4 * objective / constraint)
+    assert found.nfev <= 20
+
+
+def test_multipliers_that_grow_do_not_make_a_problem_unbounded() -> None:
+    """The gradients of the constraints are opposite at the solution (1, 0), and it has none."""
+    text = "var x, y minimize -x subject to y <= (1 - x)^3, y >= 0"
+    found = solved(text, [0.2, 0.1])
+    assert found.status is not Status.unbounded
+    assert found.fun == pytest.approx(-1.0, abs=0.01)
 
 
 def test_multipliers_are_rates_of_the_optimum() -> None:

@@ -14,7 +14,7 @@ from slomodel.front.data.bind import Binding
 from slomodel.front.data.points import Vector
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Input
-from slomodel.model.lagrangian import PENALTY, WEIGHT, multipliers_of
+from slomodel.model.lagrangian import WEIGHT, multipliers_of, penalty_of
 from slomodel.model.plans import Plans
 from slomodel.solve.constrained.objective import ConstraintRows, PenaltySubproblem
 from slomodel.solve.sets.convex_set import Mask
@@ -93,12 +93,12 @@ class CompiledConstraints:
         zero = np.zeros(self.m)
         return np.array([self.product(x, zero, unit, 0.0)[1] for unit in np.eye(self.n)]).T
 
-    def augmented(self, y: Vector, penalty: float, weight: float = 1.0) -> PenaltySubproblem:
-        arrays = {
-            multipliers_of(k): y[one.start : one.stop].reshape(one.shape)
-            for k, one in enumerate(self.rows)
-        }
-        arrays |= {WEIGHT: np.array(weight), PENALTY: np.array(penalty)}
+    def augmented(self, y: Vector, penalty: Vector, weight: float = 1.0) -> PenaltySubproblem:
+        arrays = {WEIGHT: np.array(weight)}
+        for k, one in enumerate(self.rows):
+            rows = slice(one.start, one.stop)
+            arrays[multipliers_of(k)] = y[rows].reshape(one.shape)
+            arrays[penalty_of(k)] = np.array(penalty[rows].max(initial=0.0) or 1.0)
         binding = replace(self._binding, arrays={**self._binding.arrays, **arrays})
         plans = self._plans.augmented
         # Planned without these data, so that all subproblems share the kernels.

@@ -9,7 +9,7 @@ from slomodel.ir import build
 from slomodel.ir.expr import Expr, Input
 from slomodel.problem import Constraint, DataDeclaration, Problem, Variable
 
-WEIGHT, PENALTY = "weight of the objective", "penalty"
+WEIGHT = "weight of the objective"
 
 
 def minimised(problem: Problem) -> Expr:
@@ -44,13 +44,13 @@ def lagrangian_problem(problem: Problem) -> Problem:
 
 
 def augmented_problem(problem: Problem) -> Problem:
-    """The augmented Lagrangian over x, with data for its weight, penalty and multipliers."""
-    weight, penalty = build.data(WEIGHT, ()), build.data(PENALTY, ())
+    """The augmented Lagrangian over x, with data for its weight, penalties and multipliers."""
+    weight = build.data(WEIGHT, ())
     total = build.apply(mul, weight, minimised(problem))
-    data = [weight, penalty]
+    data = [weight]
     for k, one in enumerate(problem.constraints):
-        y = build.data(multipliers_of(k), one.value.shape)
-        data.append(y)
+        penalty, y = build.data(penalty_of(k), ()), build.data(multipliers_of(k), one.value.shape)
+        data += [penalty, y]
         total = build.apply(add, total, _penalised(one, y, penalty))
     return replace(
         problem,
@@ -63,6 +63,10 @@ def augmented_problem(problem: Problem) -> Problem:
 
 def multipliers_of(k: int) -> str:
     return f"multipliers {k + 1}"
+
+
+def penalty_of(k: int) -> str:
+    return f"penalty {k + 1}"
 
 
 def _sum(value: Expr) -> Expr:

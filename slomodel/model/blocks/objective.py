@@ -169,7 +169,7 @@ class BlockConstraints:
         curved, along = self._own.product(x, y, v)
         return self._sign * self._objective.hvp(x, v) + curved, along
 
-    def augmented(self, y: Vector, penalty: float, weight: float = 1.0) -> PenaltySubproblem:
+    def augmented(self, y: Vector, penalty: Vector, weight: float = 1.0) -> PenaltySubproblem:
         penalised = self._own.augmented(y, penalty).objective
         assert isinstance(penalised, Curved)
         total = WeightedSum(weight * self._sign, self._objective, penalised, self.eps)

@@ -16,8 +16,9 @@ import numpy as np
 
 from slomodel.solve.constrained.checkpoint import STATE, SavedRun, saved_state
 from slomodel.solve.constrained.newton_steps import LARGEST, NewtonSteps
-from slomodel.solve.constrained.objective import ConstrainedObjective, PrimalDual
+from slomodel.solve.constrained.primal_dual import PrimalDual
 from slomodel.solve.constrained.record import RunRecord, SharedDisplay
+from slomodel.solve.constrained.scaled import ScaledConstraints
 from slomodel.solve.entry import Diagnose, solve
 from slomodel.solve.norms import Vector
 from slomodel.solve.run.checkpoint import Saved, Trajectory
@@ -26,8 +27,9 @@ from slomodel.solve.run_options import RunOptions
 from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.status import Status
 
-# The first penalty is at least and at most this.
-LEAST_PENALTY, FIRST_PENALTY = 1e-4, 10.0
+# The first penalty in units of f and c: it balances |f| and the violation within these limits, and
+# where nothing is violated it is small, since a large one keeps iterates near curved constraints.
+LEAST_PENALTY, MOST_FIRST_PENALTY, UNVIOLATED_PENALTY = 1e-4, 10.0, 1e-2
 # Past this penalty rounding errors of the constraints dominate the subproblem.
 LARGEST_PENALTY = 1e14
 PENALTY_FACTOR = 10.0
@@ -73,7 +75,7 @@ class AugmentedLagrangian:
     since the residual last fell; `restored` is set once the violation alone has been minimised.
     """
 
-    objective: ConstrainedObjective
+    objective: ScaledConstraints
     within: Set | None
     method: str
     options: Mapping[str, object]
@@ -95,7 +97,7 @@ class AugmentedLagrangian:
     @staticmethod
     def begin(
         at: PrimalDual,
-        objective: ConstrainedObjective,
+        objective: ScaledConstraints,
         within: Set | None,
         requested: Trajectory,
         record: RunRecord,
@@ -106,11 +108,13 @@ class AugmentedLagrangian:
         scale = min(1.0, max(abs(at.f), at.stationarity)) or 1.0
         tolerance = run.gtol * (scale if run.scaled and np.isfinite(scale) else 1.0)
         excess = np.where(objective.equations, at.c, np.maximum(at.c, 0.0))
-        squares = float(excess @ excess)
-        penalty = FIRST_PENALTY
+        squares, unit = float(excess @ excess), objective.unit
+        penalty = UNVIOLATED_PENALTY
         if squares > 0.0:
-            penalty = float(np.clip(2.0 * abs(at.f) / squares, LEAST_PENALTY, FIRST_PENALTY))
-        wanted = max(FIRST * min(1.0, at.stationarity), tolerance)
+            balanced = 2.0 * abs(at.f) / unit / squares
+            penalty = float(np.clip(balanced, LEAST_PENALTY, MOST_FIRST_PENALTY))
+        penalty *= unit
+        wanted = max(FIRST * min(unit, at.stationarity), tolerance)
         own = (objective, within, requested.method, requested.options, run, record, diagnose)
         return AugmentedLagrangian(*own, at, tolerance, penalty, wanted)
 
@@ -123,14 +127,13 @@ class AugmentedLagrangian:
         for name in STATE:
             setattr(self, name, state[name])
         self.record.resume(saved, state)
-        values = self.objective.evaluate(saved.point.x, saved.arrays[0])
-        own = (saved.point.x, saved.arrays[0], values, self.objective.equations, self.within)
-        self.at = PrimalDual.of(*own)
+        y = saved.arrays[0] * self.objective.units
+        self.at = PrimalDual.of(self.objective, saved.point.x, y, self.within)
 
     def _keep(self) -> None:
         if self.keeper is not None:
             state = {name: getattr(self, name) for name in STATE}
-            self.keeper.keep(self.at, state, self.record)
+            self.keeper.keep(self.at, self.at.y / self.objective.units, state, self.record)
 
     def outcome(self) -> ConstrainedOutcome:
         """Run until the KKT conditions hold, a budget is spent, or nothing improves any more."""
@@ -146,6 +149,10 @@ class AugmentedLagrangian:
 
     def _is_solved(self) -> bool:
         return self.at.is_solution(self.tolerance, self.run.ctol)
+
+    @property
+    def _largest_penalty(self) -> float:
+        return LARGEST_PENALTY * self.objective.unit
 
     def _spent(self) -> ConstrainedOutcome | None:
         status = self.record.spent
@@ -206,6 +213,7 @@ class AugmentedLagrangian:
         for _ in range(SIGNS):
             signs = rng.choice([-1.0, 1.0], self.objective.n)
             _, change = self.objective.product(at.x, nothing, at.x * signs)
+            change *= self.objective.units
             largest = max(largest, float(np.abs(change).max(initial=0.0)))
         terms = float(np.linalg.norm(g)) + float(np.linalg.norm(at.g - g))
         return unit * terms, unit * largest
@@ -223,13 +231,13 @@ class AugmentedLagrangian:
         y = at.y + self.penalty * c
         y = np.where(equations, y, np.maximum(y, 0.0))
         y = np.clip(y, -LARGEST_MULTIPLIER, LARGEST_MULTIPLIER)
-        values = self.objective.evaluate(run.x, y)
-        self.at = PrimalDual.of(run.x, y, values, equations, self.within)
+        self.at = PrimalDual.of(self.objective, run.x, y, self.within)
         if run.status in _BUDGETS:
             return self._end(run.status)
         gap = np.where(equations, np.abs(c), np.abs(np.maximum(c, -at.y / self.penalty)))
-        worst = float(np.max(gap, initial=0.0))
-        if worst > max(ENOUGH * self.gap, self.run.ctol):
+        worst, units = float(np.max(gap, initial=0.0)), self.objective.units
+        holds = float(np.max(gap * units, initial=0.0)) <= self.run.ctol
+        if worst > ENOUGH * self.gap and not holds:
             self.penalty *= PENALTY_FACTOR
             self.penalised += 1
         else:
@@ -242,7 +250,7 @@ class AugmentedLagrangian:
         self, x: Vector, y: Vector, penalty: float, gtol: float, weight: float = 1.0
     ) -> Solution:
         record, began = self.record, self.record.seconds
-        part = self.objective.augmented(y, penalty, weight)
+        part = self.objective.augmented(y, np.full(len(y), penalty), weight)
         display = None if record.display is None else SharedDisplay(record, record.display)
         options: dict[str, Any] = {**record.remaining(), **self.options}
         found = solve(
@@ -271,21 +279,18 @@ class AugmentedLagrangian:
         f is unbounded only where they hold at some point. Where they do not hold on the way, f has
         to have fallen half as far at the nearest point at which they do.
         """
-        equations = self.objective.equations
         if self.at.violation > self.run.ctol and not self.restored:
             return self._restore()
-        values = self.objective.evaluate(run.x, self.at.y)
-        far = PrimalDual.of(run.x, self.at.y, values, equations, self.within)
-        least = far.f
+        far = PrimalDual.of(self.objective, run.x, self.at.y, self.within)
+        least = self.at.f
         if not self._holds_far_out(far):
             least = self.at.f + FALLEN * (far.f - self.at.f)
             nearest = self._minimised(run.x, np.zeros_like(c), 1.0, self.run.ctol, weight=0.0)
-            values = self.objective.evaluate(nearest.x, self.at.y)
-            far = PrimalDual.of(nearest.x, self.at.y, values, equations, self.within)
-        if self._holds_far_out(far) and far.f <= least:
+            far = PrimalDual.of(self.objective, nearest.x, self.at.y, self.within)
+        if self._holds_far_out(far) and far.f < least:
             self.at = far
             return self._end(Status.unbounded)
-        if self.penalty >= LARGEST_PENALTY:
+        if self.penalty >= self._largest_penalty:
             return self._end(
                 Status.line_search_stalled,
                 "The augmented Lagrangian is unbounded below for every penalty tried.",
@@ -305,12 +310,14 @@ class AugmentedLagrangian:
             return ended
         self.idle = 0 if self.at.error < 0.9 * self.best else self.idle + 1
         self.best = min(self.best, self.at.error)
-        stuck = self.penalised >= HOPELESS or self.penalty >= LARGEST_PENALTY or self.idle >= IDLE
+        stuck = (
+            self.penalised >= HOPELESS or self.penalty >= self._largest_penalty or self.idle >= IDLE
+        )
         if not stuck:
             return None
         if self.at.violation > self.run.ctol and not self.restored:
             return self._restore()
-        if self.idle < IDLE and self.penalty < LARGEST_PENALTY:
+        if self.idle < IDLE and self.penalty < self._largest_penalty:
             return None
         if self.at.violation <= INFEASIBLE and self.at.stationarity <= 1e3 * self.tolerance:
             return self._end(Status.precision)
@@ -322,9 +329,7 @@ class AugmentedLagrangian:
         nothing = np.zeros_like(self.at.y)
         tolerance = 1e-3 * min(1.0, self.at.violation) * self.run.ctol**0.5
         run = self._minimised(self.at.x, nothing, 1.0, tolerance, weight=0.0)
-        values = self.objective.evaluate(run.x, nothing)
-        equations = self.objective.equations
-        found = PrimalDual.of(run.x, nothing, values, equations, self.within)
+        found = PrimalDual.of(self.objective, run.x, nothing, self.within)
         if run.status in _BUDGETS:
             return self._end(run.status)
         before, self.at = self.at, found

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from slomodel.solve.constrained.objective import PrimalDual
+from slomodel.solve.constrained.primal_dual import PrimalDual
 from slomodel.solve.constrained.record import COUNTS, RunRecord
 from slomodel.solve.norms import Vector
 from slomodel.solve.run.checkpoint import Saved, Trajectory, refused, write_checkpoint
@@ -27,7 +27,8 @@ class SavedRun:
     trajectory: Trajectory
     x0: Vector
 
-    def keep(self, at: PrimalDual, state: Mapping[str, Any], record: RunRecord) -> None:
+    def keep(self, at: PrimalDual, y: Vector, state: Mapping[str, Any], record: RunRecord) -> None:
+        """Write a point with its multipliers y (m,) as the model states the constraints."""
         finite = {k: None if v == math.inf else v for k, v in state.items()}
         code = {"constrained": {**finite, "outer": record.outer, "counts": record.counts}}
         counts = {name: record.counts[name] for name in ("nfev", "njev", "nhev")}
@@ -40,7 +41,7 @@ class SavedRun:
             record.seconds,
             counts,
             code,
-            [at.y],
+            [y],
         )
 
 

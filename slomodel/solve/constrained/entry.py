@@ -12,12 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from slomodel.solve.constrained.augmented_lagrangian import AugmentedLagrangian, ConstrainedOutcome
 from slomodel.solve.constrained.checkpoint import SavedRun
-from slomodel.solve.constrained.objective import (
-    ConstrainedObjective,
-    ConstraintRows,
-    PrimalDual,
-)
+from slomodel.solve.constrained.objective import ConstrainedObjective, ConstraintRows
+from slomodel.solve.constrained.primal_dual import PrimalDual
 from slomodel.solve.constrained.record import RunRecord
+from slomodel.solve.constrained.scaled import SAMPLES, ScaledConstraints
 from slomodel.solve.entry import Diagnose, Unpack, View, start_in, with_multipliers
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import EvaluationLost
@@ -69,12 +67,11 @@ def solve_constrained(
     record = RunRecord(run, callback, display, user)
     nothing = np.zeros(len(objective.equations))
     with np.errstate(all="ignore"):
-        first = PrimalDual.of(
-            start, nothing, objective.evaluate(start, nothing), objective.equations, within
-        )
-        record.counts.update(nfev=1, njev=1)
+        scaled = ScaledConstraints.at(objective, start)
+        first = PrimalDual.of(scaled, start, nothing, within)
+        record.counts.update(nfev=1, njev=1, nhev=SAMPLES)
         record.took(start, first.f, first.stationarity, 0.0)
-        steps = AugmentedLagrangian.begin(first, objective, within, trajectory, record, diagnose)
+        steps = AugmentedLagrangian.begin(first, scaled, within, trajectory, record, diagnose)
         if saved is not None:
             steps.resume(saved)
         if checkpoint is not None:
@@ -130,8 +127,9 @@ def _solution(
     )
     if steps.within is not None and in_sets is not None:
         solution = with_multipliers(solution, steps.within, in_sets, sign)
-    multipliers = by_name(steps.objective.rows, -sign * at.y)
-    held = steps.objective.equations | (at.y > 0.0) | (at.c >= -run.ctol)
+    y, c = at.y / steps.objective.units, at.c * steps.objective.units
+    multipliers = by_name(steps.objective.rows, -sign * y)
+    held = steps.objective.equations | (y > 0.0) | (c >= -run.ctol)
     active = {
         name: array > 0.0
         for name, array in by_name(steps.objective.rows, held.astype(float), signed=False).items()

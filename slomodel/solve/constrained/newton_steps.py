@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from slomodel.solve.constrained.interior_point import quadratic_step
-from slomodel.solve.constrained.objective import ConstrainedObjective, PrimalDual
+from slomodel.solve.constrained.primal_dual import PrimalDual
 from slomodel.solve.constrained.quadratic_program import QuadraticProgram, QuadraticStep
+from slomodel.solve.constrained.scaled import ScaledConstraints
 from slomodel.solve.norms import Vector
 from slomodel.solve.sets.box import Box
 from slomodel.solve.sets.convex_set import Set
@@ -43,7 +44,7 @@ Took = Callable[[PrimalDual, float], bool]
 class NewtonSteps:
     """Steps for one objective over a set; `evaluated` counts the evaluations."""
 
-    objective: ConstrainedObjective
+    objective: ScaledConstraints
     within: Set | None
     evaluated: Evaluated
 
@@ -78,8 +79,7 @@ class NewtonSteps:
             if self.within is not None:
                 self.within.project(x, x)
             self.evaluated(1, 0)
-            values = self.objective.evaluate(x, step.y)
-            new = PrimalDual.of(x, step.y, values, self.objective.equations, self.within)
+            new = PrimalDual.of(self.objective, x, step.y, self.within)
             if new.is_finite:
                 if trial == 0 and step.convex and new.error <= FACTOR * at.error:
                     return new
