@@ -6,8 +6,8 @@ of the latest ones, and steps that do not move with time from the whole history 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from slomodel.errors import Span
 from slomodel.front.elaboration.affine_index import (
@@ -17,8 +17,9 @@ from slomodel.front.elaboration.affine_index import (
     moving_slice,
     value_of_affine,
 )
-from slomodel.front.elaboration.errors import StatementError, error
-from slomodel.front.elaboration.scope import Elaboration, Scope
+from slomodel.front.elaboration.errors import StatementError, error, shape_error
+from slomodel.front.elaboration.scope import Elaboration, Ongoing, Scope
+from slomodel.front.elaboration.step_order import StepOrder
 from slomodel.front.elaboration.values import Label, Value, combine, number, number_of
 from slomodel.front.elaboration.windows import InnerIndex, Window, Windows, slice_at
 from slomodel.front.text.syntax import (
@@ -26,6 +27,7 @@ from slomodel.front.text.syntax import (
     Compare,
     Expr,
     Index,
+    Item,
     Let,
     NoneLiteral,
     Not,
@@ -43,16 +45,41 @@ CODE = "E227"
 NotExpression = Slice | NoneLiteral | Compare | BoolOp | Not | String
 
 
+ReadValue = tuple[Value, tuple[Item, ...]]
+"""What an index reads of a state, and the indices that are left to apply to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowsOfTables:
+    """One row, the one at `index`, of each of several tables that are being computed."""
+
+    tables: Mapping[str, Ongoing]
+    index: Label
+
+    def read(
+        self, name: str, row: Callable[[Index, Scope], ReadValue], node: Index, scope: Scope
+    ) -> ReadValue:
+        """The value that `node` reads of a table: in this row by `row`, or in an earlier one."""
+        item = node.items[0]
+        if len(node.items) > 1 and not isinstance(item, NotExpression):
+            place = affine(item, scope)
+            if place == AffineIndex(self.index.start, {self.index: self.index.step}):
+                return row(replace(node, items=node.items[1:]), scope)
+        return self.tables[name].read(node, scope)
+
+
 @dataclass(slots=True)
 class RecurrentState:
     """One state of a recurrence.
 
-    `time` is the index over the steps that the body computes, after `count` first values. The
-    state is computed for all values of the labels `outer`, the indices around a function's call.
+    `time` is the index over the steps that the body computes, after `count` first values; it falls
+    if these are at the end, `order.backwards`. The state is computed for all values of the labels
+    `outer`, the indices around a function's call or that of `rows`, if it is a row of a table.
     """
 
     number: int
     statement: Let
+    order: StepOrder
     body: Expr
     time: Label
     outer: tuple[Label, ...]
@@ -61,6 +88,7 @@ class RecurrentState:
     count: Dim
     axes: Shape
     first: Graph | None
+    rows: RowsOfTables | None = None
     reads: dict[tuple[int, Dim], Input] = field(default_factory=dict)
 
     @property
@@ -75,6 +103,10 @@ class RecurrentState:
     def length(self) -> Dim:
         """The number of all steps."""
         return self.time.dim + self.count
+
+    def position(self, step: Dim) -> Dim:
+        """The value of the index of time at a step."""
+        return self.length - 1 - step if self.order.backwards else step
 
     def at(self, source: RecurrentState | Window, lag: Dim) -> Input:
         """The placeholder (steps, …) for a state or window some steps before each step."""
@@ -108,19 +140,46 @@ class _Read:
         return self.node.span.text
 
     @property
+    def item(self) -> Item:
+        """The index of time."""
+        return self.node.items[self.other.order.axis]
+
+    @property
     def remedy(self) -> str:
-        return f"write it like `{self.other.name}[{self.state.time.name} - 1]`"
+        sign = "+" if self.state.order.backwards else "-"
+        return f"write it like `{self.other.name}[{self.state.time.name} {sign} 1]`"
+
+    def steps(self, index: AffineIndex) -> AffineIndex:
+        """The steps that values of the index of time denote."""
+        if not self.state.order.backwards:
+            return index
+        return AffineIndex(self.state.length - 1).plus(index, -1)
 
 
 def read_earlier(
     state: RecurrentState, windows: Windows, other: RecurrentState, node: Index, scope: Scope
-) -> Value:
-    """The value at the steps that the first index of `node` denotes.
+) -> ReadValue:
+    """The value at the steps that the index of time denotes in `node`, and the other indices.
 
-    A slice is the first axis of the value.
+    A slice is the first axis of the value, and the first of these.
     """
-    read = _Read(state, other, node, scope)
-    item, time = node.items[0], state.time
+    axis = other.order.axis
+    if axis >= len(node.items):
+        count = len(other.shape) - len(other.outer) + 1
+        given = f"{len(node.items)} {'index' if len(node.items) == 1 else 'indices'}"
+        message = f"{given}, and `{other.name}` has {count} axes"
+        raise shape_error("E209", message, node.span, "write one index for each axis")
+    rest = (*node.items[:axis], *node.items[axis + 1 :])
+    item = node.items[axis]
+    if isinstance(item, Slice):
+        rest = (Slice(None, None, None, item.span), *rest)
+    return _value_read(_Read(state, other, node, scope), windows), rest
+
+
+def _value_read(read: _Read, windows: Windows) -> Value:
+    """The value at the steps that the index of time denotes."""
+    state, other, scope = read.state, read.other, read.scope
+    item, time = read.item, state.time
     along: Label | None = None
     if isinstance(item, Slice):
         found = moving_slice(item, scope)
@@ -137,12 +196,13 @@ def read_earlier(
         raise error(CODE, message, item.span, read.remedy)
     else:
         index = affine(item, scope)
-    if time not in index.labels:
-        return _unmoved(read, index, item)
-    shifts = {label: factor for label, factor in index.labels.items() if label != time}
-    if index.labels[time] != 1 or len(shifts) > 1 or set(shifts.values()) - {1, -1}:
+    steps = read.steps(index)
+    if time not in steps.labels:
+        return _unmoved(read, steps, item)
+    shifts = {label: factor for label, factor in steps.labels.items() if label != time}
+    if steps.labels[time] != 1 or len(shifts) > 1 or set(shifts.values()) - {1, -1}:
         raise _not_a_lag(read, item, read.remedy)
-    lag = time.start - index.offset
+    lag = state.count - steps.offset
     if not shifts:
         return _at_lag(read, windows, index, lag)
     ((label, factor),) = shifts.items()
@@ -197,41 +257,26 @@ def _check_beginning(read: _Read, index: AffineIndex, most: Dim) -> None:
         return
     place = value_of_affine(index)
     needed = place if guard is None else combine(where, guard, place, number(0.0))
-    span = read.node.items[0].span
+    span = read.item.span
     state.scope.model.lookups[LookupBound(needed.expr, state.length, span.text, span)] = None
 
 
 def _check_lags(read: _Read, least: Dim, most: Dim) -> None:
     """Check that a state may read another these many steps before its own."""
     state, other, node = read.state, read.other, read.node
-    text, time, begin = read.text, state.time, state.count
+    text, begin = read.text, state.count
+    at = f"at {state.time.name} = {state.position(begin)}, `{text}` reads"
     if least == most == Dim():
         if other is state:
-            message = f"at {time.name} = {begin}, `{text}` reads the element that it defines"
-            remedy = read.remedy
-            if state.later:
-                name, index = state.name, state.later[-1].name
-                remedy += (
-                    f"; for steps in `{index}` too, call a function of `{name}[{time.name}-1, :]`"
-                )
-                remedy += f" that computes the row by a recurrence in `{index}`"
-            raise error(CODE, message, node.span, remedy)
+            raise error(CODE, f"{at} the element that it defines", node.span, read.remedy)
         return
     is_current = least == Dim() and other is not state
     ahead = is_at_least_zero(least if is_current else least - 1)
     if ahead is False:
-        message = f"at {time.name} = {begin}, `{text}` reads step {begin - least}"
-        message += ", which comes later" if least != Dim() else ", the element that it defines"
-        remedy = "a step depends on earlier ones: " + read.remedy
-        if least != Dim():
-            last = state.length - 1
-            remedy = "a step depends on earlier ones; to run backwards, let "
-            remedy += f"`{time.name}` count the steps that are left, "
-            remedy += f"so that step {time.name} is `{other.name}[{last} - {time.name}]`"
-        raise error(CODE, message, node.span, remedy)
+        raise _ahead(read, at, least)
     enough = is_at_least_zero(begin - most)
     if enough is False:
-        message = f"at {time.name} = {begin}, `{text}` reads step {begin - most}: there is none"
+        message = f"{at} step {state.position(begin - most)}: there is none"
         raise error(CODE, message, node.span, _more_values(state, most))
     model = state.scope.model
     if ahead is None:
@@ -241,13 +286,36 @@ def _check_lags(read: _Read, least: Dim, most: Dim) -> None:
         _check(model, begin - most, node.span, fault)
 
 
+def _ahead(read: _Read, at: str, least: Dim) -> StatementError:
+    """The error for a read of a step that is computed after its own."""
+    state, backwards = read.state, read.state.order.backwards
+    message = f"{at} step {state.position(state.count - least)}"
+    if least == Dim():
+        message += ", the element that it defines"
+    else:
+        message += f", which comes {'earlier' if backwards else 'later'}"
+    remedy = f"a step depends on {'later' if backwards else 'earlier'} ones: {read.remedy}"
+    if least != Dim() and not backwards:
+        time, name = state.time.name, state.name
+        remedy = "a step depends on earlier ones; to run backwards, write no `first`, and the last "
+        remedy += f"value in a condition, `where({time} == {state.length - 1}, {name}0, …)`"
+    return error(CODE, message, read.node.span, remedy)
+
+
 def _more_values(state: RecurrentState, lag: Dim) -> str:
+    time = state.time.name
+    if state.order.backwards:
+        edge = state.length - lag
+        test = f"{time} == {edge}" if lag == literal(1) else f"{time} >= {edge}"
+        return f"give the values there in a condition: `where({test}, {state.name}0, …)`"
+    if state.rows is not None:
+        test = f"{time} == 0" if lag == literal(1) else f"{time} < {lag}"
+        return f"give the values there in a condition: `where({test}, {state.name}0, …)`"
     if lag == literal(1):
         return f"give the first value of `{state.name}`: `… first {state.name}0`"
     if lag.is_literal and lag.const <= 3:
         names = ", ".join(f"{state.name}{k}" for k in range(lag.const))
         return f"give as many first values as the largest lag: `… first {names}`"
-    time = state.time.name
     return f"give {lag} first values: `… first {state.name}0[{time}] for {time} in {lag}`"
 
 

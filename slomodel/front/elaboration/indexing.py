@@ -59,18 +59,14 @@ def indexing(node: Index, request: ValueRequest) -> Steps:
     scope = request.scope
     state = scope.local.get(node.base.text) if isinstance(node.base, Name) else None
     if isinstance(state, Ongoing):
-        base = state.read(node, scope)
-        own = node.items[0]
-        if isinstance(own, Slice):
-            node = replace(node, items=(Slice(None, None, None, own.span), *node.items[1:]))
-        elif len(node.items) == 1:
+        base, items = state.read(node, scope)
+        if not items:
             if base.rank:
                 raise _wrong_count(node, replace(base, labels=(), axes=base.expr.shape), 1)
             return base
-        elif len(node.items) <= base.rank:
-            raise _too_few_of_state(node, base, state.name)
-        else:
-            node = replace(node, items=node.items[1:])
+        if len(items) < base.rank and len(items) < len(node.items):
+            raise _too_few_of_state(node, base, len(items), state.name)
+        node = replace(node, items=items)
     else:
         base = yield ValueRequest(node.base, scope, sparse=True)
         if base.pattern is not None:
@@ -241,9 +237,13 @@ def _whole_axis(one: NodeIndex, shape: tuple[Dim, ...], axis: Dim) -> int | None
     return used[0] if shape[used[0]] == axis else None
 
 
-def _too_few_of_state(node: Index, base: Value, name: str) -> StatementError:
-    """The error for a state whose first values have axes that its indices should run along."""
-    axes = f"{base.rank + 1} axes: its indices and those of its first values"
+def _too_few_of_state(node: Index, base: Value, left: int, name: str) -> StatementError:
+    """The error for a state whose first values have axes that its indices should run along.
+
+    `left` of the indices are not steps.
+    """
+    count = base.rank + len(node.items) - left
+    axes = f"{count} axes: its indices and those of its first values"
     message = f"{len(node.items)} indices, and `{name}` has {axes}"
     remedy = "if the first values differ by index, write their element, as in `first a[k]`"
     return shape_error("E209", message, node.span, remedy)

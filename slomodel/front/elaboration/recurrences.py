@@ -12,12 +12,18 @@ from functools import partial
 from slomodel.errors import ShapeError
 from slomodel.front.elaboration.earlier_steps import (
     CODE,
-    NotExpression,
     RecurrentState,
+    RowsOfTables,
     labelled,
     read_earlier,
 )
 from slomodel.front.elaboration.errors import StatementError, error, shape_error
+from slomodel.front.elaboration.first_values import (
+    CaseReader,
+    first_values,
+    laid_out,
+    values_by_index,
+)
 from slomodel.front.elaboration.index_sets import (
     bind_iterations,
     check_name,
@@ -25,11 +31,11 @@ from slomodel.front.elaboration.index_sets import (
 )
 from slomodel.front.elaboration.scope import Ongoing, Scope, ValueRequest
 from slomodel.front.elaboration.shape_mismatch import marks, operand
+from slomodel.front.elaboration.step_order import StepOrder, nodes, read_ahead, step_orders
 from slomodel.front.elaboration.time_steps import Body, recurrence
 from slomodel.front.elaboration.values import (
     Label,
     Value,
-    merged,
     settled,
     show,
     show_axes,
@@ -38,24 +44,13 @@ from slomodel.front.elaboration.values import (
 )
 from slomodel.front.elaboration.windows import Window, Windows
 from slomodel.front.text.syntax import (
-    Compare,
-    Expr,
-    First,
-    FunctionCall,
-    Index,
-    Iteration,
     Let,
     Name,
     Node,
-    NumberLiteral,
-    SumChain,
-    children,
     roots,
 )
-from slomodel.functions import add
 from slomodel.ir import build
-from slomodel.ir.dims import Dim, Shape, literal
-from slomodel.ir.expr import Affine
+from slomodel.ir.dims import Dim, Shape
 from slomodel.ir.expr import Expr as Graph
 from slomodel.ir.walk import inputs
 
@@ -68,40 +63,50 @@ def is_recurrence(group: Sequence[Let]) -> bool:
     return one.indices is not None and one.name.text in _names(one.expr)
 
 
-def _nodes(root: Node) -> Iterator[Node]:
-    stack: list[Node] = [root]
-    while stack:
-        node = stack.pop()
-        yield node
-        stack += children(node)
-
-
 def _names(root: Node) -> Iterator[str]:
-    return (node.text for node in _nodes(root) if isinstance(node, Name))
+    return (node.text for node in nodes(root) if isinstance(node, Name))
 
 
 def recurrent(group: Sequence[Let], scope: Scope) -> Generator[ValueRequest, Value, list[Value]]:
-    """The arrays that a recurrence computes, each with time as its first axis.
+    """The arrays that a recurrence computes, their axes in the order of the indices.
 
     In a function, the recurrence runs for each index on which its arguments depend.
     """
-    outer = _outer_labels(group, scope)
+    return (yield from _computed(group, step_orders(group), scope, _outer_labels(group, scope)))
+
+
+def _computed(
+    group: Sequence[Let],
+    orders: Sequence[StepOrder],
+    scope: Scope,
+    outer: tuple[Label, ...],
+    rows: RowsOfTables | None = None,
+) -> Generator[ValueRequest, Value, list[Value]]:
+    """The arrays of a recurrence that runs in these orders, for all values of the labels `outer`.
+
+    `rows`: they are one row of each of several tables.
+    """
     states: list[RecurrentState] = []
-    for k, statement in enumerate(group):
-        states.append((yield from _state(k, statement, group, scope, outer)))
+    for k, (statement, order) in enumerate(zip(group, orders, strict=True)):
+        states.append((yield from _state(k, statement, order, group, scope, outer, rows)))
     length = states[0].length
     for state in states[1:]:
         if state.length != length:
             assert state.statement.indices is not None
             message = "the definitions of a recurrence run over the same steps"
             remedy = f"`{states[0].name}` has {length} of them"
-            raise shape_error(CODE, message, state.statement.indices[0].domain.span, remedy)
+            time = state.statement.indices[state.order.axis]
+            raise shape_error(CODE, message, time.domain.span, remedy)
     windows = Windows(len(states))
-    evaluated: dict[int, Body] = {}
-    while len(evaluated) < len(states):
-        state = _next(states, evaluated)
-        evaluated[state.number] = yield from _body(state, states, windows)
-    bodies = [evaluated[state.number] for state in states]
+    by_name = {state.name: state for state in states}
+    for state in states:
+        ahead = read_ahead(state.statement, {name: one.order for name, one in by_name.items()})
+        if ahead is not None and isinstance(ahead.base, Name):
+            read_earlier(state, windows, by_name[ahead.base.text], ahead, state.scope)
+    if orders[0].inner is None:
+        bodies = yield from _bodies(states, windows)
+    else:
+        bodies = yield from _rows(states, windows, scope)
     bodies += [one.body for one in windows.made]
     try:
         made = recurrence(length, bodies, _in_order([*states, *windows.made]))
@@ -110,11 +115,71 @@ def recurrent(group: Sequence[Let], scope: Scope) -> Generator[ValueRequest, Val
         raise error(CODE, message, states[0].statement.span) from None
     found: list[Value] = []
     for state, array in zip(states, made[: len(states)], strict=True):
-        value = labelled(array, (None, *outer))
+        value = _array(state, array)
         for one in (value, value_of(array)):
             scope.note(one, state.statement.expr.span)
         found.append(value)
     return found
+
+
+def _array(state: RecurrentState, array: Graph) -> Value:
+    """The array of all steps, (steps, …), with its axes in the order of the indices."""
+    if state.order.backwards:
+        array = build.flipped(array, 0)
+    value = labelled(array, (None, *state.outer))
+    count, rank = len(value.labels), value.rank
+    order = [*range(1, rank)]
+    order.insert(state.order.axis, 0)
+    expr = build.transpose(value.expr, (*range(count), *(count + k for k in order)))
+    return Value(expr, value.labels, tuple(value.axes[k] for k in order))
+
+
+def _bodies(
+    states: Sequence[RecurrentState], windows: Windows
+) -> Generator[ValueRequest, Value, list[Body]]:
+    """The bodies of the states, each evaluated after those whose shape it needs."""
+    evaluated: dict[int, Body] = {}
+    while len(evaluated) < len(states):
+        state = _next(states, evaluated)
+        evaluated[state.number] = yield from _body(state, states, windows)
+    return [evaluated[state.number] for state in states]
+
+
+def _rows(
+    states: Sequence[RecurrentState], windows: Windows, scope: Scope
+) -> Generator[ValueRequest, Value, list[Body]]:
+    """The bodies of tables: each step is a row, which is computed by a recurrence along it.
+
+    A read in the same row is one of that recurrence, and another one of an earlier row.
+    """
+    first = states[0]
+    for state in states:
+        if state.axes or state.count != first.count:
+            found = f"{state.count} of shape {show_axes(state.axes)}"
+            message = "tables that are computed together begin with equally many rows of numbers"
+            remedy = f"`{first.name}` has {first.count}, and `{state.name}` {found}"
+            raise shape_error(CODE, message, state.statement.span, remedy)
+    group = [
+        replace(one.statement, indices=(one.statement.indices or ())[1:], expr=one.body, first=None)
+        for one in states
+    ]
+    tables = {
+        other.name: Ongoing(other.name, partial(read_earlier, first, windows, other))
+        for other in states
+    }
+    own = scope.with_local({first.time.name: first.time, **tables})
+    rows = RowsOfTables(tables, first.time)
+    orders = [state.order.of_rows for state in states]
+    values = yield from _computed(group, orders, own, (*first.outer, first.time), rows)
+    bodies: list[Body] = []
+    reads = first.reads
+    for state, value in zip(states, values, strict=True):
+        root = laid_out(value, (first.time, *first.outer), value.dims)
+        used = set(inputs(root))
+        state.reads = {key: array for key, array in reads.items() if array in used}
+        own_reads = {array: key for key, array in state.reads.items()}
+        bodies.append(Body(state.shape, state.count, state.first, root, own_reads))
+    return bodies
 
 
 def _outer_labels(group: Sequence[Let], scope: Scope) -> tuple[Label, ...]:
@@ -151,7 +216,6 @@ def check_group(group: Sequence[Let]) -> None:
         if names.index(names[k]) < k:
             message = f"`{names[k]}` is declared twice"
             raise error("E202", message, statement.name.span, "give one of them another name")
-    _check_time(group)
     if not any(set(names) & set(_names(statement.expr)) for statement in group):
         where = group[0].first.span if len(group) == 1 and group[0].first else group[-1].span
         message = "nothing here depends on an earlier step"
@@ -159,34 +223,21 @@ def check_group(group: Sequence[Let]) -> None:
         raise error(CODE, message, where, remedy)
 
 
-def _check_time(group: Sequence[Let]) -> None:
-    """Check that no definition is shifted in a later index alone, which is then its time."""
-    names = {statement.name.text for statement in group}
-    for statement in group:
-        assert statement.indices is not None
-        time, *later = (one.name.text for one in statement.indices)
-        reads = [
-            node.items
-            for node in _nodes(statement.expr)
-            if isinstance(node, Index) and isinstance(node.base, Name) and node.base.text in names
-        ]
-        if not all(isinstance(items[0], Name) and items[0].text == time for items in reads):
-            continue
-        for items in reads:
-            for item, index in zip(items[1:], later, strict=False):
-                if isinstance(item, SumChain) and index in _names(item):
-                    message = f"the first index of a recurrence is its time, and `{time}` is not"
-                    remedy = f"write `{index}` first: `{statement.name.text}[{index} in …, …]`"
-                    raise error(CODE, message, statement.indices[0].span, remedy)
-
-
 def _state(
-    number: int, statement: Let, group: Sequence[Let], scope: Scope, outer: tuple[Label, ...]
+    number: int,
+    statement: Let,
+    order: StepOrder,
+    group: Sequence[Let],
+    scope: Scope,
+    outer: tuple[Label, ...],
+    rows: RowsOfTables | None,
 ) -> Generator[ValueRequest, Value, RecurrentState]:
     """The state with its first values; the names of the group are not in scope there."""
     assert statement.indices is not None
-    time, *later = statement.indices
-    check_name(time.name, scope, [one.name.text for one in group])
+    time = statement.indices[order.axis]
+    later = [one for one in statement.indices if one is not time]
+    names = [one.name.text for one in group]
+    check_name(time.name, scope, names)
     every = label_of(time, scope)
     if every.start != Dim() or every.step != 1:
         message = f"a recurrence counts its steps from 0, one by one, unlike `{time.name.text}`"
@@ -194,92 +245,31 @@ def _state(
     labels, inner = bind_iterations(later, scope)
     if time.name.text in inner.local:
         raise error("E202", f"two indices have the name `{time.name.text}`", time.name.span)
-    first, body = statement.first, statement.expr
-    if first is None:
-        first, body = _written_as_cases(statement.expr, time)
+
+    def steps(count: Dim, begin: Dim) -> Label:
+        """The index of time over `count` steps from one on."""
+        start = every.dim - 1 - begin if order.backwards else begin
+        step = -1 if order.backwards else 1
+        return scope.model.label(time.name.text, count, start, is_range=True, step=step)
+
+    body = statement.expr
     count: Dim = Dim()
     axes: Shape = ()
     values: Graph | None = None
-    if first is not None:
-        count, axes, values = yield from _first_values(first, (*outer, *labels), inner)
-    left = scope.model.label(time.name.text, every.dim - count, count, is_range=True)
+    if statement.first is not None:
+        count, axes, values = yield from first_values(statement.first, (*outer, *labels), inner)
+    else:
+        reader = CaseReader(time.name.text, every.dim, order.backwards, names, inner)
+        cases = reader.cases(body)
+        if cases is not None:
+            body, label = cases.rest, steps(cases.count, Dim())
+            found = values_by_index(cases.early, label, (*outer, *labels), inner)
+            count, axes, values = yield from found
+    left = steps(every.dim - count, count)
     own = inner.with_local({time.name.text: left})
-    return RecurrentState(number, statement, body, left, outer, labels, own, count, axes, values)
-
-
-def _written_as_cases(body: Expr, time: Iteration) -> tuple[First | None, Expr]:
-    """`where(t == 0, first, rest)` and `where(t < m, first, rest)` read as `rest first …`."""
-    if not isinstance(body, FunctionCall) or body.function.text != "where" or body.kwargs:
-        return None, body
-    if len(body.args) != 3:
-        return None, body
-    test, early, rest = body.args
-    if not isinstance(test, Compare):
-        return None, body
-    own = isinstance(test.left, Name) and test.left.text == time.name.text
-    is_zero = isinstance(test.right, NumberLiteral) and test.right.value == 0
-    domain: Expr = NumberLiteral(1.0, "1", test.right.span)
-    if not own or isinstance(early, NotExpression) or isinstance(rest, NotExpression):
-        return None, body
-    if test.op in (">", "!=", ">=") and (is_zero or test.op == ">="):
-        early, rest = rest, early
-    elif not (test.op == "==" and is_zero) and test.op != "<":
-        return None, body
-    if test.op in ("<", ">="):
-        domain = test.right
-    return First((early,), replace(time, domain=domain), early.span), rest
-
-
-def _first_values(
-    first: First, later: tuple[Label, ...], inner: Scope
-) -> Generator[ValueRequest, Value, tuple[Dim, Shape, Graph]]:
-    """The number of first values, the axes of one beyond the later indices, and their array."""
-    scope, labels = inner, later
-    if first.iteration is not None:
-        check_name(first.iteration.name, inner, ())
-        label = label_of(first.iteration, inner)
-        if label.start != Dim() or label.step != 1:
-            message = "first values count from 0, one by one"
-            raise error(CODE, message, first.iteration.domain.span, "write `for t in m`")
-        scope = inner.with_local({label.name: label})
-        labels = (label, *later)
-    found: list[Value] = []
-    for one in first.values:
-        found.append(settled((yield ValueRequest(one, scope))))
-    axes = merged(found)
-    if axes is None:
-        every = [operand(node, value) for node, value in zip(first.values, found, strict=True)]
-        message = "the first values of a recurrence have one shape"
-        raise shape_error(CODE, message, first.span, marks=marks(*every))
-    shape = tuple(axis for axis in axes if axis is not None)
-    if first.iteration is not None:
-        return labels[0].dim, shape, _laid_out(found[0], labels, shape)
-    count = literal(len(found))
-    total: Graph | None = None
-    for k, value in enumerate(found):
-        own = _laid_out(value, labels, shape)
-        wide = build.broadcast(own, tuple(range(1, own.rank + 1)), (literal(1), *own.shape))
-        if len(found) > 1:
-            index = [
-                Affine(
-                    literal(k) if j == 0 else Dim(), tuple(int(i == j) for i in range(wide.rank))
-                )
-                for j in range(wide.rank)
-            ]
-            wide = build.scatter(wide, index, (count, *own.shape))
-        total = wide if total is None else build.apply(add, total, wide)
-    assert total is not None
-    return count, shape, total
-
-
-def _laid_out(value: Value, labels: Sequence[Label], axes: Shape) -> Graph:
-    """The array of a value, of shape (*labels, *axes); numbers fill the axes."""
-    shape = (*(label.dim for label in labels), *axes)
-    place = {label: k for k, label in enumerate(labels)}
-    count = len(labels)
-    own = [place[label] for label in value.labels]
-    own += range(count, count + value.rank)
-    return build.einsum([value.expr], [tuple(own)], tuple(range(len(shape))), shape)
+    return RecurrentState(
+        number, statement, order, body, left, outer, labels, own, count, axes, values, rows
+    )
 
 
 def _body(
@@ -287,10 +277,7 @@ def _body(
 ) -> Generator[ValueRequest, Value, Body]:
     """The values of a state at all steps that its body computes."""
 
-    ongoing = {
-        other.name: Ongoing(other.name, partial(read_earlier, state, windows, other))
-        for other in states
-    }
+    ongoing = {other.name: _ongoing(state, windows, other) for other in states}
     scope = state.scope.with_local(ongoing)
     value = settled((yield ValueRequest(state.body, scope)))
     is_read = any(state.number == number for one in states for number, _ in one.reads)
@@ -303,11 +290,19 @@ def _body(
             message = f"without first values `{state.name}` is a number, not {show(value)}"
         found_at = marks(operand(state.body, value))
         raise shape_error(CODE, message, state.body.span, marks=found_at)
-    root = _laid_out(value, (state.time, *state.outer, *state.later), state.axes)
+    root = laid_out(value, (state.time, *state.outer, *state.later), state.axes)
     used = set(inputs(root))
     state.reads = {key: array for key, array in state.reads.items() if array in used}
     reads = {array: key for key, array in state.reads.items()}
     return Body(state.shape, state.count, state.first, root, reads)
+
+
+def _ongoing(state: RecurrentState, windows: Windows, other: RecurrentState) -> Ongoing:
+    """What `state` reads of another; of a row, and of the table to which it belongs."""
+    read = partial(read_earlier, state, windows, other)
+    if other.rows is not None:
+        read = partial(other.rows.read, other.name, read)
+    return Ongoing(other.name, read)
 
 
 def _in_order(states: Sequence[RecurrentState | Window]) -> list[int]:

@@ -14,7 +14,7 @@ from slomodel.errors import Diagnostic, SourceText, Span
 from slomodel.front.elaboration.errors import StatementError, error, suggestion
 from slomodel.front.elaboration.foreign_names import foreign_name_hint
 from slomodel.front.elaboration.values import Label, Value
-from slomodel.front.text.syntax import Fn, Index, Name, Node
+from slomodel.front.text.syntax import Fn, Index, Item, Name, Node
 from slomodel.functions import div
 from slomodel.ir.dims import Dim, named
 from slomodel.ir.expr import Const, Expr, Map
@@ -194,11 +194,11 @@ class Ongoing:
     """A state of a recurrence while its body is being evaluated.
 
     `read` gives its value at the earlier step, at a fixed lag or one that an inner index shifts,
-    that the first index denotes in a scope.
+    that the index of time denotes in a scope, and the other indices.
     """
 
     name: str
-    read: Callable[[Index, Scope], Value]
+    read: Callable[[Index, Scope], tuple[Value, tuple[Item, ...]]]
 
 
 Local: TypeAlias = Label | Value | Symbol | Ongoing

@@ -1,0 +1,206 @@
+"""Along which index, and in which direction, a recurrence runs: read off the text of its reads.
+
+A definition runs along its first index that is shifted wherever it reads itself: along t in
+`h[t-1, i]` and in `h[i, t-1]`, and downwards if shifted upwards, as in `h[t+1]`. If there is none,
+because `D[i-1, j]` shifts one index and `D[i, j-1]` another, it runs row by row along the first
+one, and each row runs along the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from slomodel.front.text.syntax import (
+    Index,
+    Item,
+    Let,
+    Name,
+    Node,
+    NumberLiteral,
+    Slice,
+    SumChain,
+    children,
+)
+
+Shift = Literal["plain", "earlier", "later", "fixed"]
+"""How an item reads along an index: at it, before it, behind it, or independently of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepOrder:
+    """The recurrence runs along the index at place `axis`, `backwards` from its last value on.
+
+    `inner` is the place of the index along which each row of a table runs, itself `inner_backwards`
+    or not; None if it has no such rows.
+    """
+
+    axis: int = 0
+    backwards: bool = False
+    inner: int | None = None
+    inner_backwards: bool = False
+
+    @property
+    def of_rows(self) -> StepOrder:
+        """The order of the steps inside a row, whose indices lack the first."""
+        assert self.inner is not None
+        return StepOrder(self.inner - 1, self.inner_backwards)
+
+
+def nodes(root: Node) -> Iterator[Node]:
+    """A node and all nodes below it."""
+    stack: list[Node] = [root]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack += children(node)
+
+
+def step_orders(group: Sequence[Let]) -> list[StepOrder]:
+    """The order of the steps of each definition of a recurrence."""
+    names = [statement.name.text for statement in group]
+    reads = {
+        name: list(_reads(statement, names)) for name, statement in zip(names, group, strict=True)
+    }
+    inner = _inner_of(group, reads)
+    axes = dict.fromkeys(names, 0)
+    if inner is None:
+        axes |= _axes(group, reads)
+    has_first = any(statement.first is not None for statement in group)
+    backwards = not has_first and _is_backwards(group, reads, axes)
+    if inner is None:
+        return [StepOrder(axes[name], backwards) for name in names]
+    rows = dict.fromkeys(names, inner)
+    order = StepOrder(0, backwards, inner, _is_backwards(group, reads, rows, in_rows=True))
+    return [order] * len(names)
+
+
+def read_ahead(statement: Let, orders: Mapping[str, StepOrder]) -> Index | None:
+    """A read of a state at a later step, `h[t+1]` with a number, in a definition with `first`.
+
+    `orders` are those of the definitions of the recurrence by name.
+    """
+    index = _own(statement)[orders[statement.name.text].axis]
+    for node in nodes(statement.expr):
+        if statement.first is None or not isinstance(node, Index) or _text(node.base) not in orders:
+            continue
+        axis = orders[_text(node.base)].axis
+        item = node.items[axis] if axis < len(node.items) else None
+        if isinstance(item, SumChain) and _shift(item, index) == "later":
+            parts = (item.first, *(term.operand for term in item.rest))
+            if all(isinstance(one, NumberLiteral) or _is_name(one, index) for one in parts):
+                return node
+    return None
+
+
+_Reads = dict[str, list[tuple[str, tuple[Item, ...]]]]
+"""For each definition, the states that it reads and the indices at which it reads them."""
+
+
+def _reads(statement: Let, names: Sequence[str]) -> Iterator[tuple[str, tuple[Item, ...]]]:
+    for node in nodes(statement.expr):
+        if isinstance(node, Index) and _text(node.base) in names:
+            yield _text(node.base), node.items
+
+
+def _own(statement: Let) -> list[str]:
+    return [one.name.text for one in statement.indices or ()]
+
+
+def _shift(item: Item, index: str) -> Shift:
+    """How an item reads along an index, judged by the signs of what is added to the index."""
+    if isinstance(item, Slice):
+        ends = [_shift(end, index) for end in (item.lo, item.hi) if end is not None]
+        return next((one for one in ends if one in ("earlier", "later")), "fixed")
+    if isinstance(item, Name):
+        return "plain" if item.text == index else "fixed"
+    if not isinstance(item, SumChain):
+        return "fixed"
+    terms = [("+", item.first), *((term.op, term.operand) for term in item.rest)]
+    others = [(op, node) for op, node in terms if not _is_name(node, index)]
+    if len(others) != len(terms) - 1 or ("+", index) not in [(o, _text(n)) for o, n in terms]:
+        return "fixed"
+    return "earlier" if any(op == "-" for op, _ in others) else "later"
+
+
+def _is_name(node: Node, text: str) -> bool:
+    return isinstance(node, Name) and node.text == text
+
+
+def _text(node: Node) -> str:
+    return node.text if isinstance(node, Name) else ""
+
+
+def _shifts(items: Sequence[tuple[Item, ...]], axis: int, index: str) -> list[Shift]:
+    return [_shift(one[axis], index) for one in items if axis < len(one)]
+
+
+def _runs_along(shifts: Sequence[Shift]) -> bool:
+    """Whether no read is at the index itself, and one is shifted."""
+    return "plain" not in shifts and any(one != "fixed" for one in shifts)
+
+
+def _axes(group: Sequence[Let], reads: _Reads) -> dict[str, int]:
+    """The place of the index along which each definition runs.
+
+    That of a definition which does not read itself is shifted in what it reads of others, or has
+    the name that such an index has in another definition; otherwise it is the first.
+    """
+    found: dict[str, int] = {}
+    for statement in group:
+        name, own = statement.name.text, _own(statement)
+        itself = [items for other, items in reads[name] if other == name]
+        for axis, index in enumerate(own):
+            along = _runs_along(_shifts(itself, axis, index))
+            elsewhere = [item for other, items in reads[name] if other != name for item in items]
+            shifted = any(_shift(item, index) in ("earlier", "later") for item in elsewhere)
+            if along or (not itself and shifted):
+                found[name] = axis
+                break
+    times = {_own(one)[found[one.name.text]] for one in group if one.name.text in found}
+    for statement in group:
+        own = _own(statement)
+        known = [axis for axis, index in enumerate(own) if index in times]
+        found.setdefault(statement.name.text, known[0] if known else 0)
+    return found
+
+
+def _inner_of(group: Sequence[Let], reads: _Reads) -> int | None:
+    """The place of the index along which rows run, if no index is shifted in all reads.
+
+    Definitions with different indices have no such rows.
+    """
+    own = _own(group[0])
+    if len(own) < 2 or any(_own(statement) != own for statement in group):
+        return None
+    common, inner = set(range(len(own))), set[int]()
+    for statement in group:
+        name = statement.name.text
+        itself = [items for other, items in reads[name] if other == name]
+        if not itself:
+            continue
+        row = [items for items in itself if _shift(items[0], own[0]) == "plain"]
+        along = [k for k, index in enumerate(own) if _runs_along(_shifts(itself, k, index))]
+        common &= set(along)
+        rows = [k for k in range(1, len(own)) if _runs_along(_shifts(row, k, own[k]))]
+        inner.update(rows[:1])
+    return inner.pop() if not common and len(inner) == 1 else None
+
+
+def _is_backwards(
+    group: Sequence[Let], reads: _Reads, axes: dict[str, int], in_rows: bool = False
+) -> bool:
+    """Whether states are read at later values of an index, and never at earlier ones.
+
+    `in_rows`: only reads in the same row count.
+    """
+    found: set[Shift] = set()
+    for statement in group:
+        own = _own(statement)
+        index = own[axes[statement.name.text]] if own else ""
+        for other, items in reads[statement.name.text]:
+            if axes[other] >= len(items) or (in_rows and _shift(items[0], own[0]) != "plain"):
+                continue
+            found.add(_shift(items[axes[other]], index))
+    return "later" in found and "earlier" not in found
