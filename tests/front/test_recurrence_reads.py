@@ -207,7 +207,7 @@ def test_values_and_derivatives(name: str, target: str) -> None:
         ("sum(h[t-s] for s in range(t + 1))", "reads step 0, the element that it defines"),
         ("sum(h[:t])", r"reads several steps of `h`, being computed"),
         ("sum(h[t-2:t])", "reads step -2: there is none"),
-        ("h[t+1]", "let `t` count the steps that are left, so that step t is `h.T - 1 - t.`"),
+        ("h[t+1]", r"leave out `first` and give the last value by `where\(t == T - 1, h0, …\)`"),
         ("sum(h[s] for s in T)", "shift it with time"),
         ("a + sum(y[t-3:t])", "the index reaches -3"),
     ],
@@ -218,11 +218,3 @@ def test_reads_outside_are_refused(step: str, message: str) -> None:
     minimize sum(h) + sum(y)"""
     with pytest.raises(SlomodelError, match=message):
         slomodel.compile(text, data={"y": Y}, backend="numpy")
-
-
-def test_time_is_the_first_index() -> None:
-    text = """dim S, T  data Y[S, T]  var a, s0[S]
-    let h[s in S, t in T] = a * h[s, t-1] + Y[s, t]  first s0[s]
-    minimize sumsq(h)"""
-    with pytest.raises(SlomodelError, match="the first index of a recurrence is its time"):
-        slomodel.compile(text)

@@ -51,20 +51,22 @@ ReadValue = tuple[Value, tuple[Item, ...]]
 
 @dataclass(frozen=True, slots=True)
 class RowsOfTables:
-    """One row, the one at `index`, of each of several tables that are being computed."""
+    """One row, that at `index`, the one at place `axis`, of each of several tables."""
 
     tables: Mapping[str, Ongoing]
     index: Label
+    axis: int
 
     def read(
         self, name: str, row: Callable[[Index, Scope], ReadValue], node: Index, scope: Scope
     ) -> ReadValue:
         """The value that `node` reads of a table: in this row by `row`, or in an earlier one."""
-        item = node.items[0]
-        if len(node.items) > 1 and not isinstance(item, NotExpression):
+        items, axis = node.items, self.axis
+        item = items[axis] if axis < len(items) > 1 else None
+        if item is not None and not isinstance(item, NotExpression):
             place = affine(item, scope)
             if place == AffineIndex(self.index.start, {self.index: self.index.step}):
-                return row(replace(node, items=node.items[1:]), scope)
+                return row(replace(node, items=(*items[:axis], *items[axis + 1 :])), scope)
         return self.tables[name].read(node, scope)
 
 
@@ -296,9 +298,11 @@ def _ahead(read: _Read, at: str, least: Dim) -> StatementError:
         message += f", which comes {'earlier' if backwards else 'later'}"
     remedy = f"a step depends on {'later' if backwards else 'earlier'} ones: {read.remedy}"
     if least != Dim() and not backwards:
-        time, name = state.time.name, state.name
-        remedy = "a step depends on earlier ones; to run backwards, write no `first`, and the last "
-        remedy += f"value in a condition, `where({time} == {state.length - 1}, {name}0, …)`"
+        remedy = "steps depend on earlier ones, or all of them on later ones"
+        if state.first is not None:
+            time, name = state.time.name, state.name
+            remedy = "a step depends on earlier ones; to run backwards, leave out `first` and give "
+            remedy += f"the last value by `where({time} == {state.length - 1}, {name}0, …)`"
     return error(CODE, message, read.node.span, remedy)
 
 
@@ -307,10 +311,10 @@ def _more_values(state: RecurrentState, lag: Dim) -> str:
     if state.order.backwards:
         edge = state.length - lag
         test = f"{time} == {edge}" if lag == literal(1) else f"{time} >= {edge}"
-        return f"give the values there in a condition: `where({test}, {state.name}0, …)`"
+        return f"give the values there by a condition: `where({test}, {state.name}0, …)`"
     if state.rows is not None:
         test = f"{time} == 0" if lag == literal(1) else f"{time} < {lag}"
-        return f"give the values there in a condition: `where({test}, {state.name}0, …)`"
+        return f"give the values there by a condition: `where({test}, {state.name}0, …)`"
     if lag == literal(1):
         return f"give the first value of `{state.name}`: `… first {state.name}0`"
     if lag.is_literal and lag.const <= 3:

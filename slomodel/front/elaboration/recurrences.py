@@ -159,16 +159,18 @@ def _rows(
             message = "tables that are computed together begin with equally many rows of numbers"
             remedy = f"`{first.name}` has {first.count}, and `{state.name}` {found}"
             raise shape_error(CODE, message, state.statement.span, remedy)
-    group = [
-        replace(one.statement, indices=(one.statement.indices or ())[1:], expr=one.body, first=None)
-        for one in states
-    ]
+    axis = first.order.axis
+    group: list[Let] = []
+    for one in states:
+        indices = one.statement.indices or ()
+        indices = (*indices[:axis], *indices[axis + 1 :])
+        group.append(replace(one.statement, indices=indices, expr=one.body, first=None))
     tables = {
         other.name: Ongoing(other.name, partial(read_earlier, first, windows, other))
         for other in states
     }
     own = scope.with_local({first.time.name: first.time, **tables})
-    rows = RowsOfTables(tables, first.time)
+    rows = RowsOfTables(tables, first.time, axis)
     orders = [state.order.of_rows for state in states]
     values = yield from _computed(group, orders, own, (*first.outer, first.time), rows)
     bodies: list[Body] = []
@@ -261,6 +263,8 @@ def _state(
     else:
         reader = CaseReader(time.name.text, every.dim, order.backwards, names, inner)
         cases = reader.cases(body)
+        if order.inner is not None and not _begin_alike(reader, group):
+            cases = None  # a condition on the rows then stays one
         if cases is not None:
             body, label = cases.rest, steps(cases.count, Dim())
             found = values_by_index(cases.early, label, (*outer, *labels), inner)
@@ -270,6 +274,12 @@ def _state(
     return RecurrentState(
         number, statement, order, body, left, outer, labels, own, count, axes, values, rows
     )
+
+
+def _begin_alike(reader: CaseReader, group: Sequence[Let]) -> bool:
+    """Whether the definitions of tables have equally many first rows."""
+    every = [reader.cases(one.expr) for one in group]
+    return len({None if one is None else one.count for one in every}) == 1
 
 
 def _body(

@@ -43,9 +43,9 @@ class StepOrder:
 
     @property
     def of_rows(self) -> StepOrder:
-        """The order of the steps inside a row, whose indices lack the first."""
+        """The order of the steps inside a row, whose indices lack the one at `axis`."""
         assert self.inner is not None
-        return StepOrder(self.inner - 1, self.inner_backwards)
+        return StepOrder(self.inner - int(self.inner > self.axis), self.inner_backwards)
 
 
 def nodes(root: Node) -> Iterator[Node]:
@@ -63,16 +63,15 @@ def step_orders(group: Sequence[Let]) -> list[StepOrder]:
     reads = {
         name: list(_reads(statement, names)) for name, statement in zip(names, group, strict=True)
     }
-    inner = _inner_of(group, reads)
-    axes = dict.fromkeys(names, 0)
-    if inner is None:
-        axes |= _axes(group, reads)
     has_first = any(statement.first is not None for statement in group)
+    table = _axes_of_tables(group, reads)
+    axes = _axes(group, reads) if table is None else dict.fromkeys(names, table[0])
     backwards = not has_first and _is_backwards(group, reads, axes)
-    if inner is None:
+    if table is None:
         return [StepOrder(axes[name], backwards) for name in names]
+    outer, inner = table
     rows = dict.fromkeys(names, inner)
-    order = StepOrder(0, backwards, inner, _is_backwards(group, reads, rows, in_rows=True))
+    order = StepOrder(outer, backwards, inner, _is_backwards(group, reads, rows, outer))
     return [order] * len(names)
 
 
@@ -166,41 +165,51 @@ def _axes(group: Sequence[Let], reads: _Reads) -> dict[str, int]:
     return found
 
 
-def _inner_of(group: Sequence[Let], reads: _Reads) -> int | None:
-    """The place of the index along which rows run, if no index is shifted in all reads.
+def _axes_of_tables(group: Sequence[Let], reads: _Reads) -> tuple[int, int] | None:
+    """The places of the indices of the rows and of the steps in a row, if definitions are tables.
 
-    Definitions with different indices have no such rows.
+    That is so if they have the same indices, of which none is shifted in all their reads: they run
+    along the first one that is shifted, and a row along the one shifted in reads of the same row.
     """
     own = _own(group[0])
     if len(own) < 2 or any(_own(statement) != own for statement in group):
         return None
-    common, inner = set(range(len(own))), set[int]()
-    for statement in group:
-        name = statement.name.text
-        itself = [items for other, items in reads[name] if other == name]
-        if not itself:
-            continue
-        row = [items for items in itself if _shift(items[0], own[0]) == "plain"]
-        along = [k for k, index in enumerate(own) if _runs_along(_shifts(itself, k, index))]
-        common &= set(along)
-        rows = [k for k in range(1, len(own)) if _runs_along(_shifts(row, k, own[k]))]
-        inner.update(rows[:1])
-    return inner.pop() if not common and len(inner) == 1 else None
+    every = range(len(own))
+    common, shifted, inner = set(every), set[int](), set[int]()
+    itself = {
+        name: [items for other, items in found if other == name] for name, found in reads.items()
+    }
+    for found in itself.values():
+        shifts = [_shifts(found, k, own[k]) for k in every]
+        if found:
+            common &= {k for k in every if _runs_along(shifts[k])}
+        shifted |= {k for k in every if {"earlier", "later"}.intersection(shifts[k])}
+    if common or not shifted:
+        return None
+    outer = min(shifted)
+    for found in itself.values():
+        row = [items for items in found if _is_in_row(items, outer, own)]
+        runs = [k for k in every if k != outer and _runs_along(_shifts(row, k, own[k]))]
+        inner.update(runs[:1])
+    return (outer, inner.pop()) if len(inner) == 1 else None
+
+
+def _is_in_row(items: Sequence[Item], outer: int, own: Sequence[str]) -> bool:
+    return outer < len(items) and _shift(items[outer], own[outer]) == "plain"
 
 
 def _is_backwards(
-    group: Sequence[Let], reads: _Reads, axes: dict[str, int], in_rows: bool = False
+    group: Sequence[Let], reads: _Reads, axes: Mapping[str, int], outer: int | None = None
 ) -> bool:
     """Whether states are read at later values of an index, and never at earlier ones.
 
-    `in_rows`: only reads in the same row count.
+    Only reads in the same row count, if `outer` is the place of the index of the rows.
     """
     found: set[Shift] = set()
     for statement in group:
         own = _own(statement)
         index = own[axes[statement.name.text]] if own else ""
         for other, items in reads[statement.name.text]:
-            if axes[other] >= len(items) or (in_rows and _shift(items[0], own[0]) != "plain"):
-                continue
-            found.add(_shift(items[axes[other]], index))
+            if axes[other] < len(items) and (outer is None or _is_in_row(items, outer, own)):
+                found.add(_shift(items[axes[other]], index))
     return "later" in found and "earlier" not in found
