@@ -207,7 +207,7 @@ def test_values_and_derivatives(name: str, target: str) -> None:
         ("sum(h[t-s] for s in range(t + 1))", "reads step 0, the element that it defines"),
         ("sum(h[:t])", r"reads several steps of `h`, being computed"),
         ("sum(h[t-2:t])", "reads step -2: there is none"),
-        ("h[t+1]", r"leave out `first` and give the last value by `where\(t == T - 1, h0, …\)`"),
+        ("h[t+1]", "steps depend on earlier ones, or all of them on later ones"),
         ("sum(h[s] for s in T)", "shift it with time"),
         ("a + sum(y[t-3:t])", "the index reaches -3"),
     ],
