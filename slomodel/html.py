@@ -61,7 +61,9 @@ def folded(summary: str, text: str) -> str:
 
 def facts(rows: Mapping[str, str]) -> str:
     """A table with one row per label and text."""
-    lines = [f"<tr><th>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows.items()]
+    # Notebooks align cells to the right, which is for numbers.
+    cell = '<td style="text-align:left">'
+    lines = [f"<tr><th>{escape(k)}</th>{cell}{escape(v)}</td></tr>" for k, v in rows.items()]
     return "<table>\n" + "\n".join(lines) + "\n</table>"
 
 

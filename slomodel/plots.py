@@ -174,13 +174,32 @@ def bounds(
     """
     if path is not None:
         check_format(path)
-    figure = _new_figure()
-    left, right = figure.subplots(1, 2)
     first = model.bounds(x, radii[0])
     found = [first, *(first.at(radius) for radius in radii[1:])]
     seen = [model.sample_bounds(x, radius, 20).L1 for radius in radii]
-    _curves_of(left, radii, {"L1, proved": [one.L1 for one in found], "L1, sampled": seen})
-    values = [one for one in (*seen, *(one.L1 for one in found)) if 0.0 < one < _HUGEST]
+    figure = of_bounds(found, seen, name=model.name, doubling=first.doubling_radius())
+    if path is not None:
+        _save(figure, Path(path))
+    return figure
+
+
+def of_bounds(
+    found: Sequence[Bounds],
+    sampled: Sequence[float],
+    *,
+    name: str = "",
+    doubling: float | None = None,
+) -> Figure:
+    """The picture of `bounds`, of bounds over balls of increasing radius that are known already.
+
+    `sampled` are the estimates of L1 for the same radii, `doubling` the radius up to which L1 at
+    most doubles, if known; `name` is the model's.
+    """
+    figure = _new_figure()
+    left, right = figure.subplots(1, 2)
+    radii = [one.radius for one in found]
+    _curves_of(left, radii, {"L1, proved": [one.L1 for one in found], "L1, sampled": sampled})
+    values = [one for one in (*sampled, *(one.L1 for one in found)) if 0.0 < one < _HUGEST]
     if values and max(values) >= _WORTH_A_LOG_AXIS * min(values):
         left.set_yscale("log")
     elif values:
@@ -188,18 +207,15 @@ def bounds(
     ends = {"upper": [one.upper for one in found], "lower": [one.lower for one in found]}
     _curves_of(right, radii, ends)
     right.axhline(0.0, color=_DOT, linewidth=0.8)
-    doubling = first.doubling_radius()
-    if radii[0] <= doubling <= radii[-1]:
+    if doubling is not None and radii[0] <= doubling <= radii[-1]:
         left.axvline(doubling, color=_END, linewidth=0.8, linestyle="--")
         left.set_title(f"L1 doubles within {doubling:.3g}", fontsize="medium", color=_END)
-    convex = [radius for radius, one in zip(radii, found, strict=True) if one.convex]
+    convex = [one.radius for one in found if one.convex]
     right.set_title(
         f"convex within {max(convex):.3g}" if convex else "eigenvalues of the Hessian",
         fontsize="medium",
     )
-    figure.suptitle(f"{model.name}: bounds over balls" if model.name else "bounds over balls")
-    if path is not None:
-        _save(figure, Path(path))
+    figure.suptitle(f"{name}: bounds over balls" if name else "bounds over balls")
     return figure
 
 

@@ -156,10 +156,11 @@ def _tell(result: Result, found: Sequence[Bounds], out: Path, as_json: bool) -> 
 def _certificate(model: Model, solution: Solution, found: Sequence[Bounds]) -> list[Section]:
     """Statements proved about the final point, and a picture of the bounds around it."""
     parts = [*map(paragraph, model.certify(solution).summary.splitlines())]
-    radii = sorted(one.radius for one in found if 0.0 < one.radius < math.inf)
-    if len(radii) > 1 and math.isfinite(found[0].L1):
+    balls = sorted((b for b in found if 0.0 < b.radius < math.inf), key=lambda b: b.radius)
+    if len(balls) > 1 and math.isfinite(found[0].L1):
         try:
-            figure = plots.bounds(model, solution.x, radii=radii)
+            seen = [model.sample_bounds(solution.x, one.radius, 20).L1 for one in balls]
+            figure = plots.of_bounds(balls, seen, name=model.name)
         except TargetLimit:
             return [Section("The final point", "\n".join(parts))]
         file = BytesIO()
@@ -189,7 +190,10 @@ def data_sections(model: Model) -> list[Section]:
             cells += [f"{missing:,}" if missing else ""]
         counts = np.histogram(values, bins=16)[0].tolist() if values.size > 1 else []
         rows.append(([*cells, "", "", "", ""][:6], histogram(counts) if counts else ""))
-    head = ("data", "shape", "least", "median", "largest", "missing", "histogram")
+    head = ["data", "shape", "least", "median", "largest", "missing", "histogram"]
+    if not any(cells[5] for cells, _ in rows):
+        head.remove("missing")
+        rows = [(cells[:5], drawn) for cells, drawn in rows]
     return [Section("Data", pictured(head, rows))] if rows else []
 
 
@@ -262,7 +266,9 @@ def _bounds_at(model: Model, solution: Solution, radii: Sequence[float]) -> list
 
 def _bounds(found: Sequence[Bounds]) -> Section:
     """Table of the bounds over the balls, with foldable derivations."""
-    rows = [(f"{b.radius:g}", shown(b.L1), shown(b.L2), b.rule, b.reason or "") for b in found]
+    rows: list[tuple[str, ...]] = [
+        (f"{b.radius:g}", shown(b.L1), shown(b.L2), b.rule, b.reason or "") for b in found
+    ]
     says = paragraph(
         "Over the ball of this radius about the final point, the gradient has the Lipschitz "
         "constant L1 and the Hessian L2. They are proved, in floating point too; inf where no "
@@ -274,7 +280,9 @@ def _bounds(found: Sequence[Bounds]) -> Section:
     ]
     curves = chart(drawn, "radius", "constant", log_x=True) if len(found) > 1 else ""
     steps = [folded(f"steps of the bound, radius {b.radius:g}", b.explain()) for b in found]
-    head = ("radius", "L1", "L2", "rule", "why inf")
+    head = ["radius", "L1", "L2", "rule", "why inf"]
+    if not any(b.reason for b in found):
+        head, rows = head[:-1], [row[:-1] for row in rows]
     return Section(
         "Proved Lipschitz constants", "\n".join([says, table(head, rows), curves, *steps])
     )
