@@ -85,7 +85,7 @@ def entry(name: str, max_time: float = 10.0) -> Entry:
         f"{title_of(name)}.",
         f"![{title_of(name)}]({name}.png)",
         f"```slo\n{path.read_text(encoding='utf-8').strip()}\n```",
-        f'```python\nmodel = slomodel.compile(slomodel.example("{name}"))\n'
+        f'```python\nimport slomodel\n\nmodel = slomodel.compile(slomodel.example("{name}"))\n'
         f"solution = model.solve({words}max_time={max_time:g})\n```",
     ]
     parts += [f"## {one.title}\n\n{raw(one.body)}" for one in data_sections(model)]

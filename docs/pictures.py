@@ -84,7 +84,8 @@ def _travel(axes: Axes, data: Data, at: At) -> None:
     for shift, values, label in ((-0.2, chosen, "observed"), (0.2, share.mean(axis=0), "fitted")):
         axes.bar(np.arange(V.shape[1]) + shift, values, 0.38, label=label)
     axes.set(ylabel="share", xticks=range(4), xticklabels=["air", "train", "bus", "car"])
-    axes.legend()
+    axes.margins(y=0.25)
+    axes.legend(ncols=2)
 
 
 def _cox(axes: Axes, data: Data, at: At) -> None:
