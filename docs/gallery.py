@@ -43,7 +43,7 @@ NOTES = {
     "is why one integrates over effects instead of maximising over them.",
     "pendulum_swing_up": "With these weights the least cost ends the swing short of upright.",
     "election_multilevel": "The infimum is approached and not attained: some `sigma` go to an end "
-    "of their interval, and runs end by time or precision.",
+    "of their interval, and runs end without having converged.",
     "mixture_five": "Mixtures have many local minima; `solve(starts=20)` reaches better ones.",
     "item_response_pairs": "A run may end by its time; the objective then hardly changes.",
     "bundle_small": "Cameras and points may be moved and scaled together: the minimum is not "
