@@ -172,8 +172,6 @@ def test_what_cannot_be_compressed() -> None:
     blocks = {"A": np.split(A, CUTS), "y": np.split(Y, CUTS)}
     with pytest.raises(DomainError, match="can be compressed"):
         slomodel.over_blocks(waiting, blocks, compress=True)
-    with pytest.raises(DomainError, match="leave client out"):
-        slomodel.over_blocks(waiting, blocks, compress=True, client=Client(lost=0))
 
 
 def test_the_order_of_addition_depends_on_the_count_alone() -> None:
@@ -223,12 +221,17 @@ class Client:
     def __init__(self, lost: int) -> None:
         self.lost = lost
         self.sent = 0
+        self.tasks = 0
 
     def submit(self, task: Any, *arguments: Any, **options: object) -> Task:
         if task is cluster._same:
             self.sent += 1
             return Task(pickle.loads(pickle.dumps(arguments[0])))
+        self.tasks += 1
         return Task(task(*_values(arguments)))
+
+    def nthreads(self) -> dict[str, int]:
+        return {"tcp://here": 1}
 
     def gather(self, tasks: list[Task]) -> list[object]:
         if self.lost:
@@ -256,6 +259,45 @@ def test_a_cluster_gives_the_same_bits_and_survives_lost_workers(
         there.value(x)
     with pytest.raises(DomainError, match="client of dask"):
         slomodel.over_blocks(waiting, blocks, client="tcp://…")
+
+
+def test_blocks_in_files_go_to_a_cluster_by_groups(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(distributed_blocks, "_address", lambda: "tcp://here")
+    rows, there = [np.full((2, P), k + 0.1) for k in range(36)], Client(lost=1)
+    for name, parts in (("A", rows), ("y", [one[:, 0] for one in rows])):
+        (tmp_path / name).mkdir()
+        for k, part in enumerate(parts):
+            np.save(tmp_path / name / f"{k}.npy", part)
+    given = {name: tmp_path / name for name in ("A", "y")}
+    waiting = slomodel.compile(LEAST_SQUARES, backend="numpy")
+    x = RNG.normal(size=P)
+    here = slomodel.over_blocks(waiting, given).value_and_gradient(x)
+    found = slomodel.over_blocks(waiting, given, client=there).value_and_gradient(x)
+    assert found[0] == here[0]
+    np.testing.assert_array_equal(found[1], here[1])
+    assert there.tasks == 2 * 5  # groups of eight blocks, once more for the loss
+
+
+def test_blocks_are_compressed_on_a_cluster_to_the_same_bits(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(distributed_blocks, "_address", lambda: "tcp://here")
+    rng = np.random.default_rng(9)
+    blocks = {"A": np.array_split(rng.normal(size=(900, P)), 3), "y": np.split(np.ones(900), 3)}
+    waiting = slomodel.compile(LEAST_SQUARES)
+    here = slomodel.over_blocks(waiting, blocks, compress=True)
+    there = slomodel.over_blocks(waiting, blocks, compress=True, client=Client(lost=1))
+    x = rng.normal(size=P)
+    np.testing.assert_array_equal(there.gradient(x), here.gradient(x))
+    plain = slomodel.over_blocks(waiting, blocks).gradient(x)
+    np.testing.assert_allclose(here.gradient(x), plain, rtol=1e-12)
+
+
+LEAST_SQUARES = (
+    "dim N, p data A[N, p], y[N] var w[p] init 0 minimize sumsq(A @ w - y) / N + sumsq(w)"
+)
 
 
 def test_a_task_carries_its_own_block_alone(monkeypatch: pytest.MonkeyPatch) -> None:

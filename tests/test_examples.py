@@ -119,6 +119,15 @@ def test_minibatches_come_near_and_solve_finishes(printed: Printed) -> None:
     assert "not installed" in out or after("objective", out)[0] < 0.5
 
 
+def test_data_in_blocks_are_fitted_as_in_memory(printed: Printed) -> None:
+    out = printed("data_in_blocks")
+    assert after("difference:", out)[0] < 1e-10
+    assert out.count(": converged") == 3
+    best = after("compressed: converged, objective", out)[0]
+    assert after("streamed: converged, objective", out)[0] == pytest.approx(best, rel=1e-6)
+    assert after("gradient there:", out)[0] < 1e-5
+
+
 def test_constraints_hold_and_multipliers_predict(
     printed: Printed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

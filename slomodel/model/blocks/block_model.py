@@ -107,7 +107,7 @@ class BlockModel:
         kernels = BlockKernels(parts, self._memory)
         executor: Executor = Streamed(kernels, blocks)
         if self._compress:
-            found = compressed(parts, blocks, Streamed(kernels, blocks))
+            found = compressed(parts, blocks, Streamed(kernels, blocks), self._client)
             if found is None:
                 raise _not_compressed(one.dim)
             executor = found
@@ -158,21 +158,21 @@ class BlockModel:
         """A start (n,), drawn from the distributions in the model's `init`s."""
         return self._first.x0(seed)
 
-    def value(self, x: Point) -> float:
+    def value(self, x: Point | Solution) -> float:
         """The objective at x (n,)."""
-        return self._users.value(self._first._vectors.vector(x))
+        return self._users.value(self._first._point(x))
 
-    def gradient(self, x: Point) -> Vector:
+    def gradient(self, x: Point | Solution) -> Vector:
         """The gradient at x, both (n,)."""
         return self.value_and_gradient(x)[1]
 
-    def value_and_gradient(self, x: Point) -> tuple[float, Vector]:
+    def value_and_gradient(self, x: Point | Solution) -> tuple[float, Vector]:
         """The objective and its gradient at x (n,)."""
-        return self._users.value_and_gradient(self._first._vectors.vector(x))
+        return self._users.value_and_gradient(self._first._point(x))
 
-    def hvp(self, x: Point, v: Point) -> Vector:
+    def hvp(self, x: Point | Solution, v: Point) -> Vector:
         """The product of the Hessian at x and v, all (n,)."""
-        return self._users.hvp(self._first._vectors.vector(x), self._first._vectors.vector(v))
+        return self._users.hvp(self._first._point(x), self._first._vectors.vector(v))
 
     def bounds(self, center: Point | Solution, radius: float, effort: str = "default") -> Bounds:
         """Proved Lipschitz constants of gradient and Hessian over a ball about `center` (n,).
@@ -299,13 +299,11 @@ def over_blocks(
     arrays [2²⁸], which stay in memory. With a `dask.distributed` client its workers evaluate the
     blocks. Results are the same bits wherever they are computed.
 
-    With `compress` each block is read once, here: least squares over the blocks are replaced by
-    those over the triangular factor of their data, which have a few rows. The result differs from
-    the other by rounding errors relative to the data, not to the residual.
+    With `compress` each block is read once: least squares over the blocks are replaced by those
+    over the triangular factor of their data, which have a few rows. Runs evaluate that factor in
+    this process. The result differs from the other by rounding errors relative to the data, not to
+    the residual.
     """
     _check_arguments(model, data)
     most = MEMORY if memory is None else whole("memory", memory, 0)
-    if compress and client is not None:
-        message = "compressed blocks are factorised by this process, and not on a cluster"
-        raise DomainError(Diagnostic("E604", message, help="leave client out"))
     return BlockModel(model, data, dim, most, client, compress)

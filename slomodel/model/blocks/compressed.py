@@ -8,6 +8,7 @@ once, and every evaluation is that of a few rows.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -29,6 +30,7 @@ from slomodel.model.blocks.evaluate import (
     reading,
 )
 from slomodel.model.blocks.samples import SampleSum
+from slomodel.model.cluster import Client
 from slomodel.model.model import Model
 from slomodel.reference import evaluate
 
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from slomodel.bounds.term_sums import TermBounds
 
 Arrays: TypeAlias = Mapping[str, NDArray[np.float64]]
+Factors: TypeAlias = list[NDArray[np.float64]] | None
+"""Triangular factors of the data of a block, one for each sum of squares."""
 
 
 class Compressed:
@@ -68,22 +72,69 @@ class Compressed:
         return self._blocks.bounds(x, radius, effort)
 
 
+class BlockFactors:
+    """The triangular factors of the data of one block after another.
+
+    It can be pickled: each process prepares the compression once, for the largest block, whose rows
+    are enough for it.
+    """
+
+    def __init__(self, parts: SampleSum, largest: NumberedBlock) -> None:
+        self._parts = parts
+        self._largest = largest
+        self._start()
+
+    def _start(self) -> None:
+        self._prepared: Model | None = None
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> tuple[SampleSum, NumberedBlock]:
+        return self._parts, self._largest
+
+    def __setstate__(self, state: tuple[SampleSum, NumberedBlock]) -> None:
+        self._parts, self._largest = state
+        self._start()
+
+    @property
+    def model(self) -> Model:
+        """The model of the largest block, with its least squares compressed."""
+        if self._prepared is None:
+            with reading(self._largest):
+                self._prepared = self._parts.bound(self._largest.data.read(), compress=True)
+        return self._prepared
+
+    def __call__(self, block: NumberedBlock) -> Factors:
+        """One factor for each sum of squares; None if the block is compressed in another way."""
+        with self._lock:
+            model, kernels = self.model, self.model._compiled
+            if block.number != self._largest.number:
+                with reading(block):
+                    model = model.bind(**block.data.read())
+                if model._compiled.numbers == kernels.numbers and model._compiled is not kernels:
+                    return None  # other signs of weights, which are not compressed in the same way
+            nodes = [node.operands[0] for node in triangles_of(kernels)]
+            rows = [np.asarray(one, dtype=np.float64) for one in evaluate(nodes, *_values(model))]
+        return [np.asarray(np.linalg.qr(one, mode="r")) for one in rows]
+
+
+def triangles_of(compiled: Compiled) -> list[Triangle]:
+    """The factors among the prepared quantities of compiled kernels."""
+    return [node for node in postorder(*compiled.prepared.values()) if isinstance(node, Triangle)]
+
+
 def compressed(
-    parts: SampleSum, blocks: Sequence[NumberedBlock], streamed: Streamed
+    parts: SampleSum, blocks: Sequence[NumberedBlock], streamed: Streamed, client: Client | None
 ) -> Compressed | None:
-    """The compressed objective over all blocks, each of which is read once.
+    """The compressed objective over all blocks, each of which is read once, here or on a cluster.
 
     None unless all that depends on samples is in sums of squares that are compressed, in the same
     way for each block.
     """
-    largest = max(blocks, key=lambda one: one.bytes)
-    with reading(largest):
-        model = parts.bound(largest.data.read(), compress=True)
+    factorise = BlockFactors(parts, max(blocks, key=lambda one: one.bytes))
+    model = factorise.model
     kernels = model._compiled
     over = {node for node in kernels.given if parts.is_over_samples(node)}
-    triangles = [
-        node for node in postorder(*kernels.prepared.values()) if isinstance(node, Triangle)
-    ]
+    triangles = triangles_of(kernels)
     factors: dict[Expr, Input] = {
         node: build.data(f"factor {k}", node.shape) for k, node in enumerate(triangles)
     }
@@ -93,18 +144,9 @@ def compressed(
     read = inputs(known.objective, *known.gradient, *graphs.values())
     if not triangles or not over.isdisjoint(read):
         return None
-    stacked: list[NDArray[np.float64]] = []
-    for block in (largest, *(one for one in blocks if one is not largest)):
-        if block is not largest:
-            with reading(block):
-                model = model.bind(**block.data.read())
-            if model._compiled.numbers == kernels.numbers and model._compiled is not kernels:
-                return None  # other signs of weights, which are not compressed in the same way
-        rows = evaluate([node.operands[0] for node in triangles], *_values(model))
-        both = zip(stacked, rows, strict=True) if stacked else ((one,) for one in rows)
-        stacked = [np.asarray(np.linalg.qr(np.vstack(one), mode="r")) for one in both]
-        if not all(np.isfinite(one).all() for one in stacked):
-            return None
+    stacked = _stacked(_factors_of_each(factorise, blocks, client))
+    if stacked is None:
+        return None
     values, sizes = _values(model)
     values |= dict(zip(factors.values(), stacked, strict=True))
     made = evaluate(list(graphs.values()), values, sizes)
@@ -117,6 +159,39 @@ def compressed(
     }
     arrays |= {node.name: np.ascontiguousarray(one) for node, one in zip(graphs, made, strict=True)}
     return Compressed(kernels, arrays, model.n, streamed)
+
+
+def _factors_of_each(
+    factorise: BlockFactors, blocks: Sequence[NumberedBlock], client: Client | None
+) -> Iterator[Factors]:
+    if client is None:
+        return map(factorise, blocks)
+    from slomodel.model.blocks.distributed_blocks import ClusterTasks, each
+
+    return ClusterTasks(factorise, client).run(_factored, (), each(blocks))
+
+
+def _factored(factorise: BlockFactors, _point: tuple[()], block: NumberedBlock) -> Factors:
+    """The task of a worker: the factors of a block."""
+    return factorise(block)
+
+
+def _stacked(factors: Iterator[Factors]) -> list[NDArray[np.float64]] | None:
+    """The factors of all blocks; None if one is not finite or is missing.
+
+    They are combined in the order of the blocks, so that the bits depend on the blocks alone.
+    """
+    total: list[NDArray[np.float64]] = []
+    for own in factors:
+        if own is None:
+            return None
+        if total:
+            pairs = zip(total, own, strict=True)
+            own = [np.asarray(np.linalg.qr(np.concatenate(pair), mode="r")) for pair in pairs]
+        total = own
+        if not all(np.isfinite(one).all() for one in total):
+            return None
+    return total
 
 
 def _values(model: Model) -> tuple[dict[Input, NDArray[np.float64]], Mapping[str, int]]:

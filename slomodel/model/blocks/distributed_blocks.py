@@ -7,7 +7,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from slomodel.errors import Diagnostic, DomainError
-from slomodel.model.blocks.evaluate import BlockKernels, NumberedBlock, Quantity, Result, Vector
+from slomodel.model.blocks.evaluate import (
+    GROUP,
+    BlockKernels,
+    NumberedBlock,
+    Quantity,
+    Result,
+    Vector,
+    added,
+)
 from slomodel.model.cluster import RETRIES, Client, is_closed, sent
 from slomodel.solve.objective import EvaluationLost
 
@@ -23,47 +31,35 @@ _SMALL = 2**16
 """Points up to so many bytes go along with each task; larger ones are sent to all workers once."""
 _MOST_BOUNDS = 64
 """Number of blocks whose bounds are computed at a time."""
+_FEWEST_GROUPS = 4
+"""Tasks of several blocks are made if there are at least so many for each worker."""
 _ROUNDS = 3
 """How often lost data are sent again in an evaluation."""
 
 
-class Distributed:
-    """Blocks on the workers of a cluster: kernels are sent once, and x at each evaluation.
+class ClusterTasks:
+    """Tasks over blocks on the workers of a cluster; an object that all of them use is sent once.
 
     The scheduler runs tasks of a lost worker again on others. If data that only the lost worker had
     are gone, they are sent again. Each block goes to the worker that had it before, if possible.
     """
 
-    def __init__(
-        self, kernels: BlockKernels, blocks: Sequence[NumberedBlock], client: Client
-    ) -> None:
+    def __init__(self, shared: object, client: Client) -> None:
         if not callable(getattr(client, "submit", None)):
             message = f"client= takes a client of dask.distributed, not {type(client).__name__}"
             raise DomainError(Diagnostic("E602", message, help="pass distributed.Client(address)"))
-        self._kernels = kernels
-        self._blocks = blocks
+        self._shared = shared
         self._client = client
         self._sent: Any = None
         self._homes: dict[int, str] = {}
         self._given: dict[int, Any] = {}
 
-    def results(self, quantity: Quantity, x: Vector, v: Vector | None) -> Iterator[Result]:
-        yield from self._all(partial(_evaluated, quantity), (x, v), self._blocks)
-
-    def bounds(self, x: Vector, radius: float, effort: str) -> Iterator[TermBounds]:
-        # Results of all blocks at once might not fit in memory.
-        for at in range(0, len(self._blocks), _MOST_BOUNDS):
-            some = self._blocks[at : at + _MOST_BOUNDS]
-            yield from self._all(partial(_bounded, radius, effort), (x, None), some)
-
-    def _all(self, task: Any, point: Point, blocks: Sequence[NumberedBlock]) -> Iterator[Any]:
-        """The results of a task for all blocks, in their order."""
+    def run(self, task: Any, point: object, groups: Sequence[Group]) -> Iterator[Any]:
+        """The results of task(shared, point, *blocks) for all groups of blocks, in their order."""
         found: dict[int, Any] = {}
         for round_ in range(_ROUNDS):
             try:
-                self._collect(
-                    task, point, [one for one in blocks if one.number not in found], found
-                )
+                self._collect(task, point, [one for one in groups if _key(one) not in found], found)
                 break
             except Exception as error:
                 if not (_is_lost(error) or is_closed(self._client)):
@@ -72,33 +68,35 @@ class Distributed:
                     raise _no_cluster(error) from error
                 self._sent = None
                 self._homes, self._given = {}, {}
-        for one in blocks:
-            yield found[one.number]
+        for one in groups:
+            yield found[_key(one)]
 
     def _collect(
-        self, task: Any, point: Any, blocks: Sequence[NumberedBlock], found: dict[int, Any]
+        self, task: Any, point: Any, groups: Sequence[Group], found: dict[int, Any]
     ) -> None:
-        """Run a task for blocks, and put the results into `found`."""
+        """Run a task for groups of blocks, and put the results into `found`."""
         client = self._client
         if self._sent is None:
-            self._sent = sent(client, self._kernels)
-        if point[0].nbytes > _SMALL:
+            self._sent = sent(client, self._shared)
+        if sum(one.nbytes for one in point if one is not None) > _SMALL:
             point = sent(client, point)
         tasks = {}
-        for block in blocks:
-            home = self._homes.get(block.number)
-            tasks[block.number] = client.submit(
-                *(task, self._sent, self._on_cluster(block), point),
+        for group in groups:
+            home = self._homes.get(_key(group))
+            tasks[_key(group)] = client.submit(
+                *(partial(_at_home, task), self._sent, point, *map(self._on_cluster, group)),
                 pure=False,
                 retries=RETRIES,
                 **({} if home is None else {"workers": [home], "allow_other_workers": True}),
             )
         try:
-            for k, (result, home) in zip(tasks, client.gather(list(tasks.values())), strict=True):
-                found[k], self._homes[k] = result, home
+            results = client.gather(list(tasks.values()))
         finally:
             for one in tasks.values():
                 one.release()
+        for group, (result, home) in zip(groups, results, strict=True):
+            found[_key(group)] = result
+            self._homes.update((block.number, home) for block in group)
 
     def _on_cluster(self, block: NumberedBlock) -> Any:
         """The block for a task: data in memory are sent once, and names of files with each task."""
@@ -108,30 +106,78 @@ class Distributed:
             self._given[block.number] = sent(self._client, block)
         return self._given[block.number]
 
+    def grouped(self, blocks: Sequence[NumberedBlock]) -> list[Group]:
+        """Groups of consecutive blocks whose results are added first, or each block by itself.
 
-Point: TypeAlias = tuple[Vector, Vector | None]
-"""A point x (n,), and v (n,) for a product."""
+        A task costs the scheduler some milliseconds, whatever it computes; but each worker should
+        have several tasks, and blocks in memory would be with one worker all at once.
+        """
+        groups = [tuple(blocks[at : at + GROUP]) for at in range(0, len(blocks), GROUP)]
+        in_files = all(one.data.is_in_files for one in blocks)
+        if in_files and len(groups) >= _FEWEST_GROUPS * len(self._client.nthreads()):
+            return groups
+        return each(blocks)
 
 
-def _evaluated(
-    quantity: Quantity, kernels: BlockKernels, block: NumberedBlock, point: Point
-) -> tuple[Result, str]:
-    """The task of a worker: a quantity of a block, and the worker's address."""
-    x, v = point
-    return kernels(quantity, block, x, v), _address()
+Group: TypeAlias = tuple[NumberedBlock, ...]
+"""Consecutive blocks of one task."""
 
 
-def _bounded(
-    radius: float, effort: str, kernels: BlockKernels, block: NumberedBlock, point: Point
-) -> tuple[TermBounds, str]:
-    """The task of a worker: the bounds of a block, and the worker's address."""
-    return kernels.bounds(block, point[0], radius, effort), _address()
+def _key(group: Group) -> int:
+    return group[0].number
+
+
+def each(blocks: Sequence[NumberedBlock]) -> list[Group]:
+    """Each block as a task of its own."""
+    return [(one,) for one in blocks]
+
+
+class Distributed:
+    """The kernels of blocks on the workers of a cluster; x is sent at each evaluation."""
+
+    def __init__(
+        self, kernels: BlockKernels, blocks: Sequence[NumberedBlock], client: Client
+    ) -> None:
+        self._tasks = ClusterTasks(kernels, client)
+        self._blocks = blocks
+
+    def results(self, quantity: Quantity, x: Vector, v: Vector | None) -> Iterator[Result]:
+        groups = self._tasks.grouped(self._blocks)
+        yield from self._tasks.run(partial(_evaluated, quantity), (x, v), groups)
+
+    def bounds(self, x: Vector, radius: float, effort: str) -> Iterator[TermBounds]:
+        # Results of all blocks at once might not fit in memory.
+        for at in range(0, len(self._blocks), _MOST_BOUNDS):
+            some = each(self._blocks[at : at + _MOST_BOUNDS])
+            yield from self._tasks.run(partial(_bounded, radius, effort), (x,), some)
+
+
+def _at_home(task: Any, shared: object, point: object, *blocks: NumberedBlock) -> tuple[Any, str]:
+    """The result of a task on a worker, and the worker's address."""
+    return task(shared, point, *blocks), _address()
 
 
 def _address() -> str:
     from distributed import get_worker
 
     return str(get_worker().address)
+
+
+def _evaluated(
+    quantity: Quantity,
+    kernels: BlockKernels,
+    point: tuple[Vector, Vector | None],
+    *blocks: NumberedBlock,
+) -> Result:
+    """The sum of a quantity over the blocks of a group at x (n,), with v (n,) for a product."""
+    return added(kernels(quantity, one, *point) for one in blocks)
+
+
+def _bounded(
+    radius: float, effort: str, kernels: BlockKernels, point: tuple[Vector], block: NumberedBlock
+) -> TermBounds:
+    """The bounds of a block."""
+    return kernels.bounds(block, point[0], radius, effort)
 
 
 def _no_cluster(error: Exception) -> EvaluationLost:

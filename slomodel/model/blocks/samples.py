@@ -79,12 +79,12 @@ class SampleSum:
         """Whether data have an axis along the samples."""
         return self._samples in node.shape
 
-    def __getstate__(self) -> tuple[Recipe, Problem]:
+    def __getstate__(self) -> tuple[Recipe, Problem, tuple[str, ...], Dim]:
         """The part that workers of a cluster need: g alone."""
-        return self.recipe, self.problem
+        return self.recipe, self.problem, self._rewrites, self._samples
 
-    def __setstate__(self, state: tuple[Recipe, Problem]) -> None:
-        self.recipe, self.problem = state
+    def __setstate__(self, state: tuple[Recipe, Problem, tuple[str, ...], Dim]) -> None:
+        self.recipe, self.problem, self._rewrites, self._samples = state
         self.rest = self.constraints = None
 
     def bound(self, arrays: Mapping[str, object], compress: bool = False) -> Model:
