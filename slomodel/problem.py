@@ -311,7 +311,8 @@ class Problem:
     `warning`. `vector`, if given, replaces all variables in the objective and the constraints,
     which are then scalars, in order. `remarks` report how the terms of long sums were rolled; a
     node in `gathered` stands for many terms and has the span of the first. `definitions` are the
-    graphs of the model's definitions by name, whether or not the objective uses them.
+    graphs of the model's definitions by name, whether or not the objective uses them. `joins` are
+    choices between formulas for one function, at which the objective has no kink.
     """
 
     objective: Expr
@@ -334,6 +335,7 @@ class Problem:
     gathered: frozenset[Expr] = frozenset()
     definitions: Mapping[str, Expr] = field(default_factory=dict)
     constraints: tuple[Constraint, ...] = ()
+    joins: frozenset[Expr] = frozenset()
 
     @property
     def inputs(self) -> tuple[Input, ...]:

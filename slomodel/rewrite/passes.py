@@ -15,11 +15,14 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
 from slomodel.errors import Diagnostic, DomainError
+from slomodel.functions import where
 from slomodel.ir.expr import Expr, Input
+from slomodel.ir.walk import postorder
 from slomodel.rewrite.compression import compression
 from slomodel.rewrite.contraction_order import contraction_order
 from slomodel.rewrite.differences import differences
 from slomodel.rewrite.facts import Facts
+from slomodel.rewrite.matching import is_map
 from slomodel.rewrite.rolling import Rolled
 from slomodel.rewrite.stable import carried, rewritten
 from slomodel.rewrite.symmetry import Joint, symmetry
@@ -122,6 +125,13 @@ class Formulated:
     def gathered(self) -> frozenset[Expr]:
         """The nodes that replace sums that were written out."""
         return frozenset(self.became.get(node, node) for node in self.rolled.origins)
+
+    @property
+    def joins(self) -> frozenset[Expr]:
+        """Choices between formulas for one function that the stable forms add: no kinks."""
+        written = {new for node, new in self.became.items() if is_map(node, where)}
+        made = {node for node in postorder(self.objective) if is_map(node, where)}
+        return frozenset(made - written)
 
     def notes(self, notes: Mapping[Expr, _Note]) -> dict[Expr, _Note]:
         """Notes on nodes of the original graph, carried over to the nodes that replace them."""

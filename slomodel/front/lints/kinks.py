@@ -43,10 +43,11 @@ def nonsmooth_warnings(
     data: Sequence[DataDeclaration] = (),
     checks: Sequence[Check] = (),
     arrays: Mapping[str, NDArray[np.float64]] = MappingProxyType({}),
+    joins: Collection[Expr] = (),
 ) -> list[Diagnostic]:
     """A warning for each node that depends on x and is not C¹; `place` is for nodes without span.
 
-    There is no warning for kinks that a product smooths, as in |t|³.
+    There is no warning for kinks that a product smooths, as in |t|³, and for the choices `joins`.
     """
     limits = lower_limits(data, checks, arrays)
     objective, inside = with_bodies(objective)
@@ -59,7 +60,7 @@ def nonsmooth_warnings(
     seen = remaining_kinks(objective, order, varying).nodes
     found: dict[Diagnostic, None] = {}
     for node in kinked:
-        if node not in seen:
+        if node not in seen or node in joins:
             continue
         span = spans.get(node, place)
         if isinstance(node, Map):
@@ -187,6 +188,7 @@ def smoothness(
         _order(node, moving, limits) if isinstance(node, Map) else 0
         for node in order
         if isinstance(node, (Map, Extreme)) and node in moving and node in kinks.nodes
+        if node not in problem.joins
         if node.dtype == "real"
     ]
     return min([kinks.order, *classes])
@@ -215,7 +217,8 @@ def kinks_of_data(problem: Problem, binding: Binding) -> list[Diagnostic]:
     if span is None or not kinks_depend_on_data(problem):
         return []
     found = nonsmooth_warnings(
-        *(problem.objective, problem.spans, span, problem.data, problem.checks, binding.arrays)
+        *(problem.objective, problem.spans, span, problem.data, problem.checks, binding.arrays),
+        joins=problem.joins,
     )
     return [one for one in found if one not in problem.warnings]
 

@@ -108,7 +108,9 @@ def problem_from_sympy(
     places = made.notes(translation.places)
     named_data = (_whole(one) if one.node in translation.whole else one for one in declared.data)
     data = (*named_data, *table_declarations(rolled))
-    warnings = nonsmooth_warnings(made.objective, places, place(objective), data)
+    warnings = nonsmooth_warnings(
+        made.objective, places, place(objective), data, joins=made.joins
+    )
     return Problem(
         made.objective,
         declared.variables,
@@ -122,6 +124,7 @@ def problem_from_sympy(
         vector=vector,
         remarks=made.remarks,
         gathered=made.gathered,
+        joins=made.joins,
         constraints=constraints,
     )
 
