@@ -312,7 +312,8 @@ class Problem:
     which are then scalars, in order. `remarks` report how the terms of long sums were rolled; a
     node in `gathered` stands for many terms and has the span of the first. `definitions` are the
     graphs of the model's definitions by name, whether or not the objective uses them. `joins` are
-    choices between formulas for one function, at which the objective has no kink.
+    choices between formulas for one function, at which the objective has no kink; `plain` has the
+    objective without them, by the objective.
     """
 
     objective: Expr
@@ -336,6 +337,7 @@ class Problem:
     definitions: Mapping[str, Expr] = field(default_factory=dict)
     constraints: tuple[Constraint, ...] = ()
     joins: frozenset[Expr] = frozenset()
+    plain: Mapping[Expr, Expr] = field(default_factory=dict)
 
     @property
     def inputs(self) -> tuple[Input, ...]:

@@ -40,11 +40,14 @@ def bounds(setting: Setting, radius: float) -> Bounds:
         if not np.all(np.isfinite(setting.values[variable])):
             message = f"the centre is not finite: its `{variable.name}` has NaN or inf"
             raise DomainError(Diagnostic("E606", message, help="give a finite centre"))
+    other = setting.with_choices
     setting = written_out(with_limits_at_centre(setting))
     given, radius = radius, limited_radius(setting, radius)
     rewritten = in_gram_form(with_negative_powers(setting))
-    found = _in_other_units(rewritten, radius, claims(rewritten, radius))
-    found = with_closed(rewritten, radius, found)
+    found = _closed_claims(rewritten, radius)
+    if other is not None and not found.is_finite:
+        form = in_gram_form(with_negative_powers(written_out(with_limits_at_centre(other))))
+        found = found.joined(_closed_claims(form, radius))
     gradient, hessian = _constant(found.L1), _constant(found.L2)
     seen = entry_at_centre(rewritten)
     useless = useless_bound(setting, radius, gradient.best.value, seen)
@@ -65,6 +68,10 @@ def bounds(setting: Setting, radius: float) -> Bounds:
     )
 
 
+def _closed_claims(setting: Setting, radius: float) -> Claims:
+    return with_closed(setting, radius, _in_other_units(setting, radius, claims(setting, radius)))
+
+
 def _in_other_units(setting: Setting, radius: float, found: Claims) -> Claims:
     """The claims, together with those of the rescaled problem where magnitudes are extreme."""
     if radius == math.inf or setting.n == 0:
@@ -76,11 +83,9 @@ def _in_other_units(setting: Setting, radius: float, found: Claims) -> Claims:
     units = units_of_objective(units, [claim.value for claim in parts[-1].L1])
     if units.f:
         parts.append(_claims_in(units, setting, radius))
-    return replace(
-        found,
-        L1=tuple(claim for one in parts for claim in one.L1),
-        L2=tuple(claim for one in parts for claim in one.L2),
-    )
+    for one in parts[1:]:
+        found = found.joined(one)
+    return found
 
 
 def _claims_in(units: Units, setting: Setting, radius: float) -> Claims:

@@ -102,6 +102,15 @@ class Claims:
         L1, L2 = (min(one.value for one in own) for own in (self.L1, self.L2))
         return DerivativeBounds(both_ends(L1), L2)
 
+    @property
+    def is_finite(self) -> bool:
+        """Whether both constants have a finite claim."""
+        return all(any(math.isfinite(one.value) for one in own) for own in (self.L1, self.L2))
+
+    def joined(self, other: Claims) -> Claims:
+        """These claims with those of another form of the objective."""
+        return replace(self, L1=self.L1 + other.L1, L2=self.L2 + other.L2)
+
 
 def claims(part: Setting, radius: float, rules: Sequence[BoundRule] | None = None) -> Claims:
     """The claims of the given rules, or of all rules and of the sum over parts; with a reason

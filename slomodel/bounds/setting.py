@@ -28,9 +28,10 @@ class Setting:
 
     `values` holds an array for every variable (the centre) and every data input. `limits` holds
     the intervals in which variables stay, beside the ball; the centre lies in them. `written` is
-    the setting before it was brought into Gram form. `effort` budgets the work of every rule. Work
-    done once per centre is cached by `once_per_setting`; any other setting, including one by
-    `replace`, starts with an empty cache.
+    the setting before it was brought into Gram form. `effort` budgets the work of every rule.
+    `forms` has, by the objective, a form of it that chooses between formulas, which has bounds in
+    tails where the plain one has none. Work done once per centre is cached by `once_per_setting`;
+    any other setting, including one by `replace`, starts with an empty cache.
     """
 
     objective: Expr
@@ -42,6 +43,7 @@ class Setting:
     written: Setting | None = None
     limits: Mapping[Input, Interval] = field(default_factory=dict)
     effort: Effort = DEFAULT
+    forms: Mapping[Expr, Expr] = field(default_factory=dict)
     cache: dict[object, object] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
@@ -71,6 +73,12 @@ class Setting:
     def cached(self, compute: Callable[[Setting], Value]) -> Value | None:
         """The value of a function `once_per_setting`, if it has been computed."""
         return cast("Value | None", self.cache.get((compute, (), ())))
+
+    @property
+    def with_choices(self) -> Setting | None:
+        """The setting with the form that chooses between formulas; None without one."""
+        form = self.forms.get(self.objective)
+        return None if form is None else replace(self, objective=form, forms={})
 
     @property
     def n(self) -> int:

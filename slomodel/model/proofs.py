@@ -34,12 +34,13 @@ def setting_of(problem: Problem, values: Values, sizes: Mapping[str, int]) -> Se
     """
     setting = _with_tables(
         Setting(
-            objective=problem.objective,
+            objective=problem.plain.get(problem.objective, problem.objective),
             variables=problem.inputs,
             values=values,
             sizes=sizes,
             known=known_of(problem),
             spans=problem.spans,
+            forms={plain: form for form, plain in problem.plain.items()},
         )
     )
     missing = {d.node for d in problem.data if d.may_be_missing} & values.keys()
@@ -60,14 +61,22 @@ def _with_tables(setting: Setting) -> Setting:
     order = postorder(setting.objective)
     varying = dependents(order, lambda node: node in setting.variables)
     named = [node for node in setting.spans if node in varying]
-    (objective, *rest), made = prepared((setting.objective, *named), ())
+    forms = [setting.forms[setting.objective]] if setting.objective in setting.forms else []
+    (objective, *rest), made = prepared((setting.objective, *forms, *named), ())
     if not made:
         return setting
     found = evaluate(list(made.values()), setting.values, setting.sizes)
     values = {**setting.values, **dict(zip(made, map(_reals, found), strict=True))}
     known = replace(setting.known, finite=setting.known.finite.union(made))
-    spans = {node: setting.spans[old] for old, node in zip(named, rest, strict=True)}
-    return replace(setting, objective=objective, values=values, known=known, spans=spans)
+    spans = {node: setting.spans[old] for old, node in zip(named, rest[len(forms) :], strict=True)}
+    return replace(
+        setting,
+        objective=objective,
+        values=values,
+        known=known,
+        spans=spans,
+        forms={objective: rest[0]} if forms else {},
+    )
 
 
 def _reals(array: NDArray[np.generic]) -> Array:

@@ -25,8 +25,12 @@ def replaced(problem: Problem, values: Mapping[Expr, Expr]) -> Problem:
     spans = {became[node]: span for node, span in reversed([*problem.spans.items()])}
     stable = rewritten(became[problem.objective])
     gathered = (became[node] for node in problem.gathered if node in became)
+    plain = rewritten(became[problem.objective], choices=False) if problem.plain else {}
     return replace(
         problem,
+        plain={stable[became[problem.objective]]: plain[became[problem.objective]]}
+        if plain
+        else {},
         objective=stable[became[problem.objective]],
         spans=carried(spans, stable),
         constraints=tuple(

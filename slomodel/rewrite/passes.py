@@ -111,6 +111,8 @@ class Formulated:
 
     rolled: Rolled
     became: Mapping[Expr, Expr]
+    plain: Mapping[Expr, Expr]
+    """The same in forms without choices that the rules add; empty where they add none."""
 
     @property
     def objective(self) -> Expr:
@@ -135,12 +137,20 @@ class Formulated:
 
     def notes(self, notes: Mapping[Expr, _Note]) -> dict[Expr, _Note]:
         """Notes on nodes of the original graph, carried over to the nodes that replace them."""
-        return carried(self.rolled.notes(notes), self.became)
+        own = self.rolled.notes(notes)
+        return {**carried(own, self.plain), **carried(own, self.became)}
+
+    @property
+    def plain_forms(self) -> dict[Expr, Expr]:
+        """The objective without choices that the rules add, by the objective with them."""
+        return {self.objective: self.plain[self.rolled.root]} if self.plain else {}
 
 
 def formulated(rolled: Rolled) -> Formulated:
     """A rolled objective with its unstable forms replaced by stable ones."""
-    return Formulated(rolled, rewritten(rolled.root))
+    became = rewritten(rolled.root)
+    made = Formulated(rolled, became, {})
+    return replace(made, plain=rewritten(rolled.root, choices=False)) if made.joins else made
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ rounding errors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
-from slomodel.functions import add, div, log, log1p, mul, neg, pow, sqrt, sub
+from slomodel.functions import add, div, log, log1p, mul, neg, pow, sqrt, sub, where
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map, remake
 from slomodel.ir.function import ScalarFunction
@@ -44,8 +44,12 @@ def stable(root: Expr) -> Expr:
     return rewritten(root)[root]
 
 
-def rewritten(root: Expr) -> Mapping[Expr, Expr]:
-    """Maps each node under the root to its replacement."""
+def rewritten(root: Expr, choices: bool = True) -> Mapping[Expr, Expr]:
+    """Maps each node under the root to its replacement.
+
+    Without `choices`, forms that choose between formulas for one function are left out: bounds read
+    one formula, as two of them, each guarded where the other is taken, look like a jump.
+    """
     order = postorder(root)
     above = users(order)
     done: dict[Expr, Expr] = {}
@@ -65,7 +69,7 @@ def rewritten(root: Expr) -> Mapping[Expr, Expr]:
         if not is_map(inside, div) or inside.operands[0] is not Const(1.0):
             return None
         made: Expr = log(whole(inside).parts()[1].along(node.shape))
-        better = _better(made, rules, entropies, quotients)
+        better = _better(made, rules, entropies, quotients, known)
         return neg(made if better is None else better)
 
     sums = (
@@ -112,14 +116,17 @@ def rewritten(root: Expr) -> Mapping[Expr, Expr]:
             entropies.of_product,
         ),
     }
+    known: set[Expr] | None = None if choices else set()
     for node in order:
         operands = tuple(done[operand] for operand in node.operands)
         made = node if operands == node.operands else remade(node, operands)
-        better = _better(made, rules, entropies, quotients)
+        better = _better(made, rules, entropies, quotients, known)
         while better is not None:
-            made, better = better, _better(better, rules, entropies, quotients)
+            made, better = better, _better(better, rules, entropies, quotients, known)
         assert made.shape == node.shape
         done[node] = made
+        if known is not None:
+            known.add(made)
         if len(above[node]) > 1:
             shared.add(made)
     return done
@@ -139,7 +146,9 @@ def _better(
     rules: Mapping[ScalarFunction, tuple[Rule, ...]],
     entropies: Entropies,
     quotients: ShiftedQuotients,
+    known: Collection[Expr] | None,
 ) -> Expr | None:
+    """A node by the first rule that applies; with `known` nodes, by one that adds no choice."""
     if isinstance(node, Einsum):
         return (
             solution_for_inverse(node)
@@ -152,9 +161,23 @@ def _better(
         return None
     for rule in rules.get(node.function, (elementwise,)):
         found = rule(node)
-        if found is not None:
+        if found is not None and (known is None or not _adds_choice(found, known)):
             return build.broadcast(found, (), node.shape) if not found.rank else found
     return None
+
+
+def _adds_choice(node: Expr, known: Collection[Expr]) -> bool:
+    """Whether a choice is among the new nodes, those above the known ones."""
+    stack, seen = [node], {node}
+    while stack:
+        one = stack.pop()
+        if one in known:
+            continue
+        if is_map(one, where):
+            return True
+        stack += [operand for operand in one.operands if operand not in seen]
+        seen.update(one.operands)
+    return False
 
 
 def composed(roots: Sequence[Expr], values: Mapping[Expr, Expr]) -> dict[Expr, Expr]:

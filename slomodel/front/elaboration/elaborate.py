@@ -237,9 +237,7 @@ def _problem(
     spans = made.notes(model.spans)
     data = (*data, *table_declarations(rolled))
     place, checks = statement.expr.span, gathered.checks
-    for remark in nonsmooth_warnings(
-        made.objective, spans, place, data, checks, joins=made.joins
-    ):
+    for remark in nonsmooth_warnings(made.objective, spans, place, data, checks, joins=made.joins):
         model.warn(remark)
     for limit in gathered.constraints:
         total = build.sum_over(limit.value, tuple(range(limit.value.rank)))
@@ -263,6 +261,7 @@ def _problem(
         remarks=made.remarks,
         gathered=made.gathered,
         joins=made.joins,
+        plain=made.plain_forms,
         definitions=_definitions(model),
         constraints=tuple(gathered.constraints),
         warnings=tuple(sorted(model.warnings, key=lambda w: w.span.start if w.span else 0)),

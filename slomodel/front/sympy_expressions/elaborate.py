@@ -108,9 +108,7 @@ def problem_from_sympy(
     places = made.notes(translation.places)
     named_data = (_whole(one) if one.node in translation.whole else one for one in declared.data)
     data = (*named_data, *table_declarations(rolled))
-    warnings = nonsmooth_warnings(
-        made.objective, places, place(objective), data, joins=made.joins
-    )
+    warnings = nonsmooth_warnings(made.objective, places, place(objective), data, joins=made.joins)
     return Problem(
         made.objective,
         declared.variables,
@@ -125,6 +123,7 @@ def problem_from_sympy(
         remarks=made.remarks,
         gathered=made.gathered,
         joins=made.joins,
+        plain=made.plain_forms,
         constraints=constraints,
     )
 
