@@ -54,82 +54,122 @@ def rewritten(root: Expr, choices: bool = True) -> Mapping[Expr, Expr]:
     above = users(order)
     done: dict[Expr, Expr] = {}
     shared: set[Expr] = set()
-    logarithms = Logarithms(shared)
-    scaled = ScaledLogarithms()
-    entropies = Entropies()
-    roots = Roots(shared)
-    gammas = GammaSums()
-    complements = Complements()
-    theorems = AdditionTheorems()
-    quotients = ShiftedQuotients()
+    rules = _Rules(shared, choices)
+    for node in order:
+        operands = tuple(done[operand] for operand in node.operands)
+        made = node if operands == node.operands else remade(node, operands)
+        better = rules.better(made)
+        while better is not None:
+            made, better = better, rules.better(better)
+        assert made.shape == node.shape
+        done[node] = made
+        rules.known.add(made)
+        if len(above[node]) > 1:
+            shared.add(made)
+    return done
 
-    def reciprocal(node: Map) -> Expr | None:
+
+class _Rules:
+    """The rules by the function of a node, with what they remember of one graph.
+
+    `shared` are the nodes with several users, `known` those that are rewritten.
+    """
+
+    def __init__(self, shared: Collection[Expr], choices: bool) -> None:
+        self.known: set[Expr] = set()
+        self._choices = choices
+        self._entropies = Entropies()
+        self._quotients = ShiftedQuotients()
+        logarithms = Logarithms(shared)
+        scaled = ScaledLogarithms()
+        roots = Roots(shared)
+        gammas = GammaSums()
+        complements = Complements()
+        theorems = AdditionTheorems()
+        sums = (
+            complements.of_sum,
+            elementwise,
+            theorems.of_sum,
+            without_common_pole,
+            gammas.of_sum,
+        )
+        self._rules: dict[ScalarFunction, tuple[Rule, ...]] = {
+            log: (
+                log_of_determinant,
+                complements.of_log,
+                theorems.of_log,
+                self._quotients.of_log,
+                log_softmax,
+                logarithms.of_sum,
+                elementwise,
+                self._log_of_reciprocal,
+                logarithms.of_scaled_sum,
+                scaled.of_any,
+            ),
+            log1p: (complements.of_log1p, elementwise, logarithms.of_one_more, scaled.of_one_more),
+            sqrt: (elementwise, root_of_exponential, power_of_power, roots.square_root),
+            add: sums,
+            sub: sums,
+            pow: (elementwise, power_of_power, exponential_power, roots.power),
+            neg: (elementwise, cancelled),
+            div: (
+                elementwise,
+                cancelled,
+                lambda node: divided_inside(node, cancelled),
+                soft_quotient,
+                self._quotients.of_quotient,
+                merged_product,
+                scaled.of_quotient,
+            ),
+            mul: (
+                elementwise,
+                cancelled,
+                merged_constants,
+                merged_product,
+                roots.of_product,
+                self._entropies.of_product,
+            ),
+        }
+
+    def better(self, node: Expr) -> Expr | None:
+        """The node by the first rule that applies; None without one."""
+        if isinstance(node, Einsum):
+            return (
+                solution_for_inverse(node)
+                or summed_entropy(node)
+                or merged_exponentials(node)
+                or self._quotients.of_sum(node)
+                or self._entropies.of_sum(node)
+            )
+        if not isinstance(node, Map):
+            return None
+        for rule in self._rules.get(node.function, (elementwise,)):
+            found = rule(node)
+            if found is not None and (self._choices or not self._adds_choice(found)):
+                return build.broadcast(found, (), node.shape) if not found.rank else found
+        return None
+
+    def _log_of_reciprocal(self, node: Map) -> Expr | None:
         """log(1/x) as -log(x), and that in stable form."""
         inside = node.operands[0]
         if not is_map(inside, div) or inside.operands[0] is not Const(1.0):
             return None
         made: Expr = log(whole(inside).parts()[1].along(node.shape))
-        better = _better(made, rules, entropies, quotients, known)
+        better = self.better(made)
         return neg(made if better is None else better)
 
-    sums = (
-        complements.of_sum,
-        elementwise,
-        theorems.of_sum,
-        without_common_pole,
-        gammas.of_sum,
-    )
-    rules: dict[ScalarFunction, tuple[Rule, ...]] = {
-        log: (
-            log_of_determinant,
-            complements.of_log,
-            theorems.of_log,
-            quotients.of_log,
-            log_softmax,
-            logarithms.of_sum,
-            elementwise,
-            reciprocal,
-            logarithms.of_scaled_sum,
-            scaled.of_any,
-        ),
-        log1p: (complements.of_log1p, elementwise, logarithms.of_one_more, scaled.of_one_more),
-        sqrt: (elementwise, root_of_exponential, power_of_power, roots.square_root),
-        add: sums,
-        sub: sums,
-        pow: (elementwise, power_of_power, exponential_power, roots.power),
-        neg: (elementwise, cancelled),
-        div: (
-            elementwise,
-            cancelled,
-            lambda node: divided_inside(node, cancelled),
-            soft_quotient,
-            quotients.of_quotient,
-            merged_product,
-            scaled.of_quotient,
-        ),
-        mul: (
-            elementwise,
-            cancelled,
-            merged_constants,
-            merged_product,
-            roots.of_product,
-            entropies.of_product,
-        ),
-    }
-    known: set[Expr] | None = None if choices else set()
-    for node in order:
-        operands = tuple(done[operand] for operand in node.operands)
-        made = node if operands == node.operands else remade(node, operands)
-        better = _better(made, rules, entropies, quotients, known)
-        while better is not None:
-            made, better = better, _better(better, rules, entropies, quotients, known)
-        assert made.shape == node.shape
-        done[node] = made
-        if known is not None:
-            known.add(made)
-        if len(above[node]) > 1:
-            shared.add(made)
-    return done
+    def _adds_choice(self, node: Expr) -> bool:
+        """Whether a choice is among the new nodes, those above the known ones."""
+        stack, seen = [node], {node}
+        while stack:
+            one = stack.pop()
+            if one in self.known:
+                continue
+            if is_map(one, where):
+                return True
+            stack += [operand for operand in one.operands if operand not in seen]
+            seen.update(one.operands)
+        return False
 
 
 def remade(node: Expr, operands: tuple[Expr, ...]) -> Expr:
@@ -139,45 +179,6 @@ def remade(node: Expr, operands: tuple[Expr, ...]) -> Expr:
     if isinstance(node, Einsum):
         return build.einsum(operands, node.inputs, node.output, node.dims)
     return remake(node, operands)
-
-
-def _better(
-    node: Expr,
-    rules: Mapping[ScalarFunction, tuple[Rule, ...]],
-    entropies: Entropies,
-    quotients: ShiftedQuotients,
-    known: Collection[Expr] | None,
-) -> Expr | None:
-    """A node by the first rule that applies; with `known` nodes, by one that adds no choice."""
-    if isinstance(node, Einsum):
-        return (
-            solution_for_inverse(node)
-            or summed_entropy(node)
-            or merged_exponentials(node)
-            or quotients.of_sum(node)
-            or entropies.of_sum(node)
-        )
-    if not isinstance(node, Map):
-        return None
-    for rule in rules.get(node.function, (elementwise,)):
-        found = rule(node)
-        if found is not None and (known is None or not _adds_choice(found, known)):
-            return build.broadcast(found, (), node.shape) if not found.rank else found
-    return None
-
-
-def _adds_choice(node: Expr, known: Collection[Expr]) -> bool:
-    """Whether a choice is among the new nodes, those above the known ones."""
-    stack, seen = [node], {node}
-    while stack:
-        one = stack.pop()
-        if one in known:
-            continue
-        if is_map(one, where):
-            return True
-        stack += [operand for operand in one.operands if operand not in seen]
-        seen.update(one.operands)
-    return False
 
 
 def composed(roots: Sequence[Expr], values: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
