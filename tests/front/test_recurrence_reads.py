@@ -28,6 +28,45 @@ class Case:
     dims: Mapping[str, int] = field(default_factory=dict)
 
 
+PARENT = np.array([0, 0, 1, 1, 0, 4])
+TIPS = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+CHILDREN = np.array([[0, 1], [3, 2]])
+
+
+def _tree(x):
+    z = [x[0]]
+    for i in range(1, T):
+        z.append(z[PARENT[i]] * np.exp(-x[1] * W[i]) + Y[i])
+    return sum(np.square(z))
+
+
+def _pruned(x):
+    """The likelihood of a tree with two states, from the tips down."""
+    values = list(TIPS)
+    for children in CHILDREN:
+        parts = [x[0] * sum(values[c]) / 2 + (1 - x[0]) * values[c] for c in children]
+        values.append(parts[0] * parts[1])
+    return np.log(sum(values[-1]))
+
+
+def _segments(x):
+    cost = np.concatenate([[0], np.cumsum((Y - x[0]) ** 2)])
+    f = [0 * x[0]]
+    for t in range(1, T):
+        f.append(np.log(sum(np.exp(f[s] - x[1] - cost[t] + cost[s]) for s in range(t))))
+    return f[-1]
+
+
+def _children(x):
+    """Sums over the children of each node, the last node first."""
+    z = np.zeros(T, complex)
+    for i in range(T - 1, -1, -1):
+        below = [c for c in range(i + 1, T) if PARENT[c] == i]
+        z[i] = np.sin(x[0]) * W[i] + x[1] * sum(z[c] ** 2 for c in below)
+        z[i] += x[0] * z[i + 1] if i < T - 1 else 0
+    return z[0]
+
+
 def _kalman(x):
     m, P, f = np.zeros(2), np.eye(2), 0
     for t in range(T):
@@ -166,6 +205,45 @@ CASES = {
         _initial,
         {"y": Y},
     ),
+    "a place from data": Case(
+        """dim T  data y[T], w[T], parent[T] in T  var r, s
+        let z[i in T] = z[parent[i]] * exp(-s * w[i]) + y[i]  first r
+        minimize sumsq(z)""",
+        2,
+        _tree,
+        {"y": Y, "w": W, "parent": PARENT},
+    ),
+    "two places from data, of arrays": Case(
+        """dim tips, inner, nodes = tips + inner
+        data tip[tips, 2], left[inner] in nodes, right[inner] in nodes
+        var p
+        fn moved(v[k]) = p * sum(v) / k + (1 - p) * v
+        let L[i in nodes] = moved(L[left[i - tips], :]) .* moved(L[right[i - tips], :])
+          first tip[i, :] for i in tips
+        minimize log(sum(L[nodes - 1, :]))""",
+        1,
+        _pruned,
+        {"tip": TIPS, "left": CHILDREN[:, 0], "right": CHILDREN[:, 1]},
+    ),
+    "all earlier steps": Case(
+        """dim T  data y[T]  var mu, cost
+        let c = cumsum((y - mu)^2)
+        let f[t in T] = logsumexp(f[s] - cost - c[t-1] + where(s > 0, c[s-1], 0) for s in range(t))
+          first 0
+        minimize f[T-1]""",
+        2,
+        _segments,
+        {"y": Y},
+    ),
+    "all later steps that data choose": Case(
+        """dim T  data w[T], parent[T] in T  var a, b
+        let z[i in T] = sin(a) * w[i] + where(i < T - 1, a * z[i+1], 0)
+          + b * sum(z[c]^2 for c in T if parent[c] == i and c > i)
+        minimize z[0]""",
+        2,
+        _children,
+        {"w": W, "parent": PARENT},
+    ),
     "a slice of data": Case(
         """dim T, w  data y[T]  var a, b
         let h[t in range(w, T)] = a * mean(y[t-w:t]) + b
@@ -208,13 +286,15 @@ def test_values_and_derivatives(name: str, target: str) -> None:
         ("sum(h[:t])", r"reads several steps of `h`, being computed"),
         ("sum(h[t-2:t])", "reads step -2: there is none"),
         ("h[t+1]", "steps depend on earlier ones, or all of them on later ones"),
-        ("sum(h[s] for s in T)", "shift it with time"),
+        ("sum(h[s] for s in T)", r"restrict the index: `for … in range\(t\)`"),
+        ("sum(h[s] for s in T if s <= t)", "reads a step that is not an earlier one"),
+        ("where(t > 0, h[place[t]], 0)", r"not an earlier one: place is in \[0, 5\]"),
         ("a + sum(y[t-3:t])", "the index reaches -3"),
     ],
 )
 def test_reads_outside_are_refused(step: str, message: str) -> None:
-    text = f"""dim T  data y[T]  var a
+    text = f"""dim T  data y[T], place[T] in T  var a
     let h[t in T] = where(t > 0, h[t-1], a) + {step}
-    minimize sum(h) + sum(y)"""
+    minimize sum(h) + sum(y) + sum(place)"""
     with pytest.raises(SlomodelError, match=message):
-        slomodel.compile(text, data={"y": Y}, backend="numpy")
+        slomodel.compile(text, data={"y": Y, "place": np.arange(T)}, backend="numpy")

@@ -264,9 +264,14 @@ def _restricted(index: AffineIndex, axis: Dim, is_low: bool) -> str:
 
 def _other_axis(index: AffineIndex, axis: Dim, span: Span) -> StatementError:
     label = next(iter(index.labels))
+    remedy = f"take an index over `{axis}`, or `range(…)` for a part of an axis"
+    if axis.is_literal:
+        remedy = (
+            f"write `{label.name} in range({axis})`: what it indexes has at least {axis} elements"
+        )
     return shape_error(
         "E211",
         f"the index `{label.name}` runs over `{label.dim}`, and this axis is `{axis}`",
         span,
-        f"take an index over `{axis}`, or `range(…)` for a part of an axis",
+        remedy,
     )

@@ -18,10 +18,12 @@ from slomodel.front.elaboration.affine_index import (
     value_of_affine,
 )
 from slomodel.front.elaboration.errors import StatementError, error, shape_error
-from slomodel.front.elaboration.scope import Elaboration, Ongoing, Scope
+from slomodel.front.elaboration.index_sets import index_value
+from slomodel.front.elaboration.scope import Elaboration, Ongoing, Scope, StateRead
 from slomodel.front.elaboration.step_order import StepOrder
+from slomodel.front.elaboration.tables import reads_arrays
 from slomodel.front.elaboration.values import Label, Value, combine, number, number_of
-from slomodel.front.elaboration.windows import InnerIndex, Window, Windows, slice_at
+from slomodel.front.elaboration.windows import History, InnerIndex, Window, Windows, slice_at
 from slomodel.front.text.syntax import (
     BoolOp,
     Compare,
@@ -34,7 +36,7 @@ from slomodel.front.text.syntax import (
     Slice,
     String,
 )
-from slomodel.functions import ge, where
+from slomodel.functions import ge, gt, lt, where
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, literal
 from slomodel.ir.expr import Expr as Graph
@@ -43,10 +45,6 @@ from slomodel.problem import Check, LookupBound
 
 CODE = "E227"
 NotExpression = Slice | NoneLiteral | Compare | BoolOp | Not | String
-
-
-ReadValue = tuple[Value, tuple[Item, ...]]
-"""What an index reads of a state, and the indices that are left to apply to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +56,8 @@ class RowsOfTables:
     axis: int
 
     def read(
-        self, name: str, row: Callable[[Index, Scope], ReadValue], node: Index, scope: Scope
-    ) -> ReadValue:
+        self, name: str, row: Callable[[Index, Scope], StateRead], node: Index, scope: Scope
+    ) -> StateRead:
         """The value that `node` reads of a table: in this row by `row`, or in an earlier one."""
         items, axis = node.items, self.axis
         item = items[axis] if axis < len(items) > 1 else None
@@ -110,7 +108,7 @@ class RecurrentState:
         """The value of the index of time at a step."""
         return self.length - 1 - step if self.order.backwards else step
 
-    def at(self, source: RecurrentState | Window, lag: Dim) -> Input:
+    def at(self, source: RecurrentState | Window | History, lag: Dim) -> Input:
         """The placeholder (steps, …) for a state or window some steps before each step."""
         key = (source.number, lag)
         if key not in self.reads:
@@ -151,6 +149,28 @@ class _Read:
         sign = "+" if self.state.order.backwards else "-"
         return f"write it like `{self.other.name}[{self.state.time.name} {sign} 1]`"
 
+    @property
+    def is_of_history(self) -> bool:
+        """Whether the index of time is a place from data or an index that does not move with it.
+
+        In a list of tuples the index of time is read from the list: steps cannot be told apart.
+        """
+        time = self.state.time
+        if isinstance(self.item, NotExpression) or self.scope.local.get(time.name) is not time:
+            return False
+        if reads_arrays(self.item, self.scope):
+            return True
+        labels = affine(self.item, self.scope).labels
+        return bool(labels) and time not in labels
+
+    def is_earlier(self, place: Value) -> Value:
+        """Whether places in time come before the step, as they have to where a guard holds."""
+        backwards, guard = self.state.order.backwards, self.scope.guard
+        if guard is not None:
+            never = number_of(self.state.length) if backwards else number(-1.0)
+            place = combine(where, guard, place, never)
+        return combine(gt if backwards else lt, place, index_value(self.state.time))
+
     def steps(self, index: AffineIndex) -> AffineIndex:
         """The steps that values of the index of time denote."""
         if not self.state.order.backwards:
@@ -160,10 +180,10 @@ class _Read:
 
 def read_earlier(
     state: RecurrentState, windows: Windows, other: RecurrentState, node: Index, scope: Scope
-) -> ReadValue:
+) -> StateRead:
     """The value at the steps that the index of time denotes in `node`, and the other indices.
 
-    A slice is the first axis of the value, and the first of these.
+    A slice is the first axis of the value, and the first of these; so are places in the history.
     """
     axis = other.order.axis
     if axis >= len(node.items):
@@ -172,10 +192,13 @@ def read_earlier(
         message = f"{given}, and `{other.name}` has {count} axes"
         raise shape_error("E209", message, node.span, "write one index for each axis")
     rest = (*node.items[:axis], *node.items[axis + 1 :])
+    read = _Read(state, other, node, scope)
     item = node.items[axis]
     if isinstance(item, Slice):
         rest = (Slice(None, None, None, item.span), *rest)
-    return _value_read(_Read(state, other, node, scope), windows), rest
+    elif read.is_of_history:
+        return StateRead(_history(read, windows), (item, *rest), read.is_earlier)
+    return StateRead(_value_read(read, windows), rest)
 
 
 def _value_read(read: _Read, windows: Windows) -> Value:
@@ -233,16 +256,27 @@ def _at_lag(read: _Read, windows: Windows, index: AffineIndex, lag: Dim) -> Valu
     return labelled(slice_at(window, 1, lag - 1), front)
 
 
+def _history(read: _Read, windows: Windows) -> Value:
+    """All values of a state, with time as the first axis: 0 at the step and after it."""
+    state, scope, item = read.state, read.scope, read.item
+    if scope.guard is None and not isinstance(item, Slice) and not reads_arrays(item, scope):
+        last = read.steps(affine(item, scope)).most
+        if is_at_least_zero(state.count - 1 - last) is not True:
+            message = f"`{read.text}` reads steps of `{read.other.name}` that are not earlier ones"
+            later = f"range({state.time.name} + 1, {state.length})"
+            domain = later if state.order.backwards else f"range({state.time.name})"
+            raise error(CODE, message, read.node.span, f"restrict the index: `for … in {domain}`")
+    array = state.at(windows.history_of(read.other), Dim())
+    places = build.flipped(array, 1) if state.order.backwards else array
+    return labelled(places, (state.time, None, *state.outer))
+
+
 def _unmoved(read: _Read, index: AffineIndex, item: Expr | Slice) -> Value:
     """The value at a step that does not move with time: one of the first values."""
     first, place = read.other.first, index.constant
     count = read.other.count.const if read.other.count.is_literal else 0
     if first is None or place is None or not 0 <= place < count:
-        remedy = read.remedy
-        if index.labels:
-            name, time = read.other.name, read.state.time.name
-            remedy = f"shift it with time: `sum(… {name}[{time}-1-j] … for j in range({time}))`"
-        raise _not_a_lag(read, item, remedy)
+        raise _not_a_lag(read, item, read.remedy)
     return labelled(slice_at(first, 0, literal(place)), read.state.outer)
 
 

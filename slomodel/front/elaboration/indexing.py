@@ -35,7 +35,7 @@ from slomodel.ir import build
 from slomodel.ir.dims import Dim
 from slomodel.ir.expr import Affine, Lookup
 from slomodel.ir.expr import Index as NodeIndex
-from slomodel.problem import LookupBound
+from slomodel.problem import Check, LookupBound
 
 
 @dataclass(slots=True)
@@ -58,8 +58,10 @@ class _Picked:
 def indexing(node: Index, request: ValueRequest) -> Steps:
     scope = request.scope
     state = scope.local.get(node.base.text) if isinstance(node.base, Name) else None
+    is_earlier = None
     if isinstance(state, Ongoing):
-        base, items = state.read(node, scope)
+        read = state.read(node, scope)
+        base, items, is_earlier = read.value, read.items, read.is_earlier
         if not items:
             if base.rank:
                 raise _wrong_count(node, replace(base, labels=(), axes=base.expr.shape), 1)
@@ -86,6 +88,12 @@ def indexing(node: Index, request: ValueRequest) -> Steps:
             _look_up(picked, item, table, axis, scope)
         else:
             _pick(picked, item, axis, scope)
+        if is_earlier is not None:
+            place = picked.where[0][0]
+            holds = is_earlier(place if isinstance(place, Value) else value_of_affine(place))
+            fault = f"`{node.span.text}` reads a step that is not an earlier one"
+            scope.model.checks.append(Check(holds.expr, item.span.text, node.span, fault))
+            is_earlier = None
     return _read(base, picked)
 
 

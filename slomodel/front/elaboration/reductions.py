@@ -116,7 +116,7 @@ def _over_dependent(node: Comprehension, scope: Scope) -> Steps:
     try:
         return (yield from _over_list(node, scope, guarded=False))
     except StatementError:
-        if not any(isinstance(one, Ongoing) for one in scope.local.values()):
+        if not _is_in_recurrence(scope):
             raise
         scope.model.restore(before)
         tuples = yield from widest(node, scope)
@@ -136,7 +136,13 @@ def _masked(node: Comprehension, scope: Scope) -> Steps:
     if condition.rank or any(one.role != "data" for one in inputs(condition.expr)):
         raise StatementError(None)
     guarded = replace(inner, guard=condition)
+    if _is_in_recurrence(scope):
+        return (yield from _over(node, scope, TupleSet(labels, guarded, {}, (), (condition,))))
     return (yield from _over(node, scope, TupleSet(labels, guarded, {}, conjuncts(node.condition))))
+
+
+def _is_in_recurrence(scope: Scope) -> bool:
+    return any(isinstance(one, Ongoing) for one in scope.local.values())
 
 
 def _over_list(node: Comprehension, scope: Scope, guarded: bool) -> Steps:

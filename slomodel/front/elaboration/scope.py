@@ -190,15 +190,27 @@ def described(symbol: Symbol) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class StateRead:
+    """What an index reads of a state: a value, to which the indices `items` are left to apply.
+
+    The value may be the whole history of the state, where the first of these is a place in time;
+    `is_earlier` then says of places whether they come before the step.
+    """
+
+    value: Value
+    items: tuple[Item, ...]
+    is_earlier: Callable[[Value], Value] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Ongoing:
     """A state of a recurrence while its body is being evaluated.
 
-    `read` gives its value at the earlier step, at a fixed lag or one that an inner index shifts,
-    that the index of time denotes in a scope, and the other indices.
+    `read` gives what an index reads of it in a scope.
     """
 
     name: str
-    read: Callable[[Index, Scope], tuple[Value, tuple[Item, ...]]]
+    read: Callable[[Index, Scope], StateRead]
 
 
 Local: TypeAlias = Label | Value | Symbol | Ongoing

@@ -1,7 +1,9 @@
-"""Windows of the latest steps of a state, as `e[t-1-j] for j in q` reads them in a recurrence.
+"""Windows and histories of a state, of which a step of a recurrence reads several elements.
 
-A window is a further state: V[t, k] = e[t - 1 - k] for k = 0 … q, and 0 before the first step; at
-every step it moves by one place and takes in the latest value of e.
+Both are further states. A window, of which `e[t-1-j] for j in q` reads, is V[t, k] = e[t - 1 - k]
+for k = 0 … q, and 0 before the first step; at every step it moves by one place and takes in the
+latest value of e. A history, of which `e[parent[t]]` and `e[s] for s in range(t)` read, has all
+values at their places: H[t, s] = e[s] for s < t, and 0 for the others.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from typing import Protocol
 
 from slomodel.front.elaboration.time_steps import Body
 from slomodel.front.elaboration.values import Label
-from slomodel.functions import add
+from slomodel.functions import add, eq, where
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, literal
 from slomodel.ir.expr import Affine, Expr, Input
@@ -87,20 +89,66 @@ class Window:
 
 
 @dataclass(slots=True)
+class History:
+    """All values of a state before each step, and 0 at the others, as a further state."""
+
+    number: int
+    source: Source
+    reads: dict[tuple[int, Dim], Input] = field(init=False)
+
+    def __post_init__(self) -> None:
+        steps, last = self.source.length - 1, literal(1)
+        latest = Input(f"latest of {self.number}", "step", (steps, *self.source.shape))
+        before = Input(f"before of {self.number}", "step", (steps, *self.shape))
+        self.reads = {(self.source.number, last): latest, (self.number, last): before}
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    @property
+    def shape(self) -> Shape:
+        return (self.source.length, *self.source.shape)
+
+    @property
+    def body(self) -> Body:
+        """The history at every step: that of before, with the latest value at its place."""
+        latest, before = self.reads.values()
+        whole = before.shape
+        every = tuple(range(len(whole)))
+        steps, places = build.iota(whole[0]), build.iota(whole[1])
+        is_latest = build.apply_along(eq, [steps, places], [(0,), (1,)], whole[:2])
+        value = build.apply_along(
+            where, [is_latest, latest, before], [(0, 1), (0, *every[2:]), every], whole
+        )
+        reads = {array: key for key, array in self.reads.items()}
+        return Body(self.shape, literal(1), build.zeros((literal(1), *self.shape)), value, reads)
+
+
+@dataclass(slots=True)
 class Windows:
-    """The windows of a recurrence, numbered after its states."""
+    """The windows and histories of a recurrence, numbered after its states."""
 
     start: int
-    made: list[Window] = field(default_factory=list)
+    made: list[Window | History] = field(default_factory=list)
+
+    def history_of(self, source: Source) -> History:
+        for one in self.made:
+            if isinstance(one, History) and one.source is source:
+                return one
+        made = History(self.start + len(self.made), source)
+        self.made.append(made)
+        return made
 
     def of(self, source: Source, length: Dim) -> Window:
         """The window of a state from which `length` values are read at a time."""
         # One value more is kept, so that there is a window of no values.
         for one in self.made:
-            if one.source is source and one.size == length + 1:
+            if isinstance(one, Window) and one.source is source and one.size == length + 1:
                 return one
-        self.made.append(Window(self.start + len(self.made), source, length + 1))
-        return self.made[-1]
+        made = Window(self.start + len(self.made), source, length + 1)
+        self.made.append(made)
+        return made
 
 
 def _shifted(latest: Expr, before: Expr) -> Expr:
