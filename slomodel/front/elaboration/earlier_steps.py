@@ -259,7 +259,8 @@ def _at_lag(read: _Read, windows: Windows, index: AffineIndex, lag: Dim) -> Valu
 def _history(read: _Read, windows: Windows) -> Value:
     """All values of a state, with time as the first axis: 0 at the step and after it."""
     state, scope, item = read.state, read.scope, read.item
-    if scope.guard is None and not isinstance(item, Slice) and not reads_arrays(item, scope):
+    assert not isinstance(item, NotExpression)
+    if scope.guard is None and not reads_arrays(item, scope):
         last = read.steps(affine(item, scope)).most
         if is_at_least_zero(state.count - 1 - last) is not True:
             message = f"`{read.text}` reads steps of `{read.other.name}` that are not earlier ones"
