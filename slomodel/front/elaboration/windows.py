@@ -89,7 +89,7 @@ class Window:
 
 
 @dataclass(slots=True)
-class History:
+class StateHistory:
     """All values of a state before each step, and 0 at the others, as a further state."""
 
     number: int
@@ -130,13 +130,13 @@ class Windows:
     """The windows and histories of a recurrence, numbered after its states."""
 
     start: int
-    made: list[Window | History] = field(default_factory=list)
+    made: list[Window | StateHistory] = field(default_factory=list)
 
-    def history_of(self, source: Source) -> History:
+    def history_of(self, source: Source) -> StateHistory:
         for one in self.made:
-            if isinstance(one, History) and one.source is source:
+            if isinstance(one, StateHistory) and one.source is source:
                 return one
-        made = History(self.start + len(self.made), source)
+        made = StateHistory(self.start + len(self.made), source)
         self.made.append(made)
         return made
 
