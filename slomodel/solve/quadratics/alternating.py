@@ -13,13 +13,17 @@ from slomodel.solve.subroutine import Iterate
 FIRST_TURN = 40
 # A model is retained if it lowers the projected gradient by this factor in its turn.
 GAINED = 1e-3
+# A turn pays if f falls by this fraction of what the second half of the turn before made of it, per
+# evaluation. The turns of a model that does not pay become shorter by SHORTER each time.
+PAYS, SHORTER = 0.5, 8
 
 
 class AlternatingModels:
     """The first model for FIRST_TURN evaluations, the next for twice as many, and so on cyclically.
 
     Each model learns from all steps. Values, gradients and Hessian products are counted as
-    evaluations.
+    evaluations. The turns after the first model's are shortened while f falls more slowly in them
+    than at the end of the turns before.
     """
 
     wants_pairs = True
@@ -31,6 +35,12 @@ class AlternatingModels:
         self._turn = 0
         self._until = evaluate.work + FIRST_TURN
         self._gnorm = start.gnorm
+        # Work and f at the start of the turn, and about its middle once that is over.
+        self._began = (evaluate.work, start.f)
+        self._middle: tuple[int, float] | None = None
+        # The fall of f per evaluation in the second half of the turn before.
+        self._rate = 0.0
+        self._shortened = [1] * len(models)
 
     @property
     def _now(self) -> Quadratic:
@@ -53,13 +63,26 @@ class AlternatingModels:
         return self._now.most
 
     def begin(self, at: Iterate, shift: Vector | None) -> bool:
-        if self._evaluate.work >= self._until:
-            if at.gnorm > GAINED * self._gnorm:
-                self._turn = (self._turn + 1) % len(self._models)
-                self._length *= 2
-            self._until = self._evaluate.work + self._length
-            self._gnorm = at.gnorm
+        work = self._evaluate.work
+        if self._middle is None and 2 * work >= self._began[0] + self._until:
+            self._middle = (work, at.f)
+        if work >= self._until:
+            self._next_turn(at)
         return self._now.begin(at, shift)
+
+    def _next_turn(self, at: Iterate) -> None:
+        work = self._evaluate.work
+        turns, rate = self._shortened, _rate(self._began, work, at.f)
+        if at.gnorm > GAINED * self._gnorm:
+            if self._turn > 0:
+                pays = rate >= PAYS * self._rate
+                turns[self._turn] = 1 if pays else SHORTER * turns[self._turn]
+            self._rate = _rate(self._middle or self._began, work, at.f)
+            self._turn = (self._turn + 1) % len(self._models)
+            self._length *= 2
+        self._until = work + max(1, self._length // turns[self._turn])
+        self._gnorm = at.gnorm
+        self._began, self._middle = (work, at.f), None
 
     def free_step(self, at: Iterate) -> Vector | None:
         return self._now.free_step(at)
@@ -76,3 +99,8 @@ class AlternatingModels:
     def learn(self, pair: SecantPair) -> None:
         for model in self._models:
             model.learn(pair)
+
+
+def _rate(since: tuple[int, float], work: int, f: float) -> float:
+    """The fall of f per evaluation since some work and value."""
+    return (since[1] - f) / max(1, work - since[0])
