@@ -293,36 +293,46 @@ def test_steps_grow_toward_a_minimum_far_from_the_start(far: float) -> None:
 
 
 @dataclass
-class QuarticOfBothSigns:
-    """½⟨x, Tx⟩ + Σ x⁴, T symmetric with eigenvalues of both signs."""
+class WithHessian:
+    """Plain functions with products that the methods may use as those of a compiled objective."""
 
-    T: Vector
+    of: CurvedFunctions
 
     facts = ObjectiveFacts(curvature=True)
     eps = float(np.finfo(float).eps)
 
     @property
     def n(self) -> int:
-        return len(self.T)
+        return self.of.n
 
     def load(self, product: Product) -> None:
         pass
 
     def value(self, x: Vector) -> float:
-        return 0.5 * float(x @ self.T @ x) + float(np.sum(x**4))
+        return self.of.value(x)
 
     def value_and_gradient(self, x: Vector, out: Vector | None = None) -> tuple[float, Vector]:
-        return self.value(x), self.T @ x + 4.0 * x**3
+        return self.of.value_and_gradient(x, out)
 
     def hvp(self, x: Vector, v: Vector) -> Vector:
-        return self.T @ v + 12.0 * x**2 * v
+        return self.of.hvp(x, v)
 
 
 @pytest.mark.parametrize("direction", ["newton", "newton-cg", "auto"])
 @pytest.mark.parametrize("where", [Sphere(10, 2.0, np.zeros(10)), EuclideanBall(np.zeros(10), 2.0)])
 def test_newton_steps_converge_fast_along_a_curved_boundary(where: Set, direction: str) -> None:
     T = np.random.default_rng(3).standard_normal((10, 10)) * 8.0
-    f = QuarticOfBothSigns(T + T.T)
+    T += T.T
+    f = WithHessian(
+        CurvedFunctions(
+            Functions(
+                lambda x: 0.5 * float(x @ T @ x) + float(np.sum(x**4)),
+                lambda x: T @ x + 4.0 * x**3,
+                10,
+            ),
+            lambda x, v: T @ v + 12.0 * x**2 * v,
+        )
+    )
     options: dict[str, object] = {} if direction == "auto" else {"direction": direction}
     found = solve(f, np.full(10, 0.4**0.5), method="auto", within=where, **options)
     assert found.status is Status.converged
@@ -332,3 +342,59 @@ def test_newton_steps_converge_fast_along_a_curved_boundary(where: Set, directio
     assert multiplier >= 0.0
     assert_allclose(g, -multiplier * found.x, atol=1e-4)
     assert found.nfev <= (40 if direction == "auto" else 20)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_units_of_the_objective_do_not_prolong_a_run(scale: float) -> None:
+    """Nonnegative logistic regression, against its conditions of optimality."""
+    rng = np.random.default_rng(2)
+    A, signs = rng.standard_normal((60, 12)), np.sign(rng.standard_normal(60))
+
+    def margins(x: Vector) -> Vector:
+        return signs * (A @ x)
+
+    f = CurvedFunctions(
+        Functions(
+            lambda x: scale * float(np.logaddexp(0.0, -margins(x)).sum() + x @ x),
+            lambda x: scale * (2.0 * x - A.T @ (signs / (1.0 + np.exp(margins(x))))),
+            12,
+        ),
+        lambda x, v: scale * (2.0 * v + A.T @ ((A @ v) / (4.0 * np.cosh(0.5 * margins(x)) ** 2))),
+    )
+    found = solve(
+        WithHessian(f), np.ones(12), method="auto", within=Box(np.zeros(12), np.full(12, np.inf))
+    )
+    assert found.status is Status.converged, found.message
+    g = found.jac / scale
+    assert np.abs(np.minimum(found.x, g)).max() < 1e-4
+    assert found.nfev <= 20
+
+
+def test_a_model_that_does_not_pay_is_seldom_tried() -> None:
+    """Products with the Hessian are of little use for a factorisation that is not unique."""
+    rng = np.random.default_rng(1)
+    V = rng.random((60, 8)) @ rng.random((8, 40)) + 0.2 * rng.random((60, 40))
+
+    def split(x: Vector) -> tuple[Vector, Vector]:
+        return x[:480].reshape(60, 8), x[480:].reshape(8, 40)
+
+    def residual(x: Vector) -> Vector:
+        W, H = split(x)
+        return W @ H - V
+
+    def gradient(x: Vector) -> Vector:
+        (W, H), R = split(x), residual(x)
+        return np.concatenate([(R @ H.T).ravel(), (W.T @ R).ravel()])
+
+    def product(x: Vector, v: Vector) -> Vector:
+        (W, H), (dW, dH), R = split(x), split(v), residual(x)
+        dR = dW @ H + W @ dH
+        parts = dR @ H.T + R @ dH.T, W.T @ dR + dW.T @ R
+        return np.concatenate([part.ravel() for part in parts])
+
+    plain = Functions(lambda x: 0.5 * float(np.sum(residual(x) ** 2)), gradient, 800)
+    f = WithHessian(CurvedFunctions(plain, product))
+    within, x0 = Box(np.zeros(800), np.full(800, np.inf)), rng.random(800)
+    found = solve(f, x0, method="auto", within=within, max_nfev=400)
+    assert found.fun < 2.82
+    assert found.nhev <= 2 * found.nfev

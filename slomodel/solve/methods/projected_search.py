@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.line_search.arc import ArcSearch
 from slomodel.solve.line_search.armijo import AcceptedTrial
 from slomodel.solve.line_search.initial_step import INITIAL_STEPS, StepMemory
+from slomodel.solve.methods.auto import FEW, PredictedDecrease
 from slomodel.solve.methods.ball import ball_of_a_step, grown, widened
 from slomodel.solve.norms import EPS, LARGEST, Vector, norm
 from slomodel.solve.objective import Evaluator
@@ -19,6 +21,7 @@ from slomodel.solve.quadratics.quadratic import Quadratic
 from slomodel.solve.quadratics.table import MODELS
 from slomodel.solve.sets.convex_set import Face, Set
 from slomodel.solve.stagnation.stagnation import Stagnation
+from slomodel.solve.status import Status
 from slomodel.solve.subroutine import (
     AcceptedStep,
     ConstantsOver,
@@ -31,6 +34,9 @@ from slomodel.solve.verify.inequalities import by_curvature, of_line_search
 
 # Length of the first step, in units of max(1, ‖x0‖), of a model without curvature.
 FIRST_STEP = 1.0
+# A test that the Hessian's model has not confirmed is repeated where the decrease that is predicted
+# has fallen to this fraction.
+CONFIRM_AGAIN = 0.1
 # The model that replaces one whose minimisation takes too many products.
 INSTEAD = "lbfgs"
 
@@ -42,6 +48,7 @@ class ProjectedSearch:
     For the direction `gradient` y is the projection of x − t∇f, with t from `initial_step`; for
     others it minimises a quadratic model over the set, which with `is_quadratic` is the objective.
     D = d = δ̄, so that every step ends its epoch; with `grows` δ̄ grows after steps of full length.
+    With `gtol` a run also ends where no decrease is predicted to that tolerance (auto.py).
     """
 
     within: Set
@@ -55,6 +62,7 @@ class ProjectedSearch:
     chosen_for: str = ""
     is_quadratic: bool = False
     grows: bool = False
+    gtol: float | None = None
 
     name = "norm-armijo"
 
@@ -94,14 +102,18 @@ class ProjectedSearchRun:
         self._method = method
         self._evaluate = evaluate
         self._initial_step = INITIAL_STEPS[method.initial_step]
+        self._first_gnorm = start.gnorm
         self._model: Quadratic | None = None
         if method.direction in MODELS:
             goal = tolerance if method.is_quadratic else 0.0
             self._model = MODELS[method.direction](evaluate, start, method.first_step, goal)
         self._memory = StepMemory()
         self._reach = method.delta_bar
-        # The minimiser of the model that v points to, a point of the set.
+        # The minimiser of the model that v points to, a point of the set, and the decrease of the
+        # model there. It is compared with that of the Hessian's model below a threshold.
         self._end: Vector | None = None
+        self._predicted = self._confirm_below = math.inf
+        self._test = None if method.gtol is None else PredictedDecrease(start, method.gtol)
         # The face at the last accepted point.
         self._face: Face | None = None
         idle = DIRECTIONS[method.direction].idle
@@ -123,6 +135,10 @@ class ProjectedSearchRun:
             return halt
         self._replace_spent(current)
         own = self._toward_minimiser(current)
+        if own and self._test is not None and self._predicted < self._confirm_below:
+            own, halt = self._confirmed(current, self._test)
+            if halt:
+                return halt
         if not own:
             self._toward_projection(current)
         accepted = self._along(current, D)
@@ -159,7 +175,7 @@ class ProjectedSearchRun:
         plane, whichever is steeper: a chord to another point of the boundary points inward, where g
         may be far steeper than along it. It is suitable if ⟨g,v⟩ ≤ −α‖x − P(x − g)‖‖v‖.
         """
-        self._end = None
+        self._end, self._predicted = None, math.inf
         if self._model is None:
             return False
         within = self._method.within
@@ -168,7 +184,7 @@ class ProjectedSearchRun:
         if not self._model.begin(at, shift):
             return False
         try:
-            y = minimiser(self._model, within, at, face)
+            y, self._predicted = minimiser(self._model, within, at, face)
         except np.linalg.LinAlgError:
             return False
         np.subtract(y, at.x, out=self._v)
@@ -180,6 +196,31 @@ class ProjectedSearchRun:
             if at.g.dot(along) < at.g.dot(self._v):
                 np.copyto(self._v, along)
         return self._descends(at, self._method.alpha)
+
+    def _confirmed(self, at: Iterate, test: PredictedDecrease) -> tuple[bool, Halt | None]:
+        """Whether the direction is suitable, and the end of the run at a stationary point.
+
+        At a point that meets the test by the model of the run, the direction becomes that of the
+        Hessian, of which pairs may not yet know all, and the test is repeated.
+        """
+        if not test.met(at, self._v, self._predicted, None):
+            return True, None
+        self._confirm_below = CONFIRM_AGAIN * self._predicted
+        name = "newton" if len(at.x) <= FEW else "newton-cg"
+        first = Iterate(at.x, at.f, at.g, self._first_gnorm)
+        own, self._model = (
+            self._model,
+            MODELS[name](self._evaluate, first, self._method.first_step, 0.0),
+        )
+        suitable, self._model = self._toward_minimiser(at), own
+        if not (suitable and test.met(at, self._v, self._predicted, None)):
+            return suitable, None
+        detail = (
+            f"Norm of the projected gradient {at.gnorm:.3g}; by its second derivatives the "
+            f"objective changes by {self._predicted:.2g} from here to its minimum."
+        )
+        sentence = "The point is stationary to the tolerance."
+        return True, Halt(Status.converged, detail, sentence=sentence)
 
     def _descends(self, at: Iterate, alpha: float) -> bool:
         length, slope = norm(self._v), float(at.g.dot(self._v))

@@ -71,7 +71,8 @@ def auto(given: Options, context: MethodContext) -> NormArmijo | ProjectedSearch
         if DIRECTIONS[found.direction].predicts and not {"line_search", "theta"} & set(given):
             found = interpolating(found, given, context)
     elif "delta_bar" not in given:
-        found = replace(found, grows=True)
+        tests = context.own_test and facts.curvature and found.direction in MODELS
+        found = replace(found, grows=True, gtol=context.gtol if tests else None)
     return found if "direction" in given else replace(found, chosen_for=reason)
 
 

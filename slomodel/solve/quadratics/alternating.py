@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from slomodel.solve.directions.direction import SecantPair
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
@@ -13,17 +15,18 @@ from slomodel.solve.subroutine import Iterate
 FIRST_TURN = 40
 # A model is retained if it lowers the projected gradient by this factor in its turn.
 GAINED = 1e-3
-# A turn pays if f falls by this fraction of what the second half of the turn before made of it, per
-# evaluation. The turns of a model that does not pay become shorter by SHORTER each time.
-PAYS, SHORTER = 0.5, 8
+# A turn pays if f falls by this fraction, per evaluation, of its fall in the second half of the
+# turn before, since a run becomes slower; or ‖p₁‖ falls by a factor of STEEP and, per evaluation,
+# its logarithm by as much as in that turn. Turns of a model that does not pay are shortened by
+# SHORTER.
+PAYS, STEEP, SHORTER = 0.1, 0.1, 8
 
 
 class AlternatingModels:
     """The first model for FIRST_TURN evaluations, the next for twice as many, and so on cyclically.
 
     Each model learns from all steps. Values, gradients and Hessian products are counted as
-    evaluations. The turns after the first model's are shortened while f falls more slowly in them
-    than at the end of the turns before.
+    evaluations. The turns of models other than the first are shortened while they do not pay.
     """
 
     wants_pairs = True
@@ -38,8 +41,8 @@ class AlternatingModels:
         # Work and f at the start of the turn, and about its middle once that is over.
         self._began = (evaluate.work, start.f)
         self._middle: tuple[int, float] | None = None
-        # The fall of f per evaluation in the second half of the turn before.
-        self._rate = 0.0
+        # The falls per evaluation in the turn before: of f in its second half, and of log ‖p₁‖.
+        self._rate = self._log_rate = 0.0
         self._shortened = [1] * len(models)
 
     @property
@@ -60,7 +63,8 @@ class AlternatingModels:
 
     @property
     def most(self) -> int:
-        return self._now.most
+        # A minimisation of a model that does not pay is not worth more than a step.
+        return self._now.most if self._shortened[self._turn] == 1 else 1
 
     def begin(self, at: Iterate, shift: Vector | None) -> bool:
         work = self._evaluate.work
@@ -73,11 +77,14 @@ class AlternatingModels:
     def _next_turn(self, at: Iterate) -> None:
         work = self._evaluate.work
         turns, rate = self._shortened, _rate(self._began, work, at.f)
+        log_rate = math.log(self._gnorm / at.gnorm) / max(1, work - self._began[0])
         if at.gnorm > GAINED * self._gnorm:
             if self._turn > 0:
-                pays = rate >= PAYS * self._rate
+                steep = at.gnorm <= STEEP * self._gnorm and log_rate >= self._log_rate
+                pays = steep or rate >= PAYS * self._rate
                 turns[self._turn] = 1 if pays else SHORTER * turns[self._turn]
             self._rate = _rate(self._middle or self._began, work, at.f)
+            self._log_rate = log_rate
             self._turn = (self._turn + 1) % len(self._models)
             self._length *= 2
         self._until = work + max(1, self._length // turns[self._turn])

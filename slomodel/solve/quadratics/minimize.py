@@ -16,8 +16,8 @@ SUFFICIENT = 1e-4
 FACTORS = (1.0, 0.5, 0.25, 0.0625)
 
 
-def minimiser(model: Quadratic, within: Set, at: Iterate, face: Face) -> Vector:
-    """A point y (n,) of the set where the model is lower than at x, near its minimiser.
+def minimiser(model: Quadratic, within: Set, at: Iterate, face: Face) -> tuple[Vector, float]:
+    """A point y (n,) of the set near the minimiser of the model, and the model's decrease there.
 
     Each step is P(y + td), d the Newton step on the face of y and the gradient r of the model, at x
     the given `face`: bounds that −r presses against stay active, all others are dropped, and the
@@ -27,15 +27,17 @@ def minimiser(model: Quadratic, within: Set, at: Iterate, face: Face) -> Vector:
     y = np.empty_like(at.x)
     free = model.free_step(at) if face.whole else None
     if free is not None and not within.project(at.x + free, y):
-        return y
+        return y, -0.5 * float(at.g.dot(free))
     np.copyto(y, at.x)
     r = at.g.copy()
     goal = model.accuracy * at.gnorm
     for _ in range(model.most):
         known = model.minimiser_over(within, y, r)
         if known is not None:
+            s = known - y
+            r += model.product(s)
             within.project(known, y)
-            return y
+            break
         step = _on_face(model, within, y, r, face)
         if step is None:
             step = _projected(model, within, y, r)
@@ -54,7 +56,8 @@ def minimiser(model: Quadratic, within: Set, at: Iterate, face: Face) -> Vector:
         # At a minimiser that is known to be one, bounds are active and not only near.
         if model.is_exact and norm(face.project(r)) <= goal:
             break
-    return y
+    # With r = g + Bs the model changes by ⟨g, s⟩ + ½⟨s, Bs⟩ = ½⟨s, g + r⟩.
+    return y, -0.5 * float((y - at.x).dot(at.g + r))
 
 
 def _on_face(
