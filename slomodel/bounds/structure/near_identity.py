@@ -51,6 +51,8 @@ class MatrixEquations:
             if not isinstance(node, MatrixOperation) or node not in moving:
                 continue
             (matrix, *others) = node.operands
+            if matrix not in self.matrices:
+                continue
             if matrix not in moving:
                 found[node] = ()
             elif others:
