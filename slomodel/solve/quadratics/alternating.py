@@ -15,18 +15,17 @@ from slomodel.solve.subroutine import Iterate
 FIRST_TURN = 40
 # A model is retained if it lowers the projected gradient by this factor in its turn.
 GAINED = 1e-3
-# A turn pays if f falls by this fraction, per evaluation, of its fall in the second half of the
-# turn before, since a run becomes slower; or ‖p₁‖ falls by a factor of STEEP and, per evaluation,
-# its logarithm by as much as in that turn. Turns of a model that does not pay are shortened by
-# SHORTER.
-PAYS, STEEP, SHORTER = 0.1, 0.1, 8
+# The turns of a model that does not pay are shortened by this factor each time.
+SHORTER = 8
 
 
 class AlternatingModels:
     """The first model for FIRST_TURN evaluations, the next for twice as many, and so on cyclically.
 
     Each model learns from all steps. Values, gradients and Hessian products are counted as
-    evaluations. The turns of models other than the first are shortened while they do not pay.
+    evaluations. The turns of another model are shortened while they do not pay: while f falls more
+    slowly in them, per evaluation, than with the first model about that time, which is the
+    geometric mean of its rates at the end of its turn before and in the next one.
     """
 
     wants_pairs = True
@@ -41,8 +40,10 @@ class AlternatingModels:
         # Work and f at the start of the turn, and about its middle once that is over.
         self._began = (evaluate.work, start.f)
         self._middle: tuple[int, float] | None = None
-        # The falls per evaluation in the turn before: of f in its second half, and of log ‖p₁‖.
-        self._rate = self._log_rate = 0.0
+        # The falls of f per evaluation: at the end of the first model's last turn, and in those of
+        # the others since.
+        self._rate = 0.0
+        self._rates = [0.0] * len(models)
         self._shortened = [1] * len(models)
 
     @property
@@ -75,16 +76,14 @@ class AlternatingModels:
         return self._now.begin(at, shift)
 
     def _next_turn(self, at: Iterate) -> None:
-        work = self._evaluate.work
-        turns, rate = self._shortened, _rate(self._began, work, at.f)
-        log_rate = math.log(self._gnorm / at.gnorm) / max(1, work - self._began[0])
+        work, turns = self._evaluate.work, self._shortened
         if at.gnorm > GAINED * self._gnorm:
-            if self._turn > 0:
-                steep = at.gnorm <= STEEP * self._gnorm and log_rate >= self._log_rate
-                pays = steep or rate >= PAYS * self._rate
-                turns[self._turn] = 1 if pays else SHORTER * turns[self._turn]
-            self._rate = _rate(self._middle or self._began, work, at.f)
-            self._log_rate = log_rate
+            self._rates[self._turn] = _rate(self._began, work, at.f)
+            if self._turn == 0:
+                about = math.sqrt(self._rate * self._rates[0])
+                for k in range(1, len(turns)):
+                    turns[k] = 1 if self._rates[k] >= about else SHORTER * turns[k]
+                self._rate = _rate(self._middle or self._began, work, at.f)
             self._turn = (self._turn + 1) % len(self._models)
             self._length *= 2
         self._until = work + max(1, self._length // turns[self._turn])
@@ -110,4 +109,4 @@ class AlternatingModels:
 
 def _rate(since: tuple[int, float], work: int, f: float) -> float:
     """The fall of f per evaluation since some work and value."""
-    return (since[1] - f) / max(1, work - since[0])
+    return max(0.0, since[1] - f) / max(1, work - since[0])
