@@ -9,6 +9,8 @@ from types import ModuleType
 
 import pytest
 
+import slomodel
+
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
@@ -67,6 +69,14 @@ def test_every_page_is_in_the_navigation_and_the_reverse() -> None:
     named += site_pages().unlisted(text)
     assert sorted(one for one in named if not one.startswith(GENERATED)) == NAMES
     assert len(set(named)) == len(named)
+
+
+def test_the_page_of_the_python_interface_is_whole() -> None:
+    named = re.findall(
+        r"^::: slomodel\.(\w+)$", (DOCS / "reference/api.md").read_text(), re.MULTILINE
+    )
+    public = {name for name in slomodel.__all__ if not name.startswith("_")}
+    assert sorted(named) == sorted(public | {"plots"})
 
 
 def test_the_pages_of_the_language_hold_the_whole_reference() -> None:
