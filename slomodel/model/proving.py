@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from slomodel.calculus.rays.bounds import RayBounds
+from slomodel.codegen.kernels import Compiled
 from slomodel.errors import Diagnostic, DomainError, MissingRule
 from slomodel.front.data.points import Point, Vector
 from slomodel.ir.expr import Input
@@ -77,7 +79,7 @@ class Proving(Fitting):
         if target not in ("auto", compiled.target.name):
             compiled = self._plans.compiled(self._binding, target_of(target))
         try:
-            return Rays(compiled, self._problem.objective, {}).source()
+            return self._rays_of(compiled, {}).source()
         except MissingRule as error:
             message = f"the model has no bounds along rays: {error}"
             raise DomainError(Diagnostic("E604", message)) from None
@@ -86,9 +88,13 @@ class Proving(Fitting):
     def _rays(self) -> Rays | str:
         """The kernel of bounds along rays, or the reason why there is none."""
         try:
-            return Rays(self._compiled, self._problem.objective, self._binding.arrays)
+            return self._rays_of(self._compiled, self._binding.arrays)
         except MissingRule as error:
             return str(error)
+
+    def _rays_of(self, compiled: Compiled, data: Mapping[str, Vector]) -> Rays:
+        objective = self._problem.objective
+        return Rays(compiled, objective, data, self._problem.plain.get(objective))
 
     def sample_bounds(
         self,

@@ -59,10 +59,18 @@ class Rays:
     """The bounds along rays from points (n,) of a model, by one kernel in double precision.
 
     The kernel is that of value and gradient of a function of one vector (x, v, T, r), with the
-    bounds in place of the derivatives by r. Raises MissingRule where there is no proof.
+    bounds in place of the derivatives by r. `plain` is the objective without choices between
+    formulas, if these occur: a ray along which one of them changes has no bounds with them. Raises
+    MissingRule where there is no proof.
     """
 
-    def __init__(self, compiled: Compiled, written: Expr, data: Mapping[str, Vector]) -> None:
+    def __init__(
+        self,
+        compiled: Compiled,
+        written: Expr,
+        data: Mapping[str, Vector],
+        plain: Expr | None = None,
+    ) -> None:
         own = compiled.derivatives
         x = own.variables
         v = tuple(build.variable(f"v[{one.name}]", one.shape) for one in x)
@@ -70,7 +78,8 @@ class Rays:
         results = tuple(build.variable(f"ray[{name}]", ()) for name in _RESULTS)
         made = _computed(compiled.prepared)
         (rewritten,) = substitute((own.objective,), made)
-        graph = _first_with_a_proof((rewritten, written), dict(zip(x, v, strict=True)), end)
+        forms = (rewritten, written) if plain is None else (plain, rewritten, written)
+        graph = _first_with_a_proof(forms, dict(zip(x, v, strict=True)), end)
         given = compiled.given
         taken = {one.name for one in (*x, *v, end, *results, *given)}
         roots, tables = prepared((graph.at[0].mid, *graph.numbers), taken)

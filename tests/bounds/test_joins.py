@@ -47,6 +47,8 @@ def test_shares_of_equal_weights() -> None:
     model = slomodel.compile(text, data={"a": [0, 1, 2, 0], "b": [1, 2, 0, 2]}, dims={"n": 3})
     found, seen = model.bounds(np.ones(3), 0.1), model.sample_bounds(np.ones(3), 0.1)
     assert seen.L1 <= found.L1 <= 1.1 * seen.L1
+    along = model.ray_bounds(np.ones(3), np.array([1.0, -1.0, 0.0]), 0.1)
+    assert along.lower <= along.curvature <= along.upper < 1.5 * along.curvature
 
 
 @pytest.mark.parametrize(
