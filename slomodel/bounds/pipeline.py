@@ -153,19 +153,21 @@ def _answers(part: Setting, radius: float, rules: Sequence[BoundRule] | None) ->
     adds_up = rules is None and is_sharper_by_parts(as_written(part))
     every = (*RULES, SUM_OF_PARTS) if adds_up else rules or RULES
     answers: list[Answer] = []
-    gap = part.effort.gap
+    gap, is_closed = part.effort.gap, False
     for stage in range(3):
         is_enough = any(one.is_finite and one.rule.suffices(one.rule.read(part)) for one in answers)
         for rule in (rule for rule in every if rule.stage == stage):
-            if stage == 2 and not _leave_a_gap(part, answers, gap):
-                break
+            if stage == 2 and not _leave_a_gap(part, answers, gap, rule.bounds_third(part)):
+                continue
             found = answer(rule, part, radius, is_enough)
             if found is not None:
                 answers.append(found)
+                is_closed |= stage == 2 and found.is_finite
                 if stage < 2 and rule.reads_written and found.is_finite:
                     gap = part.effort.gap_of_sums
-    if rules is None and not adds_up and not _is_bounded(part, answers):
-        found = answer(SUM_OF_PARTS, part, radius)
+    is_left = adds_up and not is_closed and _leave_a_gap(part, answers, gap, True)
+    if is_left or (rules is None and not adds_up and not _is_bounded(part, answers)):
+        found = answer(CLOSER_SUM_OF_PARTS, part, radius)
         answers += [found] if found is not None else []
     return answers
 
@@ -199,16 +201,30 @@ def answer(rule: BoundRule, part: Setting, radius: float, is_enough: bool = Fals
 
 
 def sum_of_parts(setting: Setting, radius: float) -> Enclosure | None:
-    """The sum of unlike parts, each bounded by its own best rules; None for a single part.
+    """The sum of unlike parts, each bounded by its own best rules but for those that close gaps;
+    None for a single part.
 
-    The norms at the centre are those of f itself.
+    Those that close gaps are tried for f as a whole: only where that fails are they tried for its
+    parts.
     """
+    return _sum(setting, radius, [rule for rule in RULES if not rule.closes_gaps])
+
+
+def closer_sum_of_parts(setting: Setting, radius: float) -> Enclosure | None:
+    """`sum_of_parts` by all rules."""
+    return _sum(setting, radius)
+
+
+def _sum(
+    setting: Setting, radius: float, rules: Sequence[BoundRule] | None = None
+) -> Enclosure | None:
+    """The sum of the parts, by these rules or by all; norms at the centre are those of f itself."""
     parts = split(as_written(setting))
     if len(parts) < 2:
         return None
-    rules = _rules_of_parts(setting)
+    by_size = _rules_of_parts(setting, rules)
     found = [
-        (least_enclosure(in_gram_form(one), radius, rules[one.n == setting.n]), one.variables)
+        (least_enclosure(in_gram_form(one), radius, by_size[one.n == setting.n]), one.variables)
         for one in parts
     ]
     total = add_by_variables(found, setting.variables)
@@ -223,23 +239,28 @@ def sum_of_parts(setting: Setting, radius: float) -> Enclosure | None:
 
 
 SUM_OF_PARTS = BoundRule(sum_of_parts, is_long=is_long)
+CLOSER_SUM_OF_PARTS = BoundRule(closer_sum_of_parts, is_long=is_long)
 
 
 def _rules_of_parts(
-    setting: Setting,
+    setting: Setting, rules: Sequence[BoundRule] | None
 ) -> tuple[Sequence[BoundRule] | None, Sequence[BoundRule] | None]:
-    """Rules for parts that read some of the variables, and for those that read all; None means all.
+    """Of some rules, those for parts that read some of the variables, and for parts that read all;
+    None means all.
 
     Cells over the ball of f capture cancellation between its parts; cells of parts in equally many
     variables only repeat that work, so they are left out where those of f are tried.
     """
     if not is_small(setting):
-        return None, None
-    return None, [rule for rule in RULES if not (rule.by_cells or rule.closes_gaps)]
+        return rules, rules
+    return rules, [rule for rule in rules or RULES if not (rule.by_cells or rule.closes_gaps)]
 
 
-def _leave_a_gap(part: Setting, answers: Sequence[Answer], gap: float) -> bool:
-    """Whether a bound exceeds the same derivative at the centre by a factor of more than `gap`.
+def _leave_a_gap(
+    part: Setting, answers: Sequence[Answer], gap: float, including_third: bool
+) -> bool:
+    """Whether the bound on L1, or that on L2 if it is included, exceeds the same derivative at the
+    centre by a factor of more than `gap`.
 
     As L1(r) >= ‖H(c)‖ and L2(r) >= ‖D³f(c)‖, sharper rules can gain at most the ratio to these.
     False for polynomials: their series is exact at the centre, and ranges of their nodes add
@@ -255,6 +276,8 @@ def _leave_a_gap(part: Setting, answers: Sequence[Answer], gap: float) -> bool:
             return False  # the entries are too expensive, or not finite at the centre itself
         if hessian < L1 / gap:
             return True
+        if not including_third:
+            return False
         third = min((third_at_centre(part), *(one.enclosure.centre.third for one in answers)))
     # Unknown: a gap exists where a sharper rule can bound it.
     return is_third_within(part) if math.isinf(third) else third < L2 / gap

@@ -58,7 +58,7 @@ def large_bound(setting: Setting, radius: float, L1: float) -> str:
 def _beyond(factor: float, word: str, setting: Setting, radius: float, L1: float) -> str:
     if not (0.0 < radius < math.inf and 0.0 < L1 < math.inf and setting.n):
         return ""
-    if factor * _curvature_at_centre(setting) >= L1:
+    if _curvature(setting, _flat(setting, setting.values), L1 / factor) >= L1 / factor:
         return ""
     points = list(_points(setting, radius))
     seen = max(_curvature(setting, x) for x in points)
@@ -73,19 +73,16 @@ def _beyond(factor: float, word: str, setting: Setting, radius: float, L1: float
 
 
 @once_per_setting
-def _curvature_at_centre(setting: Setting) -> float:
-    return _curvature(setting, _flat(setting, setting.values))
-
-
-@once_per_setting
 def _product(setting: Setting) -> tuple[tuple[Input, ...], tuple[Expr, ...]]:
     """Inputs for a direction, by variable, and graphs of the Hessian times that direction."""
     along = tuple(Input(f"along {v.name}", "variable", v.shape) for v in setting.variables)
     return along, jvp(setting.gradient, dict(zip(setting.variables, along, strict=True)))
 
 
-def _curvature(setting: Setting, x: Vector) -> float:
-    """‖H(x)v‖ for a random unit v (n,), or for the unit vector along H(x)v if that is larger."""
+def _curvature(setting: Setting, x: Vector, enough: float = math.inf) -> float:
+    """‖H(x)v‖ for a random unit v (n,), or for the unit vector along H(x)v if that is larger; the
+    second is left out where the first is `enough`.
+    """
     along, graphs = _product(setting)
     generator = np.random.default_rng(0)
     v, seen = unit(generator.standard_normal(setting.n)), 0.0
@@ -98,6 +95,8 @@ def _curvature(setting: Setting, x: Vector) -> float:
         product = np.concatenate([np.ravel(a) for a in found])
         size = norm(product)
         seen = max(seen, size) if math.isfinite(size) else seen
+        if seen >= enough:
+            break
         v = unit(product)
     return seen
 

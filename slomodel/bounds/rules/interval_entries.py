@@ -49,6 +49,10 @@ _FLOPS_A_STEP = 2.0**15
 _ROUNDS = 24
 _ROUNDS_UNBOUNDED = 11
 """Rounds of halving for a cell whose bound is infinite."""
+_ROUNDS_WITHOUT_BOUND = 2
+"""Rounds of which no cell has a finite bound, after which none is expected: all are then shorter
+than the ball by a factor of about ten. One is enough for recurrences, where rounds take seconds.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +112,7 @@ def interval_entries(setting: Setting, radius: float) -> Enclosure | None:
     left = effort.count(_FLOPS_BEYOND * 2 * numbers)
     steps = operations_of_steps(setting)
     rounds = max(effort.count(_FLOPS_A_STEP / _ROUNDS) // steps, 1) if steps else _ROUNDS
+    patience = 1 if steps else _ROUNDS_WITHOUT_BOUND
     for attempt in range(min(rounds, _ROUNDS)):
         chosen = _to_divide(cells, attempt, min(_MOST_AT_ONCE, left))
         if not chosen.any() or cells.count >= most:
@@ -120,7 +125,11 @@ def interval_entries(setting: Setting, radius: float) -> Enclosure | None:
             if np.array_equal(parts.lo, before.lo) and np.array_equal(parts.hi, before.hi):
                 break  # adjacent doubles have no midpoint between them
         left -= parts.shape[0] // 2
-        cells = cells.take(~chosen).join(_bounded(setting, ball, parts))
+        new = _bounded(setting, ball, parts)
+        cells = cells.take(~chosen).join(new)
+        patience -= not np.isfinite(new.L[0]).any()
+        if not patience:
+            break
     L1, L2 = (float(np.max(own, initial=0.0)) for own in cells.L)
     reason = ""
     if not np.isfinite(L2):
@@ -149,7 +158,7 @@ def _bounded(setting: Setting, ball: Ball, box: Interval) -> Cells:
     order = found.smooth.order
     second = np.where(order >= 2, second, np.inf)
     middle = point(_middle(box))
-    if (box.lo < box.hi).any():
+    if (box.lo < box.hi).any() and np.isfinite(first).any():
         at_middle, low = _norms(entries(setting, middle, third=False).H, stack_norm)
         corner = up_norm((box - middle).magnitude, 1)
         first = np.minimum(first, moved(at_middle, corner, second))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from slomodel.bounds.centre import is_third_within
 from slomodel.bounds.enclosure import Enclosure
 from slomodel.bounds.rules.curved_terms import curved_terms
 from slomodel.bounds.rules.entries_over_ball import entries_over_the_ball
@@ -38,7 +39,8 @@ class BoundRule:
     milliseconds. `suffices`: the parts for which long rules hardly ever have smaller bounds.
     `is_long`: the parts for which it is so slow that it is skipped where another rule suffices.
     `by_cells`: it covers the ball by cells. `closes_gaps`: it costs more, for parts where the
-    others leave a gap to the derivatives at the centre.
+    others leave a gap to the derivatives at the centre. `bounds_third`: the parts for which it
+    bounds D³f.
     """
 
     bound: Callable[[Setting, float], Enclosure | None]
@@ -49,6 +51,7 @@ class BoundRule:
     is_long: Callable[[Setting], bool] = never
     by_cells: bool = False
     closes_gaps: bool = False
+    bounds_third: Callable[[Setting], bool] = always
 
     def read(self, part: Setting) -> Setting:
         """The form of the part that the rule takes."""
@@ -74,6 +77,6 @@ RULES = (
     BoundRule(majorant_series, is_unlimited=True, is_quick=True, suffices=always),
     BoundRule(symmetric_powers, suffices=always),
     BoundRule(curved_terms, reads_written=True, closes_gaps=True),
-    BoundRule(entries_over_the_ball, closes_gaps=True),
+    BoundRule(entries_over_the_ball, closes_gaps=True, bounds_third=is_third_within),
 )
 """In any order: each is sound by itself, and the least of each bound is used."""
