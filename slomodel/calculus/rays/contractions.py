@@ -84,6 +84,11 @@ def _sizes(node: Einsum, factors: Sequence[Expr], rounding: Expr) -> Expr:
     return _nonnegative(node, factors, rounding)
 
 
+def contract_sizes(node: Einsum, factors: Sequence[Expr]) -> Expr:
+    """Upper bound on the contraction of upper bounds >= 0."""
+    return enlarged([_nonnegative(node, factors, _rounding(node))])
+
+
 def contract_midrad(node: Einsum, factors: Sequence[MidRad]) -> MidRad:
     """The contraction of numbers with small radii, which are propagated factor by factor."""
     mid = _applied(node, [factor.mid for factor in factors])

@@ -79,6 +79,8 @@ _MOST_SCALE = 64.0
 _FAR = 1e6
 """Arguments beyond this do not resolve critical points of periodic functions: the image is used."""
 _MOST_EXPONENT = 2.0**53
+_ROOM = 1.0 + 2.0**-44
+"""Factor that covers 200 roundings."""
 
 
 def steps_of(function: ScalarFunction) -> float:
@@ -392,17 +394,95 @@ def derivative_graph(one: PartialFunction, k: int) -> tuple[tuple[Input, ...], E
     return inputs, graph
 
 
-def same_derivative(one: PartialFunction, k: int) -> bool:
-    """Whether the derivatives of orders k and k + 1 are equal, as those of exp are."""
-    return derivative_graph(one, k)[1] is derivative_graph(one, k + 1)[1]
-
-
 def derivative_at(one: PartialFunction, k: int, operands: Sequence[MidRad]) -> MidRad | None:
     """The k-th derivative at numbers; None for 0 everywhere."""
     inputs, graph = derivative_graph(one, k)
     if isinstance(graph, Const):
         return None if graph.value == 0.0 else MidRad(graph)
     return as_midrad(extended(graph, dict(zip(inputs, operands, strict=True)))[graph])
+
+
+def coefficient_at(one: PartialFunction, k: int, operands: Sequence[MidRad]) -> MidRad | None:
+    """The k-th derivative over k! at numbers; None for 0 everywhere."""
+    found = derivative_at(one, k, operands)
+    if found is None or k < 2:
+        return found
+    count = float(math.factorial(k))
+    rad = None if found.rad is None else div(found.rad, count)
+    return MidRad(div(found.mid, count)).rounded(rad)
+
+
+def coefficient_range(one: PartialFunction, k: int, operands: Sequence[Range]) -> Range | None:
+    """The range of the k-th derivative over k!, as `derivative_range` bounds the derivative."""
+    found = derivative_range(one, k, operands)
+    return found if found is None or k < 2 else found.times(1.0 / math.factorial(k))
+
+
+def largest_coefficient(one: PartialFunction, k: int, operands: Sequence[Range]) -> Expr | None:
+    """Upper bound on |k-th derivative|/k! over the operands; None for 0 everywhere.
+
+    It is unbounded where the operands may leave the domain, or the (k - 1)-th derivative may be
+    discontinuous.
+    """
+    inputs, graph = derivative_graph(one, k)
+    if one.function.kinks:
+        found = derivative_range(one, k, operands)
+        size: Expr = Const(0.0) if found is None else found.magnitude
+    elif isinstance(graph, Const) and graph.value == 0.0:
+        return None
+    else:
+        size = _Sizes(dict(zip(inputs, operands, strict=True))).largest(graph)
+        size = where(_inside(one.function, operands), size, math.inf)
+    return mul(_ROOM / math.factorial(k), size)
+
+
+class _Sizes:
+    """Bounds on the magnitudes of nodes of a graph of scalars, those of products by their factors.
+
+    The products are rounded to nearest: `_ROOM` covers their errors.
+    """
+
+    def __init__(self, operands: Mapping[Input, Value]) -> None:
+        self._operands = operands
+        self._found: dict[Expr, Value] = {}
+
+    def _range(self, node: Expr) -> Range:
+        if node not in self._found:
+            self._found.update(extended(node, self._operands))
+        return as_range(self._found[node])
+
+    def largest(self, node: Expr) -> Expr:
+        """The largest magnitude of a node."""
+        if isinstance(node, Const):
+            return Const(math.fabs(node.value))
+        if isinstance(node, Map):
+            function, operands = node.function, node.operands
+            if function is mul:
+                return mul(*map(self.largest, operands))
+            if function is div:
+                return mul(self.largest(operands[0]), self.inverse(operands[1]))
+            if function is square:
+                return square(self.largest(operands[0]))
+            if function is neg:
+                return self.largest(operands[0])
+            stated = function.monotonicity
+            if stated is not None and stated.image[0] >= 0.0:
+                return self._range(node).hi
+        return self._range(node).magnitude
+
+    def inverse(self, node: Expr) -> Expr:
+        """The largest magnitude of the reciprocal of a node."""
+        if isinstance(node, Map):
+            function, operands = node.function, node.operands
+            if function is mul:
+                return mul(*map(self.inverse, operands))
+            if function is square:
+                return square(self.inverse(operands[0]))
+            if function is neg:
+                return self.inverse(operands[0])
+        over = self._range(node)
+        distance = maximum(over.lo, neg(over.hi))
+        return where(gt(distance, 0.0), div(1.0, distance), math.inf)
 
 
 def derivative_range(one: PartialFunction, k: int, operands: Sequence[Range]) -> Range | None:

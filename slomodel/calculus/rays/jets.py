@@ -1,10 +1,14 @@
-"""Derivatives of every node along a ray x + t v: at t = 0, and over 0 <= t <= end.
+"""Taylor coefficients of every node along a ray x + t v, with a bound on the remainder.
 
-A jet holds enclosures of u, u', u'' at t = 0 and of u, u', u'', u''' over the ray; None stands for
-a derivative that is 0 everywhere, and so for all above it. The third derivative of a node comes
-from those of its operands, by the chain or Leibniz rule; lower ones from centred forms: the k-th
-derivative is its value at 0 plus t times a value of the next one. Where the third derivative may be
-unknown, at kinks, each order has its own rule. Scalars use both, and intersect them.
+A jet holds enclosures of c_k = u^(k)/k! at t = 0 for k < 4, and S >= sup |u''''| T⁴/24 over
+0 <= t <= T; None stands for a derivative that is 0 everywhere, and so for all above it. With S and
+s_k >= |c_k| T^k every derivative is bounded over the ray: |u^(k)| T^k/k! is at most
+M_k = Σ_j C(j, k) s_j + C(4, k) S, j >= k. Products and compositions need S from the M_k of their
+operands alone, in numbers >= 0, so that nothing is enclosed over the ray but one derivative of
+order 4 of each function.
+
+Where that derivative may be unknown, at kinks, a jet also encloses u, u' and u''/2 over the ray
+by rules of their own.
 """
 
 from __future__ import annotations
@@ -13,51 +17,54 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import product
-from math import factorial, prod
 
-from slomodel.calculus.rays.contractions import contract_midrad, contract_wide, is_elementwise
-from slomodel.calculus.rays.numbers import UNIT, MidRad, Range, combined, enlarged
-from slomodel.functions import abs, add, maximum, minimum, mul, sub
+from slomodel.calculus.rays.contractions import (
+    contract_midrad,
+    contract_sizes,
+    contract_wide,
+    is_elementwise,
+)
+from slomodel.calculus.rays.numbers import UNIT, MidRad, Range, combined, enlarged, least, raised
+from slomodel.functions import abs, add, div, gt, mul, sub, where
 from slomodel.ir import build
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Const, Einsum, Expr
 
 ORDERS = 4
-"""Derivatives of orders 0 to 3 are enclosed over the ray, those of orders 0 to 2 at its start."""
-_HIGHEST = ORDERS - 1
+"""Coefficients of orders 0 to 3 are enclosed at the start; that of order 4 is bounded."""
+OVER = 3
+"""The orders that are enclosed over the ray where the fourth may be unknown."""
+
+_NONE = Const(0.0)
+_ONE = MidRad(Const(1.0))
 
 Orders = Sequence[MidRad | None]
+Sizes = Sequence[Expr | None]
 Terms = list[tuple[float, list[MidRad]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Jet:
-    """Derivatives of orders 0 to 2 at t = 0, and those of orders 0 to 3 over the ray.
+    """Taylor coefficients of orders 0 to 3 at t = 0, and a bound on the fourth times T⁴.
 
-    `ends`, if given, bound the values over the ray independently of `over`. `rough`: the third
-    derivative may be unknown.
+    `ends`, if given, bound the values over the ray independently of the coefficients. `over`, if
+    given, enclose the coefficients of orders 0 to 2 over the ray where `fourth` may be infinite.
     """
 
     at: Orders
-    over: Orders
+    fourth: Expr | None = None
     ends: Range | None = None
-    rough: bool = False
+    over: Orders | None = None
 
     @property
     def moves(self) -> bool:
         """Whether the node may depend on t."""
-        return self.over[1] is not None
-
-    @property
-    def values(self) -> Range:
-        """The range of the values over the ray."""
-        own = known(self.over[0]).range
-        return own if self.ends is None else own.meet(self.ends)
+        return self.at[1] is not None or self.over is not None
 
 
 def constant_jet(value: MidRad) -> Jet:
     """The jet of a number that does not depend on t."""
-    return Jet([value, None, None], [value, None, None, None])
+    return Jet([value, None, None, None])
 
 
 def known(number: MidRad | None) -> MidRad:
@@ -66,74 +73,128 @@ def known(number: MidRad | None) -> MidRad:
     return number
 
 
-def centred(at: MidRad | None, following: MidRad, end: Expr) -> MidRad:
-    """The numbers a + t r for 0 <= t <= `end`, a at the start and r among those of `following`.
+def sizes(jet: Jet, end: Expr) -> list[Expr | None]:
+    """Upper bounds M_k on |u^(k)| T^k/k! over the ray, 0 <= k <= 4, as computed."""
+    found = _shifted(_scaled(jet.at, end), jet.fourth)
+    if jet.over is not None:
+        for k, power in enumerate((None, end, mul(end, end))):
+            own, taylor = jet.over[k], found[k]
+            size = None if own is None else own.size if power is None else mul(power, own.size)
+            found[k] = size if size is None or taylor is None else least(taylor, size)
+    return found
 
-    t(m ± r) lies between 2 low and 2 high, low = end/2 min(0, m - r), high = end/2 max(0, m + r),
-    so within high - low of low + high. As |low + high| <= high - low, all roundings, at most
-    10u (high - low), are within what `enlarged` adds.
-    """
-    half = mul(0.5, end)
-    if following.rad is None:
-        mid = mul(half, following.mid)
-        reach = abs(mid)
+
+def _scaled(at: Orders, end: Expr) -> list[Expr | None]:
+    """s_k >= |c_k| T^k, as computed."""
+    powers = (None, end, mul(end, end), mul(mul(end, end), end))
+    return [
+        None if one is None else one.size if power is None else mul(power, one.size)
+        for one, power in zip(at, powers, strict=True)
+    ]
+
+
+def _shifted(scaled: Sizes, fourth: Expr | None) -> list[Expr | None]:
+    """Σ_j C(j, k) s_j for 0 <= k <= 4, by the sums of a shift of a polynomial by 1."""
+    found = [*scaled, fourth]
+    for k in range(ORDERS):
+        for j in range(ORDERS - 1, k - 1, -1):
+            found[j] = _plus(found[j], found[j + 1])
+    return found
+
+
+def _plus(a: Expr | None, b: Expr | None) -> Expr | None:
+    return a if b is None else b if a is None else add(a, b)
+
+
+def reach(jet: Jet, end: Expr) -> Expr:
+    """How far values over the ray are from the midpoint at its start, as computed."""
+    start = known(jet.at[0])
+    rest: Expr | None = None
+    if jet.moves:
+        rest = _shifted([None, *_scaled(jet.at, end)[1:]], jet.fourth)[0]
+        if jet.over is not None:
+            over = known(jet.over[0])
+            own = enlarged([abs(sub(over.mid, start.mid)), over.rad or _NONE])
+            rest = own if rest is None else least(rest, own)
+    return _plus(start.rad, rest) or _NONE
+
+
+def values(jet: Jet, end: Expr) -> Range:
+    """The range of the values over the ray."""
+    start, slope = known(jet.at[0]), jet.at[1]
+    if jet.over is not None:
+        own = known(jet.over[0]).range
+    elif slope is None:
+        own = start.range
     else:
-        low = mul(half, minimum(sub(following.mid, following.rad), 0.0))
-        high = mul(half, maximum(add(following.mid, following.rad), 0.0))
-        mid, reach = add(low, high), sub(high, low)
-    if at is None:
-        return MidRad(mid, enlarged([reach]))
-    errors = [reach] if at.rad is None else [reach, at.rad]
-    sum_ = add(at.mid, mid)
-    return MidRad(sum_, enlarged([*errors, mul(4.0 * UNIT, abs(sum_))]))
+        half = mul(mul(0.5, end), slope.mid)
+        mid = add(start.mid, half)
+        higher = _shifted([None, None, *_scaled(jet.at, end)[2:]], jet.fourth)[0]
+        errors = [abs(half), mul(4.0 * UNIT, abs(mid))]
+        errors += [one for one in (start.rad, higher) if one is not None]
+        errors += [] if slope.rad is None else [mul(end, slope.rad)]
+        own = MidRad(mid, enlarged(errors)).range
+    return own if jet.ends is None else own.meet(jet.ends)
 
 
-def completed(
-    at: Orders,
-    direct: Callable[[int], MidRad | None],
-    highest: int,
-    end: Expr,
-    rough: bool = False,
-    both: Sequence[int] = (),
-    ends: Range | None = None,
-) -> Jet:
-    """The jet whose derivatives above the `highest` are 0, and whose k-th is direct(k).
-
-    If `highest` is below 3, that derivative is constant, and equal to its value at 0. Those of the
-    orders `both` are bounded by direct(k) too, which is closer over long rays.
-    """
-    top = min(highest, _HIGHEST)
-    over: list[MidRad | None] = [None] * ORDERS
-    over[top] = direct(top) if top == _HIGHEST or rough else at[top]
-    for k in range(top - 1, -1, -1):
-        following = over[k + 1]
-        if rough and k:
-            over[k] = direct(k)
-        elif following is None:
-            over[k] = at[k]
-        else:
-            over[k] = centred(at[k], following, end)
-        own = direct(k) if k in both and not rough else None
-        if own is not None:
-            over[k] = known(over[k]).range.meet(own.range).midrad
-    return Jet(list(at), over, ends, rough)
+def spread(jet: Jet, end: Expr) -> Orders:
+    """Enclosures of u, u', u''/2 over the ray."""
+    if jet.over is not None:
+        return jet.over
+    scaled = _scaled(jet.at, end)
+    found: list[MidRad | None] = []
+    for k, power in enumerate((None, end, mul(end, end))):
+        own = jet.at[k]
+        rest = _shifted([None if j <= k else one for j, one in enumerate(scaled)], jet.fourth)[k]
+        if own is None or rest is None:
+            found.append(own)
+            continue
+        rest = rest if power is None else quotient_of_length(rest, power)
+        found.append(MidRad(own.mid, raised([rest, *([] if own.rad is None else [own.rad])])))
+    return found
 
 
-def leibniz(orders: Sequence[Orders], k: int, alike: bool = False) -> Terms:
-    """The terms of the k-th derivative of a product, each factor given by its derivatives.
+def quotient_of_length(size: Expr, power: Expr) -> Expr:
+    """A bound times a power of T over that power; 0 where T is 0."""
+    return where(gt(power, 0.0), div(size, power), 0.0)
 
-    Of factors that are `alike`, as those of a square are, terms with the same derivatives are one
-    with the sum of their weights.
+
+def convolution(orders: Sequence[Orders], k: int, alike: bool = False) -> Terms:
+    """The terms of the k-th coefficient of a product, each factor given by its coefficients.
+
+    Of factors that are `alike`, as those of a square are, terms with the same coefficients are one
+    with the number of them as its weight.
     """
     terms: dict[tuple[int, ...], tuple[float, list[MidRad]]] = {}
-    for split in product(range(k + 1), repeat=len(orders)):
-        factors = [own[j] for own, j in zip(orders, split, strict=True)]
-        if sum(split) == k and all(factor is not None for factor in factors):
-            weight = factorial(k) / prod(map(factorial, split))
+    for split in _splits(k, len(orders)):
+        factors = [own[j] if j < len(own) else None for own, j in zip(orders, split, strict=True)]
+        if all(factor is not None for factor in factors):
             key = tuple(sorted(split)) if alike else split
             before = terms.get(key, (0.0, []))[0]
-            terms[key] = (before + weight, [known(factor) for factor in factors])
+            terms[key] = (before + 1.0, [known(factor) for factor in factors])
     return list(terms.values())
+
+
+def _splits(k: int, count: int) -> list[tuple[int, ...]]:
+    return [split for split in product(range(k + 1), repeat=count) if sum(split) == k]
+
+
+def _largest_factors(factors: Sequence[Sizes], alike: bool) -> list[tuple[float, list[Expr]]]:
+    """The terms of the fourth coefficient of a product, given by bounds on the coefficients."""
+    terms: dict[tuple[int, ...], tuple[float, list[Expr]]] = {}
+    for split in _splits(ORDERS, len(factors)):
+        found = [own[j] for own, j in zip(factors, split, strict=True)]
+        present = [one for one in found if one is not None]
+        if len(present) == len(found):
+            key = tuple(sorted(split)) if alike else split
+            terms[key] = (terms.get(key, (0.0, []))[0] + 1.0, present)
+    return list(terms.values())
+
+
+def weighted(weight: float, factors: Sequence[Expr]) -> Expr:
+    """A weight times a product."""
+    found = reduce(mul, factors)
+    return found if weight == 1.0 else mul(weight, found)
 
 
 def summed(terms: Terms) -> MidRad | None:
@@ -141,27 +202,23 @@ def summed(terms: Terms) -> MidRad | None:
     return combined(terms) if terms else None
 
 
-def degree(jet: Jet) -> int:
-    """The highest order of a derivative that is not 0 everywhere."""
-    return max((k for k, one in enumerate(jet.over) if one is not None), default=0)
-
-
 def product_jet(a: Jet, b: Jet, end: Expr) -> Jet:
     """The jet of a product, elementwise."""
-    at = [summed(leibniz([a.at, b.at], k, a is b)) for k in range(_HIGHEST)]
-    # A multiple of values without bounds of their own has no others than those by centred forms.
+    alike = a is b
+    at = [summed(convolution([a.at, b.at], k, alike)) for k in range(ORDERS)]
+    terms = _largest_factors([sizes(a, end), sizes(b, end)], alike)
+    fourth = raised([weighted(*one) for one in terms]) if terms else None
+    # A multiple of values without bounds of their own has no others than those by coefficients.
     linear = any(
         one.ends is None and not other.moves and known(other.at[0]).rad is None
         for one, other in ((a, b), (b, a))
     )
-    return completed(
-        at,
-        lambda k: summed(leibniz([a.over, b.over], k, a is b)),
-        degree(a) + degree(b),
-        end,
-        rough=a.rough or b.rough,
-        ends=None if linear else a.values * b.values,
-    )
+    ends = None if linear else values(a, end) * values(b, end)
+    over = None
+    if a.over is not None or b.over is not None:
+        both = [spread(a, end), spread(b, end)]
+        over = [summed(convolution(both, k, alike)) for k in range(OVER)]
+    return Jet(at, fourth, ends, over)
 
 
 def contraction_jet(node: Einsum, jets: Sequence[Jet], end: Expr) -> Jet:
@@ -169,34 +226,39 @@ def contraction_jet(node: Einsum, jets: Sequence[Jet], end: Expr) -> Jet:
     if not any(jet.moves for jet in jets):
         return constant_jet(contract_midrad(node, [known(jet.at[0]) for jet in jets]))
     if len(jets) == 1:
-        own = jets[0]
-        at = [None if one is None else contract_midrad(node, [one]) for one in own.at]
-        over = [None if one is None else contract_midrad(node, [one]) for one in own.over]
-        ends = None
-        if own.ends is not None:
-            low, high = (
-                contract_midrad(node, [MidRad(one)]).range for one in (own.values.lo, own.values.hi)
-            )
-            ends = Range(low.lo, high.hi)
-        if node.rank:
-            return Jet(at, over, ends, own.rough)
-        return completed(at, over.__getitem__, degree(own), end, own.rough, (1, 2), ends)
+        return _sum_jet(node, jets[0], end)
     if len(set(node.inputs)) == 1 and is_elementwise(node):
         return _sum_of_products(node, jets, end)
+    at = [
+        summed([(1.0, [contract_midrad(node, factors)]) for _, factors in convolution(orders, k)])
+        for orders in [[jet.at for jet in jets]]
+        for k in range(ORDERS)
+    ]
+    terms = _largest_factors([sizes(jet, end) for jet in jets], False)
+    fourth = raised([contract_sizes(node, own) for _, own in terms]) if terms else None
+    over = None
+    if any(jet.over is not None for jet in jets):
+        wide = [spread(jet, end) for jet in jets]
+        over = [
+            summed([(1.0, [contract_wide(node, own)]) for _, own in convolution(wide, k)])
+            for k in range(OVER)
+        ]
+    return Jet(at, fourth, None, over)
 
-    def added(orders: Sequence[Orders], k: int, wide: bool) -> MidRad | None:
-        contract = contract_wide if wide else contract_midrad
-        terms = leibniz(orders, k)
-        return summed([(weight, [contract(node, factors)]) for weight, factors in terms])
 
-    return completed(
-        [added([jet.at for jet in jets], k, False) for k in range(_HIGHEST)],
-        lambda k: added([jet.over for jet in jets], k, True),
-        sum(map(degree, jets)),
-        end,
-        rough=any(jet.rough for jet in jets),
-        both=() if node.rank or not is_elementwise(node) else (1, 2),
-    )
+def _sum_jet(node: Einsum, own: Jet, end: Expr) -> Jet:
+    """The jet of a sum along axes of one operand, or of a view of it."""
+
+    def added(orders: Orders) -> list[MidRad | None]:
+        return [None if one is None else contract_midrad(node, [one]) for one in orders]
+
+    ends = None
+    if own.ends is not None:
+        inner = values(own, end)
+        low, high = (contract_midrad(node, [MidRad(one)]).range for one in (inner.lo, inner.hi))
+        ends = Range(low.lo, high.hi)
+    fourth = None if own.fourth is None else contract_sizes(node, [own.fourth])
+    return Jet(added(own.at), fourth, ends, None if own.over is None else added(own.over))
 
 
 def _sum_of_products(node: Einsum, jets: Sequence[Jet], end: Expr) -> Jet:
@@ -211,23 +273,35 @@ def _sum_of_products(node: Einsum, jets: Sequence[Jet], end: Expr) -> Jet:
     return contraction_jet(one, [products], end) if isinstance(one, Einsum) else products
 
 
-def mapped(jet: Jet, at: Callable[[MidRad], MidRad], over: Callable[[MidRad], MidRad]) -> Jet:
-    """The jet of a linear function, given for small radii (at 0) and for ranges over the ray."""
-    return Jet(
-        [None if one is None else at(one) for one in jet.at],
-        [None if one is None else over(one) for one in jet.over],
-        rough=jet.rough,
-    )
+def mapped(jet: Jet, linear: Callable[[MidRad], MidRad]) -> Jet:
+    """The jet of a linear function of numbers with radii."""
+
+    def each(orders: Orders) -> list[MidRad | None]:
+        return [None if one is None else linear(one) for one in orders]
+
+    fourth = None if jet.fourth is None else linear(MidRad(build.zeros(jet.fourth.shape), jet.fourth)).rad
+    return Jet(each(jet.at), fourth, over=None if jet.over is None else each(jet.over))
+
+
+def negated(jet: Jet) -> Jet:
+    """The jet of -u."""
+    return replace(mapped(jet, lambda one: -one), ends=None if jet.ends is None else -jet.ends)
 
 
 def viewed(jet: Jet, view: Callable[[Expr], Expr]) -> Jet:
     """The jet of a view, which moves or repeats elements."""
 
-    def moved(one: MidRad) -> MidRad:
+    def moved(one: MidRad | None) -> MidRad | None:
+        if one is None:
+            return None
         return MidRad(view(one.mid), None if one.rad is None else view(one.rad))
 
-    ends = None if jet.ends is None else Range(view(jet.ends.lo), view(jet.ends.hi))
-    return replace(mapped(jet, moved, moved), ends=ends)
+    return Jet(
+        list(map(moved, jet.at)),
+        None if jet.fourth is None else view(jet.fourth),
+        None if jet.ends is None else Range(view(jet.ends.lo), view(jet.ends.hi)),
+        None if jet.over is None else list(map(moved, jet.over)),
+    )
 
 
 def whole(jet: Jet, shape: Shape) -> Jet:
@@ -237,66 +311,97 @@ def whole(jet: Jet, shape: Shape) -> Jet:
     )
 
 
-def sum_jet(a: Jet, b: Jet, sign: int) -> Jet:
-    """The jet of a + b or a - b."""
+def sum_jet(a: Jet, b: Jet, end: Expr) -> Jet:
+    """The jet of a sum, elementwise."""
 
-    def joined(left: MidRad | None, right: MidRad | None) -> MidRad | None:
-        if right is None:
-            return left
-        other = right if sign > 0 else -right
-        return other if left is None else left + other
+    def joined(left: Orders, right: Orders) -> list[MidRad | None]:
+        pairs = zip(left, right, strict=True)
+        return [p if q is None else q if p is None else p + q for p, q in pairs]
 
-    ends = None
+    fourths = [one.fourth for one in (a, b) if one.fourth is not None]
+    fourth = enlarged(fourths) if len(fourths) > 1 else fourths[0] if fourths else None
+    ends = over = None
     if a.ends is not None or b.ends is not None:
-        ends = a.values + (b.values if sign > 0 else -b.values)
-    return Jet(
-        [joined(p, q) for p, q in zip(a.at, b.at, strict=True)],
-        [joined(p, q) for p, q in zip(a.over, b.over, strict=True)],
-        ends,
-        a.rough or b.rough,
-    )
+        ends = values(a, end) + values(b, end)
+    if a.over is not None or b.over is not None:
+        over = joined(spread(a, end), spread(b, end))
+    return Jet(joined(a.at, b.at), fourth, ends, over)
 
 
-def quotient_jet(a: Jet, b: Jet, end: Expr) -> Jet:
-    """The jet of q = a/b, by the Leibniz rule of a = q b solved for the highest derivative of q."""
-    ends = a.values / b.values
-    at = _quotients(a.at, b.at, MidRad(Const(1.0)) / known(b.at[0]), None)
-    over = _quotients(a.over, b.over, b.values.reciprocal.midrad, ends.midrad)
-    rough = a.rough or b.rough
-    return completed(at, lambda k: over[k], _HIGHEST, end, rough, ends=ends)
-
-
-def _quotients(a: Orders, b: Orders, inverse: MidRad, first: MidRad | None) -> list[MidRad | None]:
-    """The derivatives of a/b, given 1/b and, if it is known, the value a/b."""
-    found: list[MidRad | None] = []
-    for k in range(len(a)):
-        if k == 0 and first is not None:
-            found.append(first)
-            continue
-        own = a[k]
-        rest = [] if own is None else [(1.0, [own, inverse])]
-        for j in range(k):
-            q, divisor = found[j], b[k - j]
-            if q is not None and divisor is not None:
-                weight = factorial(k) / (factorial(j) * factorial(k - j))
-                rest.append((weight, [-q, divisor, inverse]))
-        found.append(summed(rest))
+def composed(outer: Orders, u: Orders) -> list[MidRad | None]:
+    """The coefficients of φ(u(t)), as many as u has, from φ^(j)/j! and those of u."""
+    found: list[MidRad | None] = [outer[0]]
+    for k in range(1, len(u)):
+        terms: Terms = []
+        for weight, order, own in _CHAIN[k]:
+            value, inner = outer[order], [u[j] for j in own]
+            if value is not None and all(one is not None for one in inner):
+                terms.append((weight, [*(known(one) for one in inner), value]))
+        found.append(summed(terms))
     return found
+
+
+def largest_composed(outer: Sizes, u: Sizes) -> Expr | None:
+    """Bound on the fourth coefficient of φ(u(t)) from those on φ^(j)/j! and the M_k of u."""
+    terms = []
+    for weight, order, own in _CHAIN[ORDERS]:
+        factors = [outer[order], *(u[j] for j in own)]
+        present = [one for one in factors if one is not None]
+        if len(present) == len(factors):
+            terms.append(weighted(weight, present))
+    return raised(terms) if terms else None
 
 
 _CHAIN: dict[int, tuple[tuple[float, int, tuple[int, ...]], ...]] = {
     1: ((1.0, 1, (1,)),),
     2: ((1.0, 2, (1, 1)), (1.0, 1, (2,))),
-    3: ((1.0, 3, (1, 1, 1)), (3.0, 2, (1, 2)), (1.0, 1, (3,))),
+    3: ((1.0, 3, (1, 1, 1)), (2.0, 2, (1, 2)), (1.0, 1, (3,))),
+    4: (
+        *((1.0, 4, (1, 1, 1, 1)), (3.0, 3, (1, 1, 2)), (1.0, 2, (2, 2))),
+        *((2.0, 2, (1, 3)), (1.0, 1, (4,))),
+    ),
 }
-"""For each k the terms c φ^(j) u^(p) u^(q).. of the k-th derivative of φ(u(t)): c, j, (p, q..)."""
+"""For each k the terms w f_j c_p c_q.. of the k-th coefficient of φ(u(t)): w, j, (p, q..)."""
 
 
-def composed(values: Orders, u: Orders, k: int) -> MidRad | None:
-    """The k-th derivative, 1 to 3, of φ(u(t)) from φ', φ'', φ''' and u', u'', u'''."""
-    terms: Terms = []
-    for weight, order, own in _CHAIN[k]:
-        outer, inner = values[order], [u[j] for j in own]
-        if outer is not None and all(one is not None for one in inner):
-            terms.append((weight, [*(known(one) for one in inner), outer]))
-    return summed(terms)
+def expanded(at: Orders, fourth: Expr, distance: Expr) -> list[Expr | None]:
+    """Bounds on |φ^(j)|/j!, 0 <= j <= 4, within a distance of the point of these coefficients.
+
+    `fourth` is that of order 4.
+    """
+    found: list[Expr | None] = [*(None if one is None else one.size for one in at), fourth]
+    for k in range(ORDERS):
+        for j in range(ORDERS - 1, k - 1, -1):
+            above = found[j + 1]
+            found[j] = _plus(found[j], None if above is None else mul(distance, above))
+    return [None if one is None else raised([one]) for one in found]
+
+
+def reciprocal_jet(b: Jet, end: Expr) -> Jet:
+    """The jet of 1/b, (1/b)^(j)/j! = (-1)^j/b^(j + 1); unbounded where b may be 0."""
+    over = values(b, end)
+    inverse = over.reciprocal
+    value = _ONE / known(b.at[0])
+    outer = [value]
+    for _ in range(ORDERS - 1):
+        outer.append(-(outer[-1] * value))
+    size = inverse.magnitude
+    largest: list[Expr | None] = [size]
+    power = size
+    for _ in range(ORDERS):
+        power = mul(power, size)
+        largest.append(power)
+    wide = None
+    if b.over is not None:
+        ranges = [inverse.midrad]
+        for _ in range(OVER - 1):
+            ranges.append(-(ranges[-1] * inverse.midrad))
+        wide = composed(ranges, spread(b, end))
+    fourth = largest_composed(largest, sizes(b, end))
+    return Jet(composed(outer, b.at), fourth, inverse, wide)
+
+
+def quotient_jet(a: Jet, b: Jet, end: Expr) -> Jet:
+    """The jet of a/b."""
+    found = product_jet(a, reciprocal_jet(b, end), end)
+    return replace(found, ends=values(a, end) / values(b, end))

@@ -43,7 +43,8 @@ from slomodel.ir.expr import Const, Expr
 UNIT = 2.0**-53
 TINY = 1e-290
 _GROWTH = 1.0 + 32.0 * UNIT
-_LARGE = 1e308
+_LARGE_GROWTH = 1.0 + 2.0**-40
+LARGE = 1e308
 INF = Const(math.inf)
 _TWO = Const(2.0)
 
@@ -61,6 +62,16 @@ def slack(value: Expr, steps: float = 2.0) -> Expr:
 def enlarged(terms: Sequence[Expr]) -> Expr:
     """An upper bound on the sum of computed terms >= 0 of at most 12 roundings each."""
     return mul(_GROWTH, add(total(terms), TINY))
+
+
+def raised(terms: Sequence[Expr]) -> Expr:
+    """An upper bound on a sum of products of computed numbers >= 0, of at most 8000 roundings."""
+    return mul(_LARGE_GROWTH, add(total(terms), TINY))
+
+
+def least(a: Expr, b: Expr) -> Expr:
+    """The lesser of two upper bounds, of which a NaN says nothing if it is `a`."""
+    return where(lt(a, b), a, b)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +181,7 @@ class Range:
         """Midpoints and radii; where an end is infinite the radius is."""
         if self.is_point:
             return MidRad(self.lo)
-        lo, hi = maximum(self.lo, -_LARGE), minimum(self.hi, _LARGE)
+        lo, hi = maximum(self.lo, -LARGE), minimum(self.hi, LARGE)
         mid = add(mul(0.5, lo), mul(0.5, hi))
         return MidRad(mid, enlarged([maximum(sub(self.hi, mid), sub(mid, self.lo))]))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 from slomodel.calculus.rays.contractions import scatter_error, triangle_midrad
@@ -14,30 +14,45 @@ from slomodel.calculus.rays.functions import (
     applied,
     as_midrad,
     as_range,
-    derivative_at,
-    derivative_range,
+    coefficient_at,
+    coefficient_range,
+    largest_coefficient,
     largest_derivative,
-    same_derivative,
     value_range,
 )
 from slomodel.calculus.rays.jets import (
     ORDERS,
+    OVER,
     Jet,
-    centred,
-    completed,
     composed,
     constant_jet,
     contraction_jet,
-    degree,
+    expanded,
     known,
+    largest_composed,
     mapped,
+    negated,
     product_jet,
     quotient_jet,
+    quotient_of_length,
+    reach,
+    sizes,
+    spread,
     sum_jet,
+    values,
     viewed,
     whole,
 )
-from slomodel.calculus.rays.numbers import MidRad, Range, Truth, choose, combined, enlarged
+from slomodel.calculus.rays.numbers import (
+    LARGE,
+    UNIT,
+    MidRad,
+    Range,
+    Truth,
+    choose,
+    enlarged,
+    raised,
+)
 from slomodel.calculus.rays.numbers import known as decided
 from slomodel.calculus.rays.recurrences import scan_as_loop, states_along
 from slomodel.errors import MissingRule
@@ -48,6 +63,7 @@ from slomodel.functions import (
     div,
     exp,
     gt,
+    le,
     lnot,
     log,
     lor,
@@ -109,10 +125,33 @@ def ray_graph(objective: Expr, directions: Mapping[Input, Input], end: Expr) -> 
 
     Raises MissingRule, with the reason, where no proof exists for any x.
     """
-    jet = _JetPass(end, directions).root(objective)
-    value, slope, curvature = (one or MidRad(_ZERO) for one in jet.at)
-    second, third = (one or MidRad(_ZERO) for one in jet.over[2:])
-    return RayGraph((value, slope, curvature), (second.range, third.range))
+    return _of_root(_JetPass(end, directions).root(objective), end)
+
+
+def _of_root(jet: Jet, end: Expr) -> RayGraph:
+    """The bounds on φ'' = 2c_2 and φ''' = 6c_3 from the coefficients of the root.
+
+    With r >= |φ''''|/24, |c_3(t) - c_3| <= 4 r t and |c_2(t) - c_2 - 3 c_3 t| <= 6 r t². The latter
+    bounds are convex and concave in t, so that their extrema are at an end of the ray.
+    """
+    value, slope, second, third = (one or MidRad(_ZERO) for one in jet.at)
+    curvature = MidRad(mul(2.0, second.mid), None if second.rad is None else mul(2.0, second.rad))
+    if jet.at[2] is None and jet.over is None:
+        none = Range(_ZERO, _ZERO)
+        return RayGraph((value, slope, curvature), (none, none))
+    rest = jet.fourth or _ZERO
+    own = [] if third.rad is None else [third.rad]
+    cube = mul(mul(end, end), end)
+    thirds = MidRad(third.mid, raised([*own, quotient_of_length(mul(4.0, rest), cube)])).range.times(6.0)
+    linear = mul(mul(3.0, end), third.mid)
+    growth = [mul(8.0 * UNIT, abs(linear)), quotient_of_length(mul(6.0, rest), mul(end, end))]
+    growth += [mul(mul(3.0, end), one) for one in own]
+    change = MidRad(linear, raised(growth)).range
+    moved = Range(minimum(change.lo, 0.0), maximum(change.hi, 0.0))
+    seconds = (second.range + moved).times(2.0)
+    if jet.over is not None:
+        seconds = seconds.where(le(rest, LARGE)).meet(known(jet.over[2]).range.times(2.0))
+    return RayGraph((value, slope, curvature), (seconds, thirds))
 
 
 @dataclass(slots=True)
@@ -150,15 +189,15 @@ class _JetPass:
 
     def _operands(self, node: Map) -> list[Value]:
         """The values of the operands over the ray, each along the axes of the node."""
-        values: list[Value] = []
+        found: list[Value] = []
         for k, operand in enumerate(node.operands):
             if operand.dtype == "bool":
                 own = self.truths[operand]
-                values.append(_view_of_truth(own, partial(_laid, node, k)))
+                found.append(_view_of_truth(own, partial(_laid, node, k)))
             else:
                 jet = self._laid_jet(node, k)
-                values.append(jet.values if jet.moves else known(jet.at[0]))
-        return values
+                found.append(values(jet, self.end) if jet.moves else known(jet.at[0]))
+        return found
 
     def _laid_jet(self, node: Map, k: int) -> Jet:
         return viewed(self.jets[node.operands[k]], partial(_laid, node, k))
@@ -167,7 +206,7 @@ class _JetPass:
         """The jet of a node that is not a truth value."""
         if isinstance(node, Input) and node in self.directions:
             v = self.directions[node]
-            return completed([MidRad(node), MidRad(v), None], lambda k: None, 1, self.end)
+            return Jet([MidRad(node), MidRad(v), None, None])
         if isinstance(node, (Input, Const, Iota, Listing)):
             return constant_jet(MidRad(node))
         if isinstance(node, Einsum):
@@ -179,8 +218,7 @@ class _JetPass:
         if isinstance(node, (Gather, Reshape)):
             return viewed(self.jets[node.operands[0]], partial(placed, node))
         if isinstance(node, Scatter):
-            added = partial(_scattered, node)
-            return mapped(self.jets[node.operands[0]], added, added)
+            return mapped(self.jets[node.operands[0]], partial(_scattered, node))
         if isinstance(node, Map):
             return self._map(node)
         if isinstance(node, Extreme) and not self.jets[node.operands[0]].moves:
@@ -220,7 +258,7 @@ class _JetPass:
         if function is where:
             condition = self._operands(node)[0]
             assert isinstance(condition, Truth)
-            return choice_jet(condition, jets[1], jets[2])
+            return choice_jet(condition, jets[1], jets[2], self.end)
         if not any(jet.moves for jet in jets):
             return constant_jet(as_midrad(applied(function, self._operands(node))))
         return self.applied(function, jets)
@@ -238,10 +276,9 @@ class _JetPass:
     def applied(self, function: ScalarFunction, jets: Sequence[Jet]) -> Jet:
         """The jet of a function of jets, at least one of which depends on t."""
         if function is neg:
-            ends = None if jets[0].ends is None else -jets[0].ends
-            return replace(mapped(jets[0], lambda n: -n, lambda n: -n), ends=ends)
+            return negated(jets[0])
         if function in (add, sub):
-            return sum_jet(jets[0], jets[1], 1 if function is add else -1)
+            return sum_jet(jets[0], jets[1] if function is add else negated(jets[1]), self.end)
         if function is mul:
             return product_jet(jets[0], jets[1], self.end)
         if function is square:
@@ -264,117 +301,113 @@ class _JetPass:
         return _JetPass(self.end, {}, dict(zip(inputs, jets, strict=True))).root(form)
 
     def _composition(self, function: ScalarFunction, jets: Sequence[Jet], k: int) -> Jet:
-        """The jet of a function of which operand k alone depends on t."""
+        """The jet of a function of which operand k alone depends on t.
+
+        Its derivatives are taken at the midpoint of the operand at t = 0, and bounded within the
+        operand's reach of that point.
+        """
         u = jets[k]
-        start = known(u.at[0])
         others = [known(jet.at[0]) for jet in jets]
+        start = others[k]
         constants = tuple(
             one.mid if j != k and isinstance(one.mid, Const) and one.rad is None else None
             for j, one in enumerate(others)
         )
         one = PartialFunction(function, k, constants)
         points = [MidRad(start.mid) if j == k else one for j, one in enumerate(others)]
-        values = [derivative_at(one, j, points) for j in range(ORDERS - 1)]
-        ranges = self._derivatives(one, jets, values, k)
-        for j, following in enumerate(ranges[1:]):
-            if start.rad is not None and following is not None:
-                values[j] = widened(values[j], start.rad, following)
-        at = [values[0], composed(values, u.at, 1), composed(values, u.at, 2)]
-        order = max((j for j, own in enumerate(ranges) if own is not None), default=0)
-        return completed(
-            at,
-            lambda j: composed(ranges, u.over, j),
-            order * degree(u) if order < ORDERS - 1 else ORDERS - 1,
-            self.end,
-            rough=bool(function.kinks) or u.rough,
-            both=(2,) if start.mid.rank else (1, 2),
-            ends=self._ends(function, jets),
+        outer = [coefficient_at(one, j, points) for j in range(ORDERS)]
+        operands = [values(jet, self.end) for jet in jets]
+        if start.rad is not None:
+            operands[k] = operands[k].hull(Range(start.mid, start.mid))
+        largest = _largest(one, outer, operands, reach(u, self.end))
+        for j, above in enumerate(largest[1:]):
+            if start.rad is not None and above is not None:
+                distance = start.rad if j == 0 else mul(float(j + 1), start.rad)
+                outer[j] = widened(outer[j], distance, above)
+        over = None
+        if function.kinks or u.over is not None:
+            wide = [coefficient_range(one, j, operands) for j in range(OVER)]
+            over = composed([None if r is None else r.midrad for r in wide], spread(u, self.end))
+        return Jet(
+            composed(outer, u.at),
+            largest_composed(largest, sizes(u, self.end)),
+            _ends(function, operands),
+            over,
         )
 
-    def _ends(self, function: ScalarFunction, jets: Sequence[Jet]) -> Range | None:
-        """The values over the ray by the function's monotonicity or, where that is not needed to
-        bound derivatives, the ends of its image.
-        """
-        if _has_mean_values(function):
-            assert function.monotonicity is not None
-            low, high = function.monotonicity.image
-            return Range(Const(low), Const(high)) if math.isfinite(low) else None
-        return as_range(value_range(function, *(jet.values for jet in jets)))
 
-    def _derivatives(
-        self, one: PartialFunction, jets: Sequence[Jet], at: Sequence[MidRad | None], k: int
-    ) -> list[MidRad | None]:
-        """The derivatives of orders 1 to 3 of a function over the ray; entry 0 is unused.
-
-        Each is expanded at the midpoint of the operand's range, by the mean value theorem, if the
-        fourth is known to be bounded everywhere. Of other functions the third is taken from the
-        ends of the range and, without kinks, the lower ones from centred forms: φ''(u) has the
-        derivative φ'''(u)u'. `at` are the derivatives at the midpoint of operand k at t = 0.
-        """
-        if not _has_mean_values(one.function):
-            start, slope = known(jets[k].at[0]), known(jets[k].over[1])
-            operands = [jet.values for jet in jets]
-            if start.rad is not None:
-                # That at 0 is expanded at its midpoint.
-                operands[k] = operands[k].hull(Range(start.mid, start.mid))
-            found: list[MidRad | None] = [MidRad(_ZERO), *([None] * (ORDERS - 1))]
-            for j in range(ORDERS - 1, 0, -1):
-                above = found[j + 1] if j + 1 < ORDERS else None
-                value = at[j] if j + 1 < ORDERS else None
-                if above is not None and same_derivative(one, j):
-                    found[j] = above
-                elif one.function.kinks or above is None or value is None:
-                    own = derivative_range(one, j, operands)
-                    found[j] = None if own is None else own.midrad
-                else:
-                    value = value if start.rad is None else widened(value, start.rad, above)
-                    found[j] = centred(value, combined([(1.0, [above, slope])]), self.end)
-            return found
-        wide = known(jets[0].over[0])
-        values: list[MidRad | None] = []
-        following = MidRad(Const(largest_derivative(one.function, ORDERS) or 0.0))
-        for j in range(ORDERS - 1, 0, -1):
-            value = derivative_at(one, j, [MidRad(wide.mid)])
-            following = widened(value, _ZERO if wide.rad is None else wide.rad, following)
-            values.append(following)
-        return [MidRad(_ZERO), *reversed(values)]
+def _ends(function: ScalarFunction, operands: Sequence[Range]) -> Range | None:
+    """The values over the ray by the function's monotonicity or, where that is not needed to
+    bound derivatives, the ends of its image.
+    """
+    if largest_derivative(function, ORDERS) is not None:
+        assert function.monotonicity is not None
+        low, high = function.monotonicity.image
+        return Range(Const(low), Const(high)) if math.isfinite(low) else None
+    return as_range(value_range(function, *operands))
 
 
-def _has_mean_values(function: ScalarFunction) -> bool:
-    """Whether the fourth derivative of a function of one number is known to be bounded."""
-    return largest_derivative(function, ORDERS) is not None
+def _largest(
+    one: PartialFunction, at: Sequence[MidRad | None], operands: Sequence[Range], distance: Expr
+) -> list[Expr | None]:
+    """Bounds on |k-th derivative|/k! of a function over the operands; entry 0 is unused.
+
+    If the fourth derivative is bounded everywhere, those of lower orders follow from the
+    coefficients `at` the start.
+    """
+    fourth = largest_derivative(one.function, ORDERS)
+    if fourth is None:
+        return [None, *(largest_coefficient(one, j, operands) for j in range(1, ORDERS + 1))]
+    found = expanded(at, Const(fourth / math.factorial(ORDERS)), distance)
+    for j in range(1, ORDERS):
+        everywhere, own = largest_derivative(one.function, j), found[j]
+        if everywhere is not None and own is not None:
+            found[j] = minimum(own, everywhere / math.factorial(j))
+    return found
 
 
-def widened(value: MidRad | None, reach: Expr, following: MidRad) -> MidRad:
+def widened(value: MidRad | None, reach: Expr, following: Expr) -> MidRad:
     """The values of a function within `reach` of a point, from its value and its derivative."""
     middle = value or MidRad(_ZERO)
     kept = [] if middle.rad is None else [middle.rad]
-    return MidRad(middle.mid, enlarged([*kept, mul(following.size, reach)]))
+    return MidRad(middle.mid, enlarged([*kept, mul(following, reach)]))
 
 
-def choice_jet(condition: Truth, a: Jet, b: Jet) -> Jet:
+def choice_jet(condition: Truth, a: Jet, b: Jet, end: Expr) -> Jet:
     """The jet of the branch taken along the whole ray; values alone where the branch may change."""
     sure = None if condition.is_known else lor(condition.certain, lnot(condition.possible))
-    at = [_either(condition, sure, p, q) for p, q in zip(a.at, b.at, strict=True)]
-    ends = choose(condition, a.values, b.values)
-    over = [_either(condition, sure, p, q) for p, q in zip(a.over, b.over, strict=True)]
-    rough = a.rough or b.rough or sure is not None
-    return Jet(at, [ends.midrad, *over[1:]], ends, rough)
+    at = [_either(condition, p, q) for p, q in zip(a.at, b.at, strict=True)]
+    fourth: Expr | None = None
+    if a.fourth is not None or b.fourth is not None or sure is not None:
+        fourth = where(condition.certain, a.fourth or _ZERO, b.fourth or _ZERO)
+        fourth = fourth if sure is None else where(sure, fourth, math.inf)
+    ends = choose(condition, values(a, end), values(b, end))
+    over: list[MidRad | None] | None = None
+    if sure is not None or a.over is not None or b.over is not None:
+        pairs = zip(spread(a, end), spread(b, end), strict=True)
+        either = [_either(condition, p, q) for p, q in pairs]
+        over = [ends.midrad, *(_unless(sure, one) for one in either[1:])]
+        at = [_unless(sure, one) for one in at]
+    return Jet(at, fourth, ends, over)
 
 
-def _either(
-    condition: Truth, sure: Expr | None, p: MidRad | None, q: MidRad | None
-) -> MidRad | None:
-    """One of two numbers; unbounded where it is not `sure` which."""
-    if p is None and q is None and sure is None:
+def _either(condition: Truth, p: MidRad | None, q: MidRad | None) -> MidRad | None:
+    """One of two numbers."""
+    if p is None and q is None:
         return None
     p, q = p or MidRad(_ZERO), q or MidRad(_ZERO)
     rad: Expr | None = None
     if p.rad is not None or q.rad is not None:
         rad = where(condition.certain, p.rad or _ZERO, q.rad or _ZERO)
-    if sure is not None:
-        rad = where(sure, rad or _ZERO, math.inf)
     return MidRad(where(condition.certain, p.mid, q.mid), rad)
+
+
+def _unless(sure: Expr | None, one: MidRad | None) -> MidRad | None:
+    """The number, unbounded where it is not `sure` which branch it is of."""
+    if sure is None:
+        return one
+    one = one or MidRad(_ZERO)
+    return MidRad(one.mid, where(sure, one.rad or _ZERO, math.inf))
 
 
 def placed(node: Expr, operand: Expr) -> Expr:

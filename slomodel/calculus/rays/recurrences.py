@@ -9,9 +9,9 @@ radii; the loop over these has the sizes of the original one, whatever its lengt
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from slomodel.calculus.rays.jets import ORDERS, Jet, constant_jet
+from slomodel.calculus.rays.jets import ORDERS, OVER, Jet, constant_jet, spread
 from slomodel.calculus.rays.numbers import MidRad
 from slomodel.errors import MissingRule
 from slomodel.functions import add, mul
@@ -21,9 +21,9 @@ from slomodel.ir.expr import Const, Expr, Input, Recur, Scan
 from slomodel.ir.loop import SliceAt, StateAt, Update
 from slomodel.ir.recur import Reading, SlicesOf
 
-_COUNT_AT = ORDERS - 1
-_PARTS = 2 * (_COUNT_AT + ORDERS)
-"""Midpoints and radii of the derivatives of orders 0 to 2 at t = 0, and 0 to 3 over the ray."""
+_PARTS = 2 * ORDERS + 1 + 2 * OVER
+"""Midpoints and radii of the coefficients at t = 0, the bound on the fourth, and midpoints and
+radii over the ray where they have rules of their own."""
 
 
 BodyPass = Callable[[Expr, dict[Expr, Jet], Expr], Jet]
@@ -35,34 +35,50 @@ class JetForm:
     """Which midpoints and radii of a jet exist, in the order of `parts_of`."""
 
     present: tuple[bool, ...]
-    rough: bool
 
     def joined(self, other: JetForm) -> JetForm:
         """The least form that has room for both."""
         either = zip(self.present, other.present, strict=True)
-        return JetForm(tuple(a or b for a, b in either), self.rough or other.rough)
+        return JetForm(tuple(a or b for a, b in either))
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether the coefficients are enclosed over the ray too."""
+        return any(self.present[2 * ORDERS + 1 :])
+
+    def parts(self, jet: Jet, end: Expr) -> list[Expr | None]:
+        """The parts of a jet, which are present at most where those of this form are."""
+        return parts_of(replace(jet, over=spread(jet, end)) if self.is_rough else jet)
 
 
 def parts_of(jet: Jet) -> list[Expr | None]:
-    """The midpoints and radii of a jet; None stands for zero."""
+    """The midpoints, radii and sizes of a jet; None stands for zero."""
     parts: list[Expr | None] = []
-    for one in (*jet.at, *jet.over):
+    for one in jet.at:
+        parts += [None, None] if one is None else [one.mid, one.rad]
+    parts.append(jet.fourth)
+    for one in jet.over or [None] * OVER:
         parts += [None, None] if one is None else [one.mid, one.rad]
     return parts
 
 
 def form_of(jet: Jet) -> JetForm:
     """The form of a jet."""
-    return JetForm(tuple(one is not None for one in parts_of(jet)), jet.rough)
+    return JetForm(tuple(one is not None for one in parts_of(jet)))
 
 
-def jet_of_parts(parts: Sequence[Expr | None], rough: bool) -> Jet:
-    """The jet with these midpoints and radii."""
-    orders = [
+def jet_of_parts(parts: Sequence[Expr | None]) -> Jet:
+    """The jet with these midpoints, radii and sizes."""
+    at, over = _numbers(parts[: 2 * ORDERS]), _numbers(parts[2 * ORDERS + 1 :])
+    wide = over if any(one is not None for one in over) else None
+    return Jet(at, parts[2 * ORDERS], over=wide)
+
+
+def _numbers(parts: Sequence[Expr | None]) -> list[MidRad | None]:
+    return [
         None if mid is None and rad is None else MidRad(mid or Const(0.0), rad)
         for mid, rad in zip(parts[::2], parts[1::2], strict=True)
     ]
-    return Jet(orders[:_COUNT_AT], orders[_COUNT_AT:], rough=rough)
 
 
 def states_along(
@@ -100,12 +116,12 @@ def states_along(
         update, jet = by_state[k]
         operand = loop.initial[k]
         own = first_jets[k]
-        for j, (has, value) in enumerate(zip(form.present, parts_of(jet), strict=True)):
+        for j, (has, value) in enumerate(zip(form.present, form.parts(jet, step.end), strict=True)):
             if not has:
                 continue
             array: Expr | None = None
             if operand is not None and own is not None:
-                array = _filled(parts_of(own)[j], node.operands[operand].shape)
+                array = _filled(form.parts(own, end)[j], node.operands[operand].shape)
             at = step.place[k, j]
             states.append((shape, array))
             updates.append(Update(at, Dim(), update.start, _filled(value, shape)))
@@ -113,7 +129,7 @@ def states_along(
     made = []
     for k, form in enumerate(forms):
         parts = [arrays[step.place[k, j]] if has else None for j, has in enumerate(form.present)]
-        made.append(jet_of_parts(parts, form.rough))
+        made.append(jet_of_parts(parts))
     return tuple(made)
 
 
@@ -144,7 +160,6 @@ class _Step:
                         StateAt(at[state, j], shift) if has else None
                         for j, has in enumerate(form.present)
                     ],
-                    form.rough,
                     k,
                 )
                 continue
@@ -160,9 +175,9 @@ class _Step:
             readings: list[Reading | None] = [
                 part if part is None or along is None else SlicesOf(part, along) for part in parts
             ]
-            self._read(one, readings, jet.rough, k)
+            self._read(one, readings, k)
 
-    def _read(self, one: Expr, readings: Sequence[Reading | None], rough: bool, k: int) -> None:
+    def _read(self, one: Expr, readings: Sequence[Reading | None], k: int) -> None:
         """The jet of a placeholder whose midpoints and radii are read from these."""
         parts: list[Expr | None] = []
         for j, reading in enumerate(readings):
@@ -175,7 +190,7 @@ class _Step:
             part = Input(f"part {j} of {k}", "step", one.shape)
             self.readings[part] = reading
             parts.append(part)
-        self.jets[one] = jet_of_parts(parts, rough)
+        self.jets[one] = jet_of_parts(parts)
 
 
 def scan_as_loop(node: Scan) -> Expr:
