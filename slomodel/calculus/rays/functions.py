@@ -79,6 +79,8 @@ _MOST_SCALE = 64.0
 _FAR = 1e6
 """Arguments beyond this do not resolve critical points of periodic functions: the image is used."""
 _MOST_EXPONENT = 2.0**53
+_SECOND_ORDER = 0.125
+"""Ulps that cover the products of errors of a product of two numbers."""
 _ROOM = 1.0 + 2.0**-44
 """Factor that covers 200 roundings."""
 
@@ -219,6 +221,10 @@ def extended(graph: Expr, operands: Mapping[Input, Value]) -> dict[Expr, Value]:
 
 def applied(function: ScalarFunction, operands: Sequence[Value]) -> Value:
     """A function of numbers: by midpoints and radii if all are given that way, else by ends."""
+    if function is where and all(isinstance(o, MidRad) for o in operands[1:]):
+        condition = _truth(operands[0])
+        if condition.is_known:
+            return _either(condition.certain, as_midrad(operands[1]), as_midrad(operands[2]))
     if not all(isinstance(o, MidRad) for o in operands):
         return value_range(function, *operands)
     balls = [as_midrad(o) for o in operands]
@@ -232,6 +238,13 @@ def applied(function: ScalarFunction, operands: Sequence[Value]) -> Value:
         return _computed(function, value, [o.mid for o in balls])
     found = value_range(function, *balls)
     return found.midrad if isinstance(found, Range) else found
+
+
+def _either(holds: Expr, a: MidRad, b: MidRad) -> MidRad:
+    """`a` where the condition holds, `b` elsewhere."""
+    rads = (a.rad, b.rad)
+    rad = None if rads == (None, None) else where(holds, *(r or Const(0.0) for r in rads))
+    return MidRad(where(holds, a.mid, b.mid), rad)
 
 
 def _error_scale(function: ScalarFunction, value: Expr, at: Sequence[Expr]) -> Expr:
@@ -399,7 +412,54 @@ def derivative_at(one: PartialFunction, k: int, operands: Sequence[MidRad]) -> M
     inputs, graph = derivative_graph(one, k)
     if isinstance(graph, Const):
         return None if graph.value == 0.0 else MidRad(graph)
+    if all(operand.rad is None for operand in operands):
+        steps = _relative_steps(graph)
+        if steps is not None:
+            given = {x: operand.mid for x, operand in zip(inputs, operands, strict=True)}
+            value = _computed_value(graph, given)
+            return MidRad(value).rounded(steps=steps) if steps else MidRad(value)
     return as_midrad(extended(graph, dict(zip(inputs, operands, strict=True)))[graph])
+
+
+def _computed_value(graph: Expr, operands: Mapping[Input, Expr]) -> Expr:
+    """A graph of scalars at other numbers."""
+    found: dict[Expr, Expr] = {}
+    for node in postorder(graph):
+        if isinstance(node, Map):
+            found[node] = node.function(*(found[one] for one in node.operands))
+        else:
+            found[node] = operands[node] if isinstance(node, Input) else node
+    return found[graph]
+
+
+def _relative_steps(node: Expr) -> float | None:
+    """The relative error in ulps of a product of functions of exact numbers; None for others.
+
+    Of k factors with errors of d_j ulps it is Σ d_j + k - 1 ulps, less than one more with all
+    products of errors.
+    """
+    if isinstance(node, (Const, Input)):
+        return 0.0
+    assert isinstance(node, Map)
+    function, operands = node.function, node.operands
+    if function.result == "bool" or any(one.dtype == "bool" for one in operands):
+        return None
+    steps = [_relative_steps(one) for one in operands]
+    if any(one is None for one in steps):
+        return None
+    lost = sum(one for one in steps if one is not None)
+    if function is neg:
+        return lost
+    if function in (mul, div):
+        return lost + 1.0 + _SECOND_ORDER
+    if function is square:
+        return 2.0 * lost + 1.0 + _SECOND_ORDER
+    if lost:
+        return None
+    if function in (add, sub):
+        return 1.0
+    stated = function.ranges is RangeRule.FORM or isinstance(function.ranges, Monotonicity)
+    return steps_of(function) if stated and function.error_scale is None else None
 
 
 def coefficient_at(one: PartialFunction, k: int, operands: Sequence[MidRad]) -> MidRad | None:
@@ -465,10 +525,23 @@ class _Sizes:
                 return square(self.largest(operands[0]))
             if function is neg:
                 return self.largest(operands[0])
+            if function is where:
+                return self._largest_of_either(node)
             stated = function.monotonicity
             if stated is not None and stated.image[0] >= 0.0:
                 return self._range(node).hi
         return self._range(node).magnitude
+
+    def _largest_of_either(self, node: Map) -> Expr:
+        condition, *branches = node.operands
+        a, b = map(self.largest, branches)
+        if condition not in self._found:
+            self._found.update(extended(condition, self._operands))
+        holds = _truth(self._found[condition])
+        if holds.is_known:
+            return where(holds.certain, a, b)
+        # The magnitude of a branch that is not taken may be NaN.
+        return where(holds.certain, a, where(lnot(holds.possible), b, maximum(a, b)))
 
     def inverse(self, node: Expr) -> Expr:
         """The largest magnitude of the reciprocal of a node."""

@@ -25,7 +25,7 @@ from slomodel.calculus.rays.contractions import (
     is_elementwise,
 )
 from slomodel.calculus.rays.numbers import UNIT, MidRad, Range, combined, enlarged, least, raised
-from slomodel.functions import abs, add, div, gt, mul, sub, where
+from slomodel.functions import abs, add, div, gt, mul, neg, sub, where
 from slomodel.ir import build
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Const, Einsum, Expr
@@ -36,7 +36,6 @@ OVER = 3
 """The orders that are enclosed over the ray where the fourth may be unknown."""
 
 _NONE = Const(0.0)
-_ONE = MidRad(Const(1.0))
 
 Orders = Sequence[MidRad | None]
 Sizes = Sequence[Expr | None]
@@ -130,10 +129,11 @@ def values(jet: Jet, end: Expr) -> Range:
         half = mul(mul(0.5, end), slope.mid)
         mid = add(start.mid, half)
         higher = _shifted([None, None, *_scaled(jet.at, end)[2:]], jet.fourth)[0]
-        errors = [abs(half), mul(4.0 * UNIT, abs(mid))]
+        errors = [abs(half), mul(8.0 * UNIT, abs(mid))]
         errors += [one for one in (start.rad, higher) if one is not None]
         errors += [] if slope.rad is None else [mul(end, slope.rad)]
-        own = MidRad(mid, enlarged(errors)).range
+        distance = enlarged(errors)
+        own = Range(sub(mid, distance), add(mid, distance))
     return own if jet.ends is None else own.meet(jet.ends)
 
 
@@ -208,12 +208,9 @@ def product_jet(a: Jet, b: Jet, end: Expr) -> Jet:
     at = [summed(convolution([a.at, b.at], k, alike)) for k in range(ORDERS)]
     terms = _largest_factors([sizes(a, end), sizes(b, end)], alike)
     fourth = raised([weighted(*one) for one in terms]) if terms else None
-    # A multiple of values without bounds of their own has no others than those by coefficients.
-    linear = any(
-        one.ends is None and not other.moves and known(other.at[0]).rad is None
-        for one, other in ((a, b), (b, a))
-    )
-    ends = None if linear else values(a, end) * values(b, end)
+    # Only bounds of both factors by other rules say more than the coefficients of the product.
+    own = [one.ends is not None or not one.moves for one in (a, b)]
+    ends = values(a, end) * values(b, end) if alike or (all(own) and (a.moves or b.moves)) else None
     over = None
     if a.over is not None or b.over is not None:
         both = [spread(a, end), spread(b, end)]
@@ -379,18 +376,20 @@ def expanded(at: Orders, fourth: Expr, distance: Expr) -> list[Expr | None]:
 
 def reciprocal_jet(b: Jet, end: Expr) -> Jet:
     """The jet of 1/b, (1/b)^(j)/j! = (-1)^j/b^(j + 1); unbounded where b may be 0."""
-    over = values(b, end)
-    inverse = over.reciprocal
-    value = _ONE / known(b.at[0])
-    outer = [value]
-    for _ in range(ORDERS - 1):
-        outer.append(-(outer[-1] * value))
+    start, inverse = known(b.at[0]), values(b, end).reciprocal
     size = inverse.magnitude
     largest: list[Expr | None] = [size]
-    power = size
+    powers = [size]
     for _ in range(ORDERS):
-        power = mul(power, size)
-        largest.append(power)
+        powers.append(mul(powers[-1], size))
+        largest.append(powers[-1])
+    value = div(1.0, start.mid)
+    outer: list[MidRad | None] = []
+    power = value
+    for k in range(ORDERS):
+        errors = [] if start.rad is None else [mul(mul(float(k + 1), start.rad), powers[k + 1])]
+        outer.append(MidRad(power).rounded(*errors, steps=2.0 * k + 2.0))
+        power = neg(mul(power, value))
     wide = None
     if b.over is not None:
         ranges = [inverse.midrad]

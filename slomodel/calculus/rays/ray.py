@@ -61,6 +61,7 @@ from slomodel.functions import (
     add,
     differentiated,
     div,
+    eq,
     exp,
     gt,
     le,
@@ -78,6 +79,8 @@ from slomodel.functions import (
     still,
     sub,
     where,
+    xlog1py,
+    xlogy,
 )
 from slomodel.ir import build
 from slomodel.ir.expr import (
@@ -100,6 +103,7 @@ from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import substitute
 
 _MOST_FACTORS = 6
+_MULTIPLES = (xlogy, xlog1py)
 _ZERO = Const(0.0)
 
 
@@ -286,10 +290,14 @@ class _JetPass:
         moving = [k for k, jet in enumerate(jets) if jet.moves]
         if function is div and 1 in moving:
             return quotient_jet(jets[0], jets[1], self.end)
-        if len(moving) == 1:
-            return self._composition(function, jets, moving[0])
         inputs = tuple(build.variable(f"x{k}", ()) for k in range(function.arity))
-        if function in (maximum, minimum):
+        if function in _MULTIPLES and moving == [1]:
+            # A multiple of a function of one number, but 0 for the factor 0 wherever that is.
+            assert function.unary_form is not None
+            form = where(eq(inputs[0], 0.0), 0.0, function.unary_form(*inputs))
+        elif len(moving) == 1:
+            return self._composition(function, jets, moving[0])
+        elif function in (maximum, minimum):
             better = gt if function is maximum else lt
             form = where(better(*inputs), *inputs)
         elif function is pow:

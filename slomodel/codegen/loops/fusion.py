@@ -50,7 +50,7 @@ from slomodel.ir.walk import dependents, postorder, users
 
 VIEWS = (Form.AXES, Form.SLICE, Form.TAKE)
 STAGES: tuple[Stage, ...] = ("data", "centre", "call")
-MOST_NODES, _MOST_ON_DEVICE = 128, 64
+MOST_NODES, _MOST_ON_DEVICE = 256, 64
 """The temporary blocks, or registers, of a loop with more nodes would not fit in the cache."""
 _NARROW = 4
 """By this factor the operands of a function are smaller than it if it is cheap to compute again."""
