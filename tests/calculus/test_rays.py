@@ -15,7 +15,7 @@ from random_graphs import KINDS, WITH_LITERALS
 from strategies import Example
 
 from slomodel import functions as fn
-from slomodel.calculus.rays.functions import largest_derivative
+from slomodel.calculus.rays.derivatives import largest_derivative
 from slomodel.calculus.rays.ray import ray_graph
 from slomodel.errors import MissingRule
 from slomodel.ir import build

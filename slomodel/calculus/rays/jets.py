@@ -276,7 +276,11 @@ def mapped(jet: Jet, linear: Callable[[MidRad], MidRad]) -> Jet:
     def each(orders: Orders) -> list[MidRad | None]:
         return [None if one is None else linear(one) for one in orders]
 
-    fourth = None if jet.fourth is None else linear(MidRad(build.zeros(jet.fourth.shape), jet.fourth)).rad
+    fourth = (
+        None
+        if jet.fourth is None
+        else linear(MidRad(build.zeros(jet.fourth.shape), jet.fourth)).rad
+    )
     return Jet(each(jet.at), fourth, over=None if jet.over is None else each(jet.over))
 
 

@@ -8,18 +8,14 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from slomodel.calculus.rays.contractions import scatter_error, triangle_midrad
-from slomodel.calculus.rays.functions import (
+from slomodel.calculus.rays.derivatives import (
     PartialFunction,
-    Value,
-    applied,
-    as_midrad,
-    as_range,
     coefficient_at,
     coefficient_range,
     largest_coefficient,
     largest_derivative,
-    value_range,
 )
+from slomodel.calculus.rays.functions import Value, applied, as_midrad, as_range, value_range
 from slomodel.calculus.rays.jets import (
     ORDERS,
     OVER,
@@ -146,7 +142,9 @@ def _of_root(jet: Jet, end: Expr) -> RayGraph:
     rest = jet.fourth or _ZERO
     own = [] if third.rad is None else [third.rad]
     cube = mul(mul(end, end), end)
-    thirds = MidRad(third.mid, raised([*own, quotient_of_length(mul(4.0, rest), cube)])).range.times(6.0)
+    thirds = MidRad(
+        third.mid, raised([*own, quotient_of_length(mul(4.0, rest), cube)])
+    ).range.times(6.0)
     linear = mul(mul(3.0, end), third.mid)
     growth = [mul(8.0 * UNIT, abs(linear)), quotient_of_length(mul(6.0, rest), mul(end, end))]
     growth += [mul(mul(3.0, end), one) for one in own]
