@@ -50,8 +50,12 @@ from slomodel.ir.walk import dependents, postorder, users
 
 VIEWS = (Form.AXES, Form.SLICE, Form.TAKE)
 STAGES: tuple[Stage, ...] = ("data", "centre", "call")
-MOST_NODES, _MOST_ON_DEVICE = 256, 64
-"""The temporary blocks, or registers, of a loop with more nodes would not fit in the cache."""
+MOST_NODES, _MOST_ON_DEVICE = 512, 64
+"""The temporary blocks, or registers, of a loop with more nodes would not fit in the cache.
+
+In order, most values of a long loop without function calls are variables of it, while each end of a
+loop stores tens of them: bounds along rays took twice as long in loops of 128 nodes.
+"""
 _NARROW = 4
 """By this factor the operands of a function are smaller than it if it is cheap to compute again."""
 _NOWHERE: Axes = (-1,)

@@ -48,7 +48,8 @@ _LEVELS = (2, 1, 0)
 _SECONDS = 120
 _LONG_LOOP = re.compile(r"#pragma GCC ivdep\n *for \(.*\n(?:[^}\n]*\n){16}")
 """A loop of 16 statements: gcc 12 eliminates partial redundancies by branches in such loops, and
-then does not vectorise them; nor loops whose paths it splits at choices."""
+then does not vectorise them. Nor does it those in which it splits or joins the paths of choices."""
+_FLAT_LOOPS = ("-fno-tree-pre", "-fno-split-paths", "-fno-thread-jumps", "-fno-code-hoisting")
 _LONG_TEXT = 200_000
 """Characters from which -O1 is used: -O3 would cost more compile time than it saves."""
 _SCALAR = re.compile(r" *s\d+ = ")
@@ -147,7 +148,7 @@ def is_compiled(text: str, single: bool) -> bool:
 def flags_of(text: str, single: bool = False) -> tuple[str, ...]:
     """The options with which a text is compiled."""
     precision = ("-fsingle-precision-constant",) if single else ()
-    loops = ("-fno-tree-pre", "-fno-split-paths") if _LONG_LOOP.search(text) else ()
+    loops = _FLAT_LOOPS if _LONG_LOOP.search(text) else ()
     if len(text) > _LONG_TEXT:
         level: tuple[str, ...] = ("-O1",)
     else:
