@@ -50,12 +50,8 @@ from slomodel.ir.walk import dependents, postorder, users
 
 VIEWS = (Form.AXES, Form.SLICE, Form.TAKE)
 STAGES: tuple[Stage, ...] = ("data", "centre", "call")
-MOST_NODES, _MOST_ON_DEVICE = 512, 64
-"""The temporary blocks, or registers, of a loop with more nodes would not fit in the cache.
-
-In order, most values of a long loop without function calls are variables of it, while each end of a
-loop stores tens of them: bounds along rays took twice as long in loops of 128 nodes.
-"""
+MOST_NODES, _MOST_IF_SHORT, _MOST_ON_DEVICE, _SHORT = 512, 128, 64, 64
+"""The nodes of a loop, of one with fewer elements than the last: for more there is no cache."""
 _NARROW = 4
 """By this factor the operands of a function are smaller than it if it is cheap to compute again."""
 _NOWHERE: Axes = (-1,)
@@ -375,7 +371,8 @@ class Fusion:
             if again or one is node or (one in self._repeated and one not in self.region_of):
                 region.nodes.append(one)
                 self.region_of.setdefault(one, place)
-        if not alone and len(region.nodes) < (MOST_NODES if self.in_order else _MOST_ON_DEVICE):
+        most = MOST_NODES if elements(shape) >= _SHORT else _MOST_IF_SHORT
+        if not alone and len(region.nodes) < (most if self.in_order else _MOST_ON_DEVICE):
             self._open.add(shape, region.kept, place)
 
     def _recomputed_for(self, node: Expr) -> list[Expr]:
