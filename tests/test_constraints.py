@@ -103,6 +103,13 @@ def test_every_method_solves_the_subproblems(method: str) -> None:
     assert found.parameters["penalty"] > 0
 
 
+def test_lengths_that_are_given_limit_the_tolerances_of_the_subproblems() -> None:
+    text = "var x[2] minimize (x[0] - 2)^2 + x[1]^2 subject to x[0] + x[1] == 1"
+    found = solved(text, [0.5, 0.4], method="tgd", D=0.4, lipschitz="sampled")
+    assert found.status is Status.converged, found.message
+    assert_allclose(found.x, [1.5, -0.5], atol=1e-6)
+
+
 def test_the_inequalities_of_the_theorems_hold_in_the_subproblems() -> None:
     text = "var x[2] init 0.1 minimize x[0]^2 - x[1]^2 + x[1]^4 subject to x[0] + x[1] == 0.5"
     found = solved(text, None, method="norm-armijo", direction="lbfgs", verify=True)

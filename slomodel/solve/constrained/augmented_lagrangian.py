@@ -114,7 +114,8 @@ class AugmentedLagrangian:
             balanced = 2.0 * abs(at.f) / unit / squares
             penalty = float(np.clip(balanced, LEAST_PENALTY, MOST_FIRST_PENALTY))
         penalty *= unit
-        wanted = max(FIRST * min(unit, at.stationarity), tolerance)
+        loosest = min(FIRST * min(unit, at.stationarity), loosest_for_lengths(requested.options))
+        wanted = max(loosest, tolerance)
         own = (objective, within, requested.method, requested.options, run, record, diagnose)
         return AugmentedLagrangian(*own, at, tolerance, penalty, wanted)
 
@@ -341,3 +342,15 @@ class AugmentedLagrangian:
         self.penalised = self.idle = 0
         self.gap = self.best = np.inf
         return None
+
+
+def loosest_for_lengths(options: Mapping[str, object]) -> float:
+    """The largest tolerance √ε that methods accept with given lengths D and d, inf for none.
+
+    They need d ≥ √ε and D ≥ √ε/2 + 2d, and d is D/4 unless it is given.
+    """
+    D, d = (
+        float(given) if isinstance(given := options.get(name), int | float) else np.inf
+        for name in ("D", "d")
+    )
+    return min(d, D / 4.0, 2.0 * (D - 2.0 * d) if d < D / 2.0 < np.inf else np.inf)

@@ -93,4 +93,5 @@ class Box:
             middle = 0.5 * self.low + 0.5 * self.high
             above = self.low + INWARD * np.maximum(1.0, np.abs(self.low))
             below = self.high - INWARD * np.maximum(1.0, np.abs(self.high))
-        return np.select([low & high, low, high], [middle, above, below], default=0.0)
+        one_sided = np.where(low, above, np.where(high, below, 0.0))
+        return np.where(low & high, middle, one_sided)
