@@ -209,11 +209,13 @@ FOREIGN_FUNCTIONS = _IDIOMS | {
 }
 """Functions of other languages, with the remedy for each."""
 
+_FINITE = "constants of a model must be finite"
+_INFINITE = f"{_FINITE}: in `min`, `max` or `logsumexp` write a huge number, such as `-1e30`"
 _NAMES = {
     "end": "the last element is `x[-1]`, and `x[1:]` goes up to it",
-    "inf": "constants of a model must be finite",
-    "Inf": "constants of a model must be finite",
-    "nan": "constants of a model must be finite",
+    "inf": _INFINITE,
+    "Inf": _INFINITE,
+    "nan": _FINITE,
     "rand": "write `uniform(0, 1)`",
     "randn": "write `normal(0, 1)`",
 }
