@@ -83,7 +83,7 @@ def test_one_index_is_that_of_plain_loops(text: str) -> None:
     _compare([text], "numpy")
 
 
-@pytest.mark.parametrize("backend", ["numpy", "numexpr", "c"])
+@pytest.mark.parametrize("backend", ["numpy", pytest.param("numexpr", marks=pytest.mark.slow), "c"])
 def test_several_indices_are_those_of_plain_loops(backend: str) -> None:
     _compare(list(PLACES), backend)
 

@@ -17,7 +17,9 @@ from tests.random_recurrences import K, T, setting_of_seed, text_of
 pytestmark = pytest.mark.filterwarnings("ignore::slomodel.errors.ModelWarning")
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [pytest.param(k, marks=[pytest.mark.slow] * (k > 2)) for k in range(6)]
+)
 def test_derivatives_are_those_of_the_written_steps(seed: int) -> None:
     setting = setting_of_seed(seed)
     steps = written_out(setting, 10**6).objective
