@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import unquote
 
 sys.path.insert(0, str(Path(__file__).parent))
+import colours
 import gallery
 import outputs
 
@@ -59,7 +60,8 @@ def unlisted(nav: str) -> list[str]:
 
 
 def on_config(config: Any) -> Any:
-    """Put the pages into the navigation."""
+    """Put the pages into the navigation, and let Pygments colour models."""
+    colours.register()
     if os.environ.get("SLOMODEL_GALLERY"):
         listed: list[object] = [{"Overview": "gallery/index.md"}]
         listed += [{title: f"gallery/{name}.md"} for name, title in gallery.TITLES.items()]

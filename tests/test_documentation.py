@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -95,6 +96,19 @@ def test_the_pages_of_the_language_hold_the_whole_reference() -> None:
             path = link.partition("#")[0]
             known = f"language/{path}" in pages or (DOCS / "language" / path).resolve().is_file()
             assert known or "://" in link or not path, link
+
+
+def test_models_are_coloured(monkeypatch: pytest.MonkeyPatch) -> None:
+    lexers = pytest.importorskip("pygments.lexers")
+    monkeypatch.syspath_prepend(str(DOCS))
+    import_module("colours").register()
+    text = "var x[3] > 0  # a\nminimize sum(x) + 1.5\n"
+    tokens = {word: str(kind) for kind, word in lexers.get_lexer_by_name("slo").get_tokens(text)}
+    assert "".join(word for _, word in lexers.get_lexer_by_name("slo").get_tokens(text)) == text
+    assert tokens["var"] == tokens["minimize"] == "Token.Keyword.Declaration"
+    assert tokens["sum"] == "Token.Name.Function"
+    assert tokens["# a"] == "Token.Comment.Single"
+    assert tokens["1.5"] == "Token.Literal.Number"
 
 
 def test_a_page_of_the_gallery(monkeypatch: pytest.MonkeyPatch) -> None:
