@@ -105,9 +105,9 @@ def test_every_method_solves_the_subproblems(method: str) -> None:
 
 def test_lengths_that_are_given_limit_the_tolerances_of_the_subproblems() -> None:
     text = "var x[2] minimize (x[0] - 2)^2 + x[1]^2 subject to x[0] + x[1] == 1"
-    found = solved(text, [0.5, 0.4], method="tgd", D=0.4, lipschitz="sampled")
+    found = solved(text, [0.5, 0.4], method="tgd", D=0.4, lipschitz="sampled", gtol=1e-3, ctol=1e-4)
     assert found.status is Status.converged, found.message
-    assert_allclose(found.x, [1.5, -0.5], atol=1e-6)
+    assert_allclose(found.x, [1.5, -0.5], atol=1e-3)
 
 
 def test_the_inequalities_of_the_theorems_hold_in_the_subproblems() -> None:
@@ -196,11 +196,12 @@ def test_a_face_of_solutions(start: list[float]) -> None:
         ("var x[3] minimize x[0] * x[1] + x[2]^2 subject to sumsq(x) == 1", [0.0, 0, 1], -0.5),
     ],
 )
-def test_second_order_leaves_saddles(text: str, start: list[float], least: float) -> None:
-    assert solved(text, start).fun > least + 0.5
-    found = solved(text, start, second_order=True)
-    assert found.success
-    assert_allclose(found.fun, least, atol=1e-6)
+def test_saddles_are_left(text: str, start: list[float], least: float) -> None:
+    # `scaled=False` keeps the test of the gradient alone, which saddles satisfy.
+    assert solved(text, start, scaled=False).fun > least + 0.5
+    for found in (solved(text, start), solved(text, start, second_order=True)):
+        assert found.success
+        assert_allclose(found.fun, least, atol=1e-6)
 
 
 @pytest.mark.parametrize("seed", [1, 5])

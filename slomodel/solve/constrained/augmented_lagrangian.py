@@ -48,6 +48,8 @@ UNITS, SIGNS = 32.0, 4
 FAR = 1e3
 # So many subproblems in a row that improve nothing end the run.
 IDLE = 5
+# Most saddles of the Lagrangian that a run leaves.
+MOST_SADDLES = 5
 # Fraction of a descent without end by which f has to fall at points where the constraints hold.
 FALLEN = 0.5
 _BUDGETS = (
@@ -91,6 +93,9 @@ class AugmentedLagrangian:
     penalised: int = 0
     idle: int = 0
     restored: bool = False
+    saddles: int = 0
+    saddle_f: float = np.inf
+    leaves: bool = False
     last: Solution | None = None
     keeper: SavedRun | None = None
 
@@ -168,22 +173,17 @@ class AugmentedLagrangian:
         if self.run.second_order and self.last is None:
             return None
         if self._is_solved():
-            return self._end(Status.converged)
-        if self.method != "auto" or self.options or self.objective.n > LARGEST:
+            return self._end_at_minimum(Status.converged)
+        if not self._has_newton_steps:
             return None
         counts = self.record.counts
-
-        def evaluated(points: int, products: int) -> None:
-            counts["nfev"] += points
-            counts["njev"] += points
-            counts["nhev"] += products
 
         def took(new: PrimalDual, length: float) -> bool:
             counts["nit"] += 1
             self.record.took(new.x, new.f, new.stationarity, length)
             return self.record.spent is None and not new.is_solution(self.tolerance, self.run.ctol)
 
-        steps = NewtonSteps(self.objective, self.within, evaluated)
+        steps = NewtonSteps(self.objective, self.within, self._evaluated)
         before, self.at = self.at, steps.run(self.at, self.penalty, took)
         ended = self._ended()
         # Multipliers of nearly dependent gradients have no size that a subproblem could start from.
@@ -191,10 +191,34 @@ class AugmentedLagrangian:
             self.at = before
         return ended
 
+    @property
+    def _has_newton_steps(self) -> bool:
+        return self.method == "auto" and not self.options and self.objective.n <= LARGEST
+
+    def _evaluated(self, points: int, products: int) -> None:
+        counts = self.record.counts
+        counts["nfev"] += points
+        counts["njev"] += points
+        counts["nhev"] += products
+
+    def _end_at_minimum(self, status: Status) -> ConstrainedOutcome | None:
+        """The outcome at a KKT point, or None to go on from a saddle of the Lagrangian.
+
+        The next subproblem then begins along negative curvature. A point that it does not leave is
+        the end.
+        """
+        plain = self._has_newton_steps and not (self.run.second_order or self.run.verify)
+        if plain and self.run.scaled and self.saddles < MOST_SADDLES and self.at.f < self.saddle_f:
+            steps = NewtonSteps(self.objective, self.within, self._evaluated)
+            if not steps.is_convex_at(self.at, self.penalty):
+                self.saddles, self.saddle_f, self.leaves = self.saddles + 1, self.at.f, True
+                return None
+        return self._end(status)
+
     def _ended(self) -> ConstrainedOutcome | None:
         """The outcome if the KKT conditions hold, or hold up to rounding errors."""
         if self._is_solved():
-            return self._end(Status.converged)
+            return self._end_at_minimum(Status.converged)
         stationarity, violation = self._resolution()
         resolved = self.at.is_solution(
             max(self.tolerance, stationarity), max(self.run.ctol, violation)
@@ -222,7 +246,8 @@ class AugmentedLagrangian:
     def _subproblem(self) -> ConstrainedOutcome | None:
         """Minimise the augmented Lagrangian, and estimate the multipliers at its minimiser."""
         at, equations = self.at, self.objective.equations
-        run = self._minimised(at.x, at.y, self.penalty, self.wanted)
+        run = self._minimised(at.x, at.y, self.penalty, self.wanted, leaves=self.leaves)
+        self.leaves = False
         self.last = run
         if run.status is Status.nonfinite_start:
             return self._end(run.status, run.status.sentence)
@@ -248,7 +273,13 @@ class AugmentedLagrangian:
         return None
 
     def _minimised(
-        self, x: Vector, y: Vector, penalty: float, gtol: float, weight: float = 1.0
+        self,
+        x: Vector,
+        y: Vector,
+        penalty: float,
+        gtol: float,
+        weight: float = 1.0,
+        leaves: bool = False,
     ) -> Solution:
         record, began = self.record, self.record.seconds
         part = self.objective.augmented(y, np.full(len(y), penalty), weight)
@@ -264,7 +295,8 @@ class AugmentedLagrangian:
             prove=part.prove,
             within=self.within,
             gtol=gtol,
-            scaled=False,
+            # The test of `auto`, which also looks for negative curvature, takes the place of gtol.
+            scaled=leaves,
             seed=self.run.seed,
             verify=self.run.verify,
             second_order=self.run.second_order,

@@ -63,6 +63,11 @@ class NewtonSteps:
                 break
         return at
 
+    def is_convex_at(self, at: PrimalDual, penalty: float) -> bool:
+        """Whether the Hessian of the Lagrangian is positive semidefinite on what is active."""
+        found = self._step(at, penalty)
+        return found is None or found[0].convex
+
     def _next(self, at: PrimalDual, penalty: float) -> PrimalDual | None:
         """The point of an acceptable step; None if there is none."""
         found = self._step(at, penalty)
