@@ -38,6 +38,13 @@ def _backwards(x: Row) -> complex:
     return complex(np.sum(u**2))
 
 
+def _early_steps(x: Row) -> complex:
+    h = [x[1]]
+    for t in range(1, N):
+        h.append(x[0] * h[t - 1] + C[0, t] if t > 2 else h[t - 1] ** 2)
+    return complex(np.sum(np.square(h)))
+
+
 def _table(x: Row) -> complex:
     D = np.zeros((M, N), complex)
     D[0] = C[0] * x[1]
@@ -91,6 +98,13 @@ CASES: dict[str, tuple[str, int, Callable[[Row], complex]]] = {
         4,
         _backwards,
     ),
+    "early steps that read earlier ones": (
+        """var a, b
+        let h[t in n] = where(t > 2, a * h[-1 + t] + C[0, t], where(t == 0, b, h[t-1]^2))
+        minimize sumsq(h)""",
+        2,
+        _early_steps,
+    ),
     "a first row": (
         f"""var a, b
         let D[i in m, j in n] = where(j == 0, C[i, 0] * a, {BODY})  first C[0, j] * b
@@ -131,6 +145,7 @@ CASES: dict[str, tuple[str, int, Callable[[Row], complex]]] = {
 QUICK = {
     "unit first": "numpy",
     "backwards": "c",
+    "early steps that read earlier ones": "numpy",
     "a first row": "c",
     "cases in the other order": "numpy",
     "a later index, both backwards": "numexpr",

@@ -62,7 +62,7 @@ class CaseReader:
         if isinstance(test, Compare):
             for op, values in ((test.op, (early, rest)), (_NEGATED[test.op], (rest, early))):
                 count = self._count(replace(test, op=op))
-                if count is not None:
+                if count is not None and not self._reads_states(values[0]):
                     return Cases(count, *values)
         if self._reads_states(test):
             return None

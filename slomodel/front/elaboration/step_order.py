@@ -17,6 +17,7 @@ from slomodel.front.text.syntax import (
     Item,
     Let,
     Name,
+    Negate,
     Node,
     NumberLiteral,
     Slice,
@@ -120,7 +121,8 @@ def _shift(item: Item, index: str) -> Shift:
     others = [(op, node) for op, node in terms if not _is_name(node, index)]
     if len(others) != len(terms) - 1 or ("+", index) not in [(o, _text(n)) for o, n in terms]:
         return "fixed"
-    return "earlier" if any(op == "-" for op, _ in others) else "later"
+    is_earlier = any((op == "-") != isinstance(node, Negate) for op, node in others)
+    return "earlier" if is_earlier else "later"
 
 
 def _is_name(node: Node, text: str) -> bool:
