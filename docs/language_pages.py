@@ -92,12 +92,18 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Put what the blocks print under them."""
+    """Put what the blocks print under them, and titles over models that are refused."""
+    markdown = titled(markdown)
     written = not page.file.src_uri.startswith(("gallery/", "language/"))
     if not (os.environ.get("SLOMODEL_GALLERY") and written):
         return markdown
     with tempfile.TemporaryDirectory() as folder:
         return outputs.with_outputs(markdown, Path(folder))
+
+
+def titled(markdown: str) -> str:
+    """The page with the second word of a fence as a title, which a fence cannot have otherwise."""
+    return re.sub(r"^```(\w+) (\w+)$", r'\n```\1 title="\2"', markdown, flags=re.MULTILINE)
 
 
 def on_post_page(output: str, page: Any, config: Any) -> str:

@@ -83,6 +83,11 @@ def test_the_page_of_the_python_interface_is_whole() -> None:
 def test_the_pages_of_the_language_hold_the_whole_reference() -> None:
     pages = site_pages().pages()
     assert len(pages) > 15
+    titled = site_pages().titled
+    for _, body in pages.values():
+        # Anything else after the language is not read as a fence.
+        fences = re.findall(r"^```.+$", titled(body), re.MULTILINE)
+        assert all(re.fullmatch(r'```\w+( title="\w+")?', one) for one in fences)
     index, *_ = pages.values()
     text = (ROOT / "grammar" / "reference.md").read_text(encoding="utf-8")
     every = "".join(body for _, body in pages.values())
