@@ -47,25 +47,21 @@ class AlternatingModels:
         self._shortened = [1] * len(models)
 
     @property
-    def _now(self) -> Quadratic:
-        return self._models[self._turn]
-
-    @property
     def accuracy(self) -> float:
-        return self._now.accuracy
+        return self._models[self._turn].accuracy
 
     @property
     def is_exact(self) -> bool:
-        return self._now.is_exact
+        return self._models[self._turn].is_exact
 
     @property
     def is_spent(self) -> bool:
-        return self._now.is_spent
+        return self._models[self._turn].is_spent
 
     @property
     def most(self) -> int:
         # A minimisation of a model that does not pay is not worth more than a step.
-        return self._now.most if self._shortened[self._turn] == 1 else 1
+        return self._models[self._turn].most if self._shortened[self._turn] == 1 else 1
 
     def begin(self, at: Iterate, shift: Vector | None) -> bool:
         work = self._evaluate.work
@@ -73,7 +69,7 @@ class AlternatingModels:
             self._middle = (work, at.f)
         if work >= self._until:
             self._next_turn(at)
-        return self._now.begin(at, shift)
+        return self._models[self._turn].begin(at, shift)
 
     def _next_turn(self, at: Iterate) -> None:
         work, turns = self._evaluate.work, self._shortened
@@ -91,16 +87,16 @@ class AlternatingModels:
         self._began, self._middle = (work, at.f), None
 
     def free_step(self, at: Iterate) -> Vector | None:
-        return self._now.free_step(at)
+        return self._models[self._turn].free_step(at)
 
     def product(self, s: Vector) -> Vector:
-        return self._now.product(s)
+        return self._models[self._turn].product(s)
 
     def solve(self, face: Face, r: Vector) -> tuple[Vector, Vector | None]:
-        return self._now.solve(face, r)
+        return self._models[self._turn].solve(face, r)
 
     def minimiser_over(self, within: Set, y: Vector, r: Vector) -> Vector | None:
-        return self._now.minimiser_over(within, y, r)
+        return self._models[self._turn].minimiser_over(within, y, r)
 
     def learn(self, pair: SecantPair) -> None:
         for model in self._models:

@@ -113,7 +113,7 @@ def on_face(B: Vector, face: Face, r: Vector) -> Vector:
     """
     if isinstance(face, Coordinates):
         d, free = np.zeros_like(r), np.flatnonzero(face.free)
-        d[free] = np.linalg.solve(B[np.ix_(free, free)], -r[free])
+        d[free] = np.linalg.solve(B[free[:, None], free], -r[free])
         return d
     return face.project(np.linalg.solve(completed(B, face), -face.project(r)).astype(np.float64))
 
