@@ -102,7 +102,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
 
 
 def titled(markdown: str) -> str:
-    """The page with the second word of a fence as a title, which a fence cannot have otherwise."""
+    """The page with the second word of a fence as a title, and blocks apart from one another."""
+    markdown = markdown.replace("\n```\n```", "\n```\n\n```")
     return re.sub(r"^```(\w+) (\w+)$", r'\n```\1 title="\2"', markdown, flags=re.MULTILINE)
 
 
