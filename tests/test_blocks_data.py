@@ -11,7 +11,9 @@ import pytest
 
 import slomodel
 from slomodel.errors import DomainError, ShapeError, SlomodelError
+from slomodel.model.blocks import distributed_blocks
 from slomodel.model.blocks.evaluate import BlockKernels
+from tests.test_blocks import Client, Task
 
 N, P = 24, 3
 RNG = np.random.default_rng(6)
@@ -106,7 +108,17 @@ def test_errors_name_the_block_and_its_files(tmp_path: Path) -> None:
     np.save(tmp_path / "y" / "1.npy", Y[:5])
     with pytest.raises(ShapeError, match=r"had 6 samples before, and has 5 \(in block 1"):
         blocked.value(W)
-    (tmp_path / "y" / "1.npy").unlink()
+    np.save(tmp_path / "A" / "1.npy", A[CUTS[0] : CUTS[1]])
+    np.save(tmp_path / "A" / "2.npy", A[CUTS[1] :])
+    np.save(tmp_path / "y" / "1.npy", Y[CUTS[0] : CUTS[1]])
+
+    def lose(state: Any) -> None:
+        if state.k == 1:
+            (tmp_path / "y" / "1.npy").unlink()
+
+    found = blocked.solve(method="gd", L=100.0, callback=lose)
+    assert (found.status, found.nit) == ("interrupted", 1)
+    assert "cannot read the block" in found.message
     with pytest.raises(SlomodelError, match=r"cannot read the block .*y/1.npy"):
         blocked.value(W)
 
@@ -141,12 +153,53 @@ def test_variables_held_and_single_precision() -> None:
     assert eps == np.finfo(np.float32).eps
 
 
+class Lazy:
+    """An array of Dask in one block, of a size that may not be known."""
+
+    def __init__(self, array: np.ndarray, shape: tuple[float, ...]) -> None:
+        self.array, self.shape = array, shape
+        self.blocks = np.array([None])
+        self.blocks[0] = self
+
+    def __dask_graph__(self) -> None: ...
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
+        return self.array
+
+
+def test_arrays_of_dask_are_computed_by_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(distributed_blocks, "_address", lambda: "tcp://here")
+    waiting = slomodel.compile(TEXT, backend="numpy")
+    lazy, client = Lazy(A, A.shape), Client(lost=0)
+    computed: list[object] = []
+    client.compute = lambda one: computed.append(one) or Task(one.array)  # type: ignore[attr-defined]
+    there = slomodel.over_blocks(waiting, {"A": lazy, "y": [Y]}, client=client)
+    assert [there.value(W) for _ in range(2)] == [pytest.approx(in_memory(TEXT).value(W))] * 2
+    assert computed == [lazy]
+    with pytest.raises(DomainError, match=r"not known\n help: call its compute_chunk_sizes"):
+        slomodel.over_blocks(waiting, {"A": Lazy(A, (np.nan, P)), "y": [Y]})
+
+
+def test_several_starts() -> None:
+    text = TEXT.replace("init 1", "init normal(0, 1)") + " + sum(w^4 - w^2)"
+    found, expected = (one(text).solve(starts=3, seed=1) for one in (over, in_memory))
+    assert len(found.runs) == 3
+    assert found.fun == pytest.approx(expected.fun, rel=1e-9)
+    for name in ("workers", "hops", "client"):
+        with pytest.raises(DomainError, match=f"{name} does not go with data in blocks"):
+            over(text).solve(starts=2, **{name: 2})
+
+
 def test_wrong_arguments() -> None:
     waiting = slomodel.compile(TEXT, backend="numpy")
     wrong: list[tuple[Any, Any, str]] = [
         (TEXT, {"A": cut(A)}, "takes a compiled model"),
         (waiting, [A, Y], "a dict of data"),
         (waiting, {}, "no data are given in blocks"),
+        (waiting, {"A": cut(A)}, "no values for data `y`"),
+        (waiting, {"A": [A[:5], A[5:, :2]], "y": [Y[:5], Y[5:]]}, r"shapes \(5, 3\), \(19, 2\)"),
+        (waiting, {"A": "/nowhere", "y": cut(Y)}, "there is no folder `/nowhere`"),
+        (waiting, {"A": __file__, "y": cut(Y)}, "is a file"),
         (waiting, {"A": cut(A), "y": [Y[:5], Y[5:]]}, r"along `N` \(5, 6, 13\).*`N` \(5, 19\)"),
         (slomodel.compile("var x minimize x^2"), {"A": cut(A)}, "there is none"),
     ]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import slomodel
-from slomodel.errors import DomainError
+from slomodel.errors import DomainError, SlomodelError
 from slomodel.model import sweep as sweeps
 from tests.test_blocks import Client, Task
 
@@ -85,9 +85,23 @@ def test_wrong_grids(model: slomodel.Model) -> None:
         ({"mu": [1.0]}, "no data `mu`"),
         ({"lam": []}, "not a list"),
         ({}, "needs data"),
+        ({"lam": 1.0}, "not a list"),
+        ([1, 2], "a dict of lists"),
     ]:
         with pytest.raises(DomainError, match=words):
             slomodel.sweep(model, grid)  # type: ignore[arg-type]
+    with pytest.raises(DomainError, match="takes a compiled model"):
+        slomodel.sweep(TEXT, {"lam": [1.0]})  # type: ignore[arg-type]
+    for options, words in [
+        ({"foo": 2}, "no option 'foo'"),
+        ({"x0": [1.0]}, "x0 has shape"),
+        ({"client": "tcp://here:8786"}, "takes a client of dask.distributed, not str"),
+    ]:
+        with pytest.raises(SlomodelError, match=words):
+            slomodel.sweep(model, {"lam": (one for one in LAM)}, **options)
+    drawn = slomodel.compile("var x init normal(0, 1) minimize x^2", backend="numpy")
+    with pytest.raises(DomainError, match="takes a client of dask"):
+        drawn.solve(starts=2, client="local:2")
 
 
 class Futures(Client):
@@ -158,6 +172,10 @@ def test_minibatches_that_do_not_exist() -> None:
         slomodel.minibatches(model, N + 1)
     with pytest.raises(DomainError, match="samples along `p`"):
         slomodel.minibatches(model, 4, dim="p")
+    with pytest.raises(DomainError, match="compiled model with data"):
+        slomodel.minibatches(MEAN, 4)  # type: ignore[arg-type]
+    found = slomodel.minibatches(model, 4)
+    assert found.value(model.solve(max_iter=1), 0) == found.value(model.solve(max_iter=1).x, 0)
     other = slomodel.compile("var x[2] minimize sumsq(x)")
     with pytest.raises(DomainError, match="along any dim"):
         slomodel.minibatches(other, 1)

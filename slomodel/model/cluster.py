@@ -41,6 +41,14 @@ def client_of(address: str) -> Client:
         ) from None
 
 
+def checked(client: object) -> Client:
+    """A client, or DomainError for anything else, such as an address."""
+    if not callable(getattr(client, "submit", None)):
+        message = f"client= takes a client of dask.distributed, not {type(client).__name__}"
+        raise DomainError(Diagnostic("E602", message, help="pass distributed.Client(address)"))
+    return client
+
+
 def _distributed() -> Any:
     try:
         import distributed

@@ -149,6 +149,10 @@ def from_starts(
             "every start would be the same: the model draws no variable at random",
             "write an init such as `var x[n] init normal(0, 1)`, or leave starts out",
         )
+    if how.client is not None:
+        from slomodel.model.cluster import checked
+
+        checked(how.client)
     display = display_of(how.progress, how.options.max_time, f"of {count} starts")
     if workers > 1 or how.client is not None:
         # Errors are raised here, before the first run; and forked processes share the imported

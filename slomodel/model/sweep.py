@@ -147,6 +147,11 @@ def sweep(
     of `Model.solve`. With a `dask.distributed` client the paths run on its workers. Ctrl-C ends the
     sweep with the runs so far; a run that fails is recorded, and the others go on.
     """
+    _check_types(model, grid)
+    if client is not None:
+        from slomodel.model.cluster import checked
+
+        checked(client)
     paths = _paths(model, grid, warm)
     count = sum(map(len, paths))
     display = display_of(progress, None, f"of {count} runs")
@@ -164,8 +169,30 @@ def sweep(
     finally:
         if display:
             display.close()
+    if done and all(one.error for one in done.values()):
+        _check_arguments(model, next(iter(done.values())), options)
     every = sorted((one for path in paths for one in path), key=lambda one: one[0])
     return Sweep([done.get(place, SweepRun(place, values, None)) for place, values in every], sign)
+
+
+_WRONG_ARGUMENTS = ("E602", "E604", "E605", "E706")
+"""Codes of errors in options, starts and missing data, which are not those of a run alone."""
+
+
+def _check_types(model: object, grid: object) -> None:
+    if not isinstance(model, Model) or not isinstance(grid, Mapping):
+        message = "sweep takes a compiled model, and a dict of lists of values by the names of data"
+        remedy = 'slomodel.sweep(slomodel.compile(text, data=…), {"lam": [1, 0.1]})'
+        raise DomainError(Diagnostic("E602", message, help=remedy))
+
+
+def _check_arguments(model: Model, run: SweepRun, options: Mapping[str, Any]) -> None:
+    """Raise the error of a run that failed, if it would fail with any data."""
+    try:
+        model.bind(**run.values).solve(**options)
+    except SlomodelError as error:
+        if error.diagnostics[0].code in _WRONG_ARGUMENTS:
+            raise
 
 
 _Point: TypeAlias = tuple[tuple[int, ...], dict[str, object]]
@@ -177,20 +204,30 @@ def _paths(model: Model, grid: Mapping[str, Sequence[object]], warm: bool) -> li
     if not grid:
         raise DomainError(Diagnostic("E602", "a sweep needs data", help='write {"lam": [1, 0.1]}'))
     known = [one.name for one in model._problem.data if not one.owner]
+    lists: dict[str, list[object]] = {}
     for name, values in grid.items():
         if name not in known:
             listed = ", ".join(f"`{one}`" for one in known) or "none"
             raise DomainError(
                 Diagnostic("E309", f"the model has no data `{name}`", help=f"there is {listed}")
             )
-        if isinstance(values, str) or not len(values):
+        lists[name] = _listed(values)
+        if not lists[name]:
             message = f"the values of `{name}` are not a list"
             raise DomainError(Diagnostic("E602", message, help=f'write {{"{name}": [1, 0.1]}}'))
     paths: dict[tuple[int, ...], list[_Point]] = {}
-    for place in itertools.product(*(range(len(values)) for values in grid.values())):
-        data = {name: grid[name][k] for name, k in zip(grid, place, strict=True)}
+    for place in itertools.product(*(range(len(values)) for values in lists.values())):
+        data = {name: lists[name][k] for name, k in zip(lists, place, strict=True)}
         paths.setdefault(place[1:] if warm else place, []).append((place, data))
     return list(paths.values())
+
+
+def _listed(values: object) -> list[object]:
+    """The values of an iterable; none of a number or a text."""
+    single = isinstance(values, np.ndarray) and values.ndim == 0
+    if single or isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        return []
+    return list(values)
 
 
 def _runs(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,11 +21,13 @@ from slomodel.model.blocks.evaluate import BlockKernels, Executor, NumberedBlock
 from slomodel.model.blocks.objective import BlockConstraints, BlockObjective, BlockProver
 from slomodel.model.blocks.samples import SampleSum, checks_of_samples, is_sum_over
 from slomodel.model.model import Model
+from slomodel.model.multistart import Starts, from_starts
 from slomodel.model.waiting import waiting
 from slomodel.problem import Problem
 from slomodel.solve import Callback, Progress, Solution, solve
 from slomodel.solve.constrained.entry import solve_constrained
 from slomodel.solve.options import whole
+from slomodel.solve.run_options import RunOptions
 
 if TYPE_CHECKING:
     from slomodel.bounds import Bounds
@@ -87,8 +90,15 @@ class BlockModel:
             self._first = Model._planned(replace(self._recipe, data=first), alone)
         # So that every process numbers the labels as the first block does.
         self._recipe = replace(self._recipe, labels=self._first.labels)
+        self._first._binding.require_data()
         self._parts = self._sum(problem)
         self._users = self._objective(problem, self._parts)
+
+    def __repr__(self) -> str:
+        """The number of blocks, of samples, and of unknowns."""
+        dim, total = self.samples
+        count = len(self._partition.filled)
+        return f"<BlockModel: `{dim}` = {total} in {count} blocks, {self.n} unknowns>"
 
     def _blocks(self) -> list[NumberedBlock]:
         """The blocks that have samples."""
@@ -199,9 +209,42 @@ class BlockModel:
         threads: int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         resume: str | os.PathLike[str] | None = None,
+        starts: int | None = None,
         **options: Any,
     ) -> Solution:
-        """Minimise or maximise, as `Model.solve` does."""
+        """Minimise or maximise, as `Model.solve` does; runs from several starts follow each other.
+
+        A file that is gone, or a cluster that is lost, ends a run at its best point.
+        """
+        for name, remedy in _ELSEWHERE.items():
+            if options.pop(name, None) is not None:
+                message = f"{name} does not go with data in blocks"
+                raise DomainError(Diagnostic("E604", message, help=remedy))
+        alone: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume, "callback": callback}
+        run = partial(self._run, method)
+        if starts is None:
+            return run(x0, seed=seed, progress=progress, threads=threads, **alone, **options)
+        sense = self._first._problem.sense
+        checked, _ = RunOptions.of({**options, "seed": seed, "sense": sense})
+        own = {name: value for name, value in options.items() if name != "max_time"}
+        several = partial(run, None, callback=callback, threads=threads, **own)
+        how = Starts(starts, None, None, checked, progress)
+        return from_starts(several, self.x0, how, {"x0": x0, **alone})
+
+    def _run(
+        self,
+        method: str,
+        x0: Point | Solution | None,
+        *,
+        seed: int,
+        callback: Callback | None = None,
+        progress: Progress | bool | None = None,
+        threads: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        resume: str | os.PathLike[str] | None = None,
+        **options: Any,
+    ) -> Solution:
+        """One run."""
         first, inner = self._first, self._first.unconstrained
         parts, objective = self._parts, self._users
         if inner is not first:
@@ -227,6 +270,14 @@ class BlockModel:
             sign = -1.0 if first._problem.sense == "maximize" else 1.0
             own = parts.constraints._constraints()
             return solve_constrained(BlockConstraints(objective, own, sign), start, **options)
+
+
+_ELSEWHERE = {
+    "workers": "give over_blocks a client: the workers of a cluster evaluate the blocks",
+    "client": "give it to over_blocks",
+    "hops": "take starts=",
+}
+"""Options of `Model.solve` that runs over blocks do not have, and what there is."""
 
 
 def _check_arguments(model: object, data: object) -> None:

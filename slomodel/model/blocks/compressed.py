@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -130,7 +131,11 @@ def compressed(
     None unless all that depends on samples is in sums of squares that are compressed, in the same
     way for each block.
     """
-    factorise = BlockFactors(parts, max(blocks, key=lambda one: one.bytes))
+    largest = max(blocks, key=lambda one: one.bytes)
+    if largest.data.lazy:
+        # So that workers do not wait for each other.
+        largest = replace(largest, data=largest.data.with_blocks(largest.data.read()))
+    factorise = BlockFactors(parts, largest)
     model = factorise.model
     kernels = model._compiled
     over = {node for node in kernels.given if parts.is_over_samples(node)}

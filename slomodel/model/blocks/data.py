@@ -39,6 +39,16 @@ class BlockOfSamples:
         """Whether the block is read from files alone."""
         return all(isinstance(one, Path) for one in self.blocks.values())
 
+    @property
+    def lazy(self) -> dict[str, Block]:
+        """The arrays of Dask among the blocks, which are computed when they are read."""
+        known = {name: getattr(one, "__dask_graph__", None) for name, one in self.blocks.items()}
+        return {name: self.blocks[name] for name, graph in known.items() if graph is not None}
+
+    def with_blocks(self, others: Mapping[str, Block]) -> BlockOfSamples:
+        """With other arrays in place of some."""
+        return replace(self, blocks={**self.blocks, **others})
+
     def read(self) -> dict[str, Block]:
         """The arrays; files are memory-mapped, so that each is read once.
 
@@ -104,10 +114,7 @@ def blocks_of(name: str, given: object) -> tuple[Block, ...]:
         found = (*folder.glob("*.npy"), *folder.glob("*.npz")) if folder.is_dir() else ()
         files = sorted(found, key=_natural)
         if not files:
-            message = (
-                f"`{folder}` for data `{name}` is not a folder with npy files, or npz if sparse"
-            )
-            raise _error("E304", message, "write the blocks with numpy.save: x_000.npy, x_001.npy")
+            raise _no_files(name, folder)
         return tuple(files)
     parts = getattr(given, "blocks", None)
     if parts is not None:  # an array of Dask
@@ -118,6 +125,23 @@ def blocks_of(name: str, given: object) -> tuple[Block, ...]:
             return found
     message = f"data `{name}` is not given in blocks"
     raise _error("E306", message, "give a folder of npy files, or a list of arrays or paths")
+
+
+def _no_files(name: str, folder: Path) -> DomainError:
+    remedy = "write the blocks with numpy.save: x_000.npy, x_001.npy"
+    if not folder.exists():
+        return _error("E304", f"there is no folder `{folder}` for data `{name}`", remedy)
+    if folder.is_file():
+        message = f"`{folder}` for data `{name}` is a file, and blocks are several"
+        return _error("E304", message, "give their folder, or a list of their paths")
+    suffixes = {folder.suffix, *(one.suffix for one in folder.iterdir())}
+    if not suffixes.isdisjoint((".zarr", ".parquet")) or (folder / "zarr.json").exists():
+        remedy = (
+            "zarr and parquet come through Dask: give dask.array.from_zarr(FOLDER), or"
+            " dask.dataframe.read_parquet(FOLDER)[COLUMNS].to_dask_array(lengths=True)"
+        )
+    message = f"`{folder}` for data `{name}` is not a folder with npy files, or npz if sparse"
+    return _error("E304", message, remedy)
 
 
 def _natural(path: Path) -> list[tuple[int, str]]:
@@ -139,7 +163,8 @@ def read(block: Block) -> Block:
             return load_npz(block)
         return np.load(block, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError) as error:
-        raise _error("E305", f"cannot read the block `{block}`: {error}", "") from None
+        message = f"cannot read the block `{block}`: {error}"
+        raise _error("E305", message, "a run with a checkpoint continues with resume") from None
 
 
 def shape_of(block: Block) -> tuple[int, ...]:
@@ -150,7 +175,12 @@ def shape_of(block: Block) -> tuple[int, ...]:
                 return tuple(map(int, members["shape"]))
     found = read(block) if isinstance(block, Path) else block
     shape = getattr(found, "shape", None)
-    return tuple(map(int, np.asarray(found).shape if shape is None else shape))
+    shape = np.asarray(found).shape if shape is None else shape
+    if np.isnan(np.asarray(shape, dtype=np.float64)).any():
+        message = "the sizes of the blocks of an array of Dask are not known"
+        remedy = "call its compute_chunk_sizes(), or make it with to_dask_array(lengths=True)"
+        raise _error("E306", message, remedy)
+    return tuple(map(int, shape))
 
 
 def _bytes(block: Block) -> int:
@@ -258,7 +288,9 @@ def _no_partition(
             for dim, sizes in fitting.items()
             if sizes is not None
         ]
-        lines.append(f"those of `{name}` are along {' or '.join(along) or 'no dim'}")
+        unlike = ", ".join(map(str, list(dict.fromkeys(own))[:3]))
+        where = " or ".join(along) or f"no dim, with shapes {unlike}"
+        lines.append(f"those of `{name}` are along {where}")
     message = f"the blocks of data do not agree along any dim: {'; '.join(lines)}"
     remedy = "cut all arrays over the samples at the same places, along one axis each"
     return ShapeError(Diagnostic("E311", message, help=remedy))

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from slomodel.errors import Diagnostic, DomainError
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.errors import Diagnostic
 from slomodel.model.blocks.evaluate import (
     GROUP,
     BlockKernels,
@@ -16,7 +20,7 @@ from slomodel.model.blocks.evaluate import (
     Vector,
     added,
 )
-from slomodel.model.cluster import RETRIES, Client, is_closed, sent
+from slomodel.model.cluster import RETRIES, Client, checked, is_closed, sent
 from slomodel.solve.objective import EvaluationLost
 
 if TYPE_CHECKING:
@@ -45,11 +49,8 @@ class ClusterTasks:
     """
 
     def __init__(self, shared: object, client: Client) -> None:
-        if not callable(getattr(client, "submit", None)):
-            message = f"client= takes a client of dask.distributed, not {type(client).__name__}"
-            raise DomainError(Diagnostic("E602", message, help="pass distributed.Client(address)"))
         self._shared = shared
-        self._client = client
+        self._client = checked(client)
         self._sent: Any = None
         self._homes: dict[int, str] = {}
         self._given: dict[int, Any] = {}
@@ -99,11 +100,24 @@ class ClusterTasks:
             self._homes.update((block.number, home) for block in group)
 
     def _on_cluster(self, block: NumberedBlock) -> Any:
-        """The block for a task: data in memory are sent once, and names of files with each task."""
+        """The block for a task: data in memory are sent once, and names of files with each task.
+
+        Arrays of Dask are computed as tasks of their own: a task that waited for others would
+        occupy the worker that has to run them.
+        """
         if block.data.is_in_files:
             return block
         if block.number not in self._given:
-            self._given[block.number] = sent(self._client, block)
+            client, lazy = self._client, block.data.lazy
+            if lazy:
+                alone = replace(block, data=block.data.with_blocks(dict.fromkeys(lazy)))
+                arrays = [client.compute(one) for one in lazy.values()]
+                task = partial(_with_arrays, alone, tuple(lazy))
+                self._given[block.number] = client.submit(
+                    task, *arrays, pure=False, retries=RETRIES
+                )
+            else:
+                self._given[block.number] = sent(client, block)
         return self._given[block.number]
 
     def grouped(self, blocks: Sequence[NumberedBlock]) -> list[Group]:
@@ -150,6 +164,13 @@ class Distributed:
         for at in range(0, len(self._blocks), _MOST_BOUNDS):
             some = each(self._blocks[at : at + _MOST_BOUNDS])
             yield from self._tasks.run(partial(_bounded, radius, effort), (x,), some)
+
+
+def _with_arrays(
+    block: NumberedBlock, names: tuple[str, ...], *arrays: NDArray[np.float64]
+) -> NumberedBlock:
+    """A block with arrays that the cluster has computed."""
+    return replace(block, data=block.data.with_blocks(dict(zip(names, arrays, strict=True))))
 
 
 def _at_home(task: Any, shared: object, point: object, *blocks: NumberedBlock) -> tuple[Any, str]:

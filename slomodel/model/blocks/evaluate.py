@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.errors import SlomodelError
+from slomodel.errors import DomainError, SlomodelError
 from slomodel.model.blocks.data import Block, BlockOfSamples
 from slomodel.model.blocks.samples import SampleSum
 from slomodel.model.model import Model
+from slomodel.solve.objective import EvaluationLost
 
 # Imported where it is needed: it takes long.
 if TYPE_CHECKING:
@@ -101,7 +102,12 @@ class BlockKernels:
         model = self._kept.get(block.number)
         if model is None:
             with reading(block):
-                model = self._bound(block.data.read())
+                try:
+                    arrays = block.data.read()
+                except DomainError as error:
+                    # A file is gone: a run ends at its best point.
+                    raise EvaluationLost(*error.diagnostics) from None
+                model = self._bound(arrays)
             if self._used + _EACH * block.bytes <= self._memory:
                 self._kept[block.number] = model
                 self._used += _EACH * block.bytes

@@ -14,6 +14,7 @@ from slomodel.model.blocks.evaluate import evaluated
 from slomodel.model.blocks.samples import SampleSum, entries_along, is_sum_over
 from slomodel.model.model import Model
 from slomodel.problem import Problem
+from slomodel.solve import Solution
 from slomodel.solve.options import whole
 
 
@@ -54,7 +55,7 @@ class Minibatches:
         self._parts = SampleSum(
             *(model._recipe, problem, self.dim, self.total, self._axes.keys(), sizes)
         )
-        self._layout = model._vectors
+        self._whole = model
         self._epoch = (-1, np.arange(0))
         self._model = self._parts.bound(self._at(self._chosen(0)))
 
@@ -63,12 +64,12 @@ class Minibatches:
         """The number of batches in an epoch, in which each sample is taken at most once."""
         return self.total // self.size
 
-    def value_and_gradient(self, x: Point, step: int) -> tuple[float, Vector]:
+    def value_and_gradient(self, x: Point | Solution, step: int) -> tuple[float, Vector]:
         """The estimates of the objective and of its gradient at x (n,) from the batch of a step.
 
         The batches of an epoch are disjoint; `step` counts from 0, and determines the batch.
         """
-        point = self._layout.vector(x)
+        point = self._whole._point(x)
         self._model = self._model.bind(**self._at(self._chosen(whole("step", step, 0))))
         value, gradient = evaluated(self._model, "value_and_gradient", point, None)
         factor = self.total / self.size
@@ -80,7 +81,7 @@ class Minibatches:
             value, gradient = value + more, gradient + slope
         return value, gradient
 
-    def value(self, x: Point, step: int) -> float:
+    def value(self, x: Point | Solution, step: int) -> float:
         """The estimate of the objective at x (n,) from the batch of a step."""
         return self.value_and_gradient(x, step)[0]
 
@@ -106,6 +107,10 @@ def minibatches(model: Model, size: int, seed: int = 0, *, dim: str | None = Non
     are several, plus a part without samples. `value_and_gradient(x, step)` of the result estimates
     it without bias from the batch that `seed` and the step determine.
     """
+    if not isinstance(model, Model):
+        remedy = "slomodel.minibatches(slomodel.compile(text, data=…), 100)"
+        message = "minibatches are those of a compiled model with data"
+        raise DomainError(Diagnostic("E602", message, help=remedy))
     return Minibatches(model, size, seed, dim)
 
 
