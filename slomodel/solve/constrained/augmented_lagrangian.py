@@ -29,7 +29,7 @@ from slomodel.solve.status import Status
 
 # The first penalty in units of f and c: it balances |f| and the violation within these limits, and
 # where nothing is violated it is small, since a large one keeps iterates near curved constraints.
-LEAST_PENALTY, MOST_FIRST_PENALTY, UNVIOLATED_PENALTY = 1e-4, 10.0, 1e-2
+LEAST_PENALTY, MOST_FIRST_PENALTY, UNVIOLATED_PENALTY = 1e-4, 10.0, 0.1
 # Past this penalty rounding errors of the constraints dominate the subproblem.
 LARGEST_PENALTY = 1e14
 PENALTY_FACTOR = 10.0
