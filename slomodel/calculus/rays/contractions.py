@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from slomodel.calculus.rays.numbers import UNIT, MidRad, enlarged
 from slomodel.functions import abs, add, div, gt, maximum, mul, sqrt, square, sub, where
 from slomodel.ir import build
-from slomodel.ir.expr import Const, Einsum, Expr, Triangle
+from slomodel.ir.expr import Const, Einsum, Expr, Input, Triangle
 
 
 def is_view(node: Einsum) -> bool:
@@ -76,8 +76,12 @@ def _norm_product(node: Einsum, factors: Sequence[Expr], rounding: Expr) -> Expr
 
 
 def _sizes(node: Einsum, factors: Sequence[Expr], rounding: Expr) -> Expr:
-    """Upper bound on a contraction of numbers >= 0, by norms where that saves a product."""
-    if len(factors) == 2 and not is_elementwise(node):
+    """Upper bound on a contraction of numbers >= 0, by norms where that saves a product.
+
+    Norms of data are computed once for all rays.
+    """
+    has_data = any(isinstance(one, Input) and one.role == "data" for one in node.operands)
+    if len(factors) == 2 and (has_data or not is_elementwise(node)):
         found = _norm_product(node, factors, rounding)
         if found is not None:
             return found

@@ -38,6 +38,9 @@ LONGER, SHORTER = 2.0, 0.25
 REACH = 12.0
 # Where the step is shorter than T by this factor, a shorter ray may prove a longer step.
 FAR = 8.0
+# No shorter ray is tried for a step of at least this part of the one that the curvature at the start
+# would allow, which no bound over a ray can exceed.
+CLOSE = 0.5
 # Largest number of bounds in one search.
 BOUNDS = 60
 
@@ -187,7 +190,7 @@ class CertifiedSearch:
             if best is not None and step.t <= best.t:
                 return best
             best = step
-            if FAR * step.t < end:
+            if FAR * step.t < end and not self._is_close(step, bounds):
                 loose, end = end, math.sqrt(end * step.t)
             elif not step.limited or end >= longest:
                 return best
@@ -198,3 +201,8 @@ class CertifiedSearch:
             else:
                 end = min(LONGER * end, longest)
         return best
+
+    def _is_close(self, step: ProvedStep, bounds: RayBounds) -> bool:
+        """Whether a bound over a shorter ray, at least φ''(0), could not prove much more."""
+        slope = bounds.slope + bounds.slope_error
+        return bounds.curvature * step.t >= -CLOSE * self._relaxation * slope
