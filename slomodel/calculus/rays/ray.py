@@ -150,6 +150,12 @@ def _of_root(jet: Jet, end: Expr) -> RayGraph:
     growth += [mul(mul(3.0, end), one) for one in own]
     change = MidRad(linear, raised(growth)).range
     moved = Range(minimum(change.lo, 0.0), maximum(change.hi, 0.0))
+    if jet.third is not None:
+        # Over long rays |c_2(t) - c_2| <= 3 t sup |c_3| may be less.
+        reach_ = raised([quotient_of_length(mul(3.0, jet.third), mul(end, end))])
+        moved = moved.where(le(rest, LARGE)).meet(Range(neg(reach_), reach_))
+        size = raised([quotient_of_length(mul(6.0, jet.third), cube)])
+        thirds = thirds.where(le(rest, LARGE)).meet(Range(neg(size), size).where(gt(end, 0.0)))
     seconds = (second.range + moved).times(2.0)
     if jet.over is not None:
         seconds = seconds.where(le(rest, LARGE)).meet(known(jet.over[2]).range.times(2.0))
@@ -334,12 +340,9 @@ class _JetPass:
         if function.kinks or u.over is not None:
             wide = [coefficient_range(one, j, operands) for j in range(OVER)]
             over = composed([None if r is None else r.midrad for r in wide], spread(u, self.end))
-        return Jet(
-            composed(outer, u.at),
-            largest_composed(largest, sizes(u, self.end)),
-            _ends(function, operands),
-            over,
-        )
+        own = sizes(u, self.end)
+        third, fourth = (largest_composed(largest, own, j) for j in (ORDERS - 1, ORDERS))
+        return Jet(composed(outer, u.at), fourth, third, _ends(function, operands), over)
 
 
 def _ends(function: ScalarFunction, operands: Sequence[Range]) -> Range | None:
@@ -394,7 +397,7 @@ def choice_jet(condition: Truth, a: Jet, b: Jet, end: Expr) -> Jet:
         either = [_either(condition, p, q) for p, q in pairs]
         over = [ends.midrad, *(_unless(sure, one) for one in either[1:])]
         at = [_unless(sure, one) for one in at]
-    return Jet(at, fourth, ends, over)
+    return Jet(at, fourth, None, ends, over)
 
 
 def _either(condition: Truth, p: MidRad | None, q: MidRad | None) -> MidRad | None:

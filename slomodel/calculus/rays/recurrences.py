@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from slomodel.calculus.rays.jets import ORDERS, OVER, Jet, constant_jet, spread
+from slomodel.calculus.rays.jets import ORDERS, OVER, Jet, constant_jet, spread, third_of
 from slomodel.calculus.rays.numbers import MidRad
 from slomodel.errors import MissingRule
 from slomodel.functions import add, mul
@@ -21,9 +21,10 @@ from slomodel.ir.expr import Const, Expr, Input, Recur, Scan
 from slomodel.ir.loop import SliceAt, StateAt, Update
 from slomodel.ir.recur import Reading, SlicesOf
 
-_PARTS = 2 * ORDERS + 1 + 2 * OVER
-"""Midpoints and radii of the coefficients at t = 0, the bound on the fourth, and midpoints and
-radii over the ray where they have rules of their own."""
+_SIZES = 2
+_PARTS = 2 * ORDERS + _SIZES + 2 * OVER
+"""Midpoints and radii of the coefficients at t = 0, the bounds on the fourth and third, and
+midpoints and radii over the ray where they have rules of their own."""
 
 
 BodyPass = Callable[[Expr, dict[Expr, Jet], Expr], Jet]
@@ -44,10 +45,12 @@ class JetForm:
     @property
     def is_rough(self) -> bool:
         """Whether the coefficients are enclosed over the ray too."""
-        return any(self.present[2 * ORDERS + 1 :])
+        return any(self.present[2 * ORDERS + _SIZES :])
 
     def parts(self, jet: Jet, end: Expr) -> list[Expr | None]:
         """The parts of a jet, which are present at most where those of this form are."""
+        if self.present[2 * ORDERS + 1]:
+            jet = replace(jet, third=third_of(jet, end))
         return parts_of(replace(jet, over=spread(jet, end)) if self.is_rough else jet)
 
 
@@ -56,7 +59,7 @@ def parts_of(jet: Jet) -> list[Expr | None]:
     parts: list[Expr | None] = []
     for one in jet.at:
         parts += [None, None] if one is None else [one.mid, one.rad]
-    parts.append(jet.fourth)
+    parts += [jet.fourth, jet.third]
     for one in jet.over or [None] * OVER:
         parts += [None, None] if one is None else [one.mid, one.rad]
     return parts
@@ -69,9 +72,9 @@ def form_of(jet: Jet) -> JetForm:
 
 def jet_of_parts(parts: Sequence[Expr | None]) -> Jet:
     """The jet with these midpoints, radii and sizes."""
-    at, over = _numbers(parts[: 2 * ORDERS]), _numbers(parts[2 * ORDERS + 1 :])
+    at, over = _numbers(parts[: 2 * ORDERS]), _numbers(parts[2 * ORDERS + _SIZES :])
     wide = over if any(one is not None for one in over) else None
-    return Jet(at, parts[2 * ORDERS], over=wide)
+    return Jet(at, parts[2 * ORDERS], parts[2 * ORDERS + 1], over=wide)
 
 
 def _numbers(parts: Sequence[Expr | None]) -> list[MidRad | None]:
