@@ -38,8 +38,8 @@ LONGER, SHORTER = 2.0, 0.25
 REACH = 12.0
 # Where the step is shorter than T by this factor, a shorter ray may prove a longer step.
 FAR = 8.0
-# No shorter ray is tried for a step of at least this part of the one that the curvature at the start
-# would allow, which no bound over a ray can exceed.
+# No shorter ray is tried for a step of at least this part of the one that the curvature at the
+# start would allow.
 CLOSE = 0.5
 # Largest number of bounds in one search.
 BOUNDS = 60
