@@ -298,7 +298,9 @@ class _JetPass:
         if function in _MULTIPLES and moving == [1]:
             # A multiple of a function of one number, but 0 for the factor 0 wherever that is.
             assert function.unary_form is not None
-            form = where(eq(inputs[0], 0.0), 0.0, function.unary_form(*inputs))
+            multiple = function.unary_form(*inputs)
+            has_logarithm = gt(inputs[1], 0.0 if function is xlogy else -1.0)
+            form = where(has_logarithm, multiple, where(eq(inputs[0], 0.0), 0.0, multiple))
         elif len(moving) == 1:
             return self._composition(function, jets, moving[0])
         elif function in (maximum, minimum):
