@@ -4,6 +4,7 @@
 """
 
 import ast
+import gc
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -32,28 +33,40 @@ def relative(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-@cache
 def parsed(path: Path) -> ast.Module:
-    """The syntax tree of a Python file, which several of the counts read."""
-    return ast.parse(path.read_text(encoding="utf-8"))
+    """The syntax tree of a Python file, by less than half of the time with the collector off."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return ast.parse(path.read_text(encoding="utf-8"))
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def statements(root: ast.AST) -> Iterator[ast.AST]:
+    """The statements of a syntax tree, the nested ones included."""
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        yield node
+        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner = getattr(node, field, None)
+            pending += inner if isinstance(inner, list) else ()
 
 
 def file_length(path: Path) -> int:
     return len(path.read_text(encoding="utf-8").splitlines())
 
 
-def function_lengths(path: Path) -> Iterator[tuple[str, int]]:
+@cache
+def function_lengths(path: Path) -> tuple[tuple[str, int], ...]:
     """(`file::function`, number of lines) for every function of a Python file, nested or not."""
-    pending: list[ast.AST] = [parsed(path)]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            lines = (node.end_lineno or node.lineno) - node.lineno + 1
-            yield f"{relative(path)}::{node.name}", lines
-        # Only statements hold functions with lines of their own.
-        for field in ("body", "orelse", "finalbody", "handlers", "cases"):
-            inner = getattr(node, field, None)
-            pending += inner if isinstance(inner, list) else ()
+    return tuple(
+        (f"{relative(path)}::{node.name}", (node.end_lineno or node.lineno) - node.lineno + 1)
+        for node in statements(parsed(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
 
 
 def short_files() -> list[str]:

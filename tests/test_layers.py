@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.sizes import statements
+
 PACKAGE = Path(__file__).parent.parent / "slomodel"
 LAYERS = (
     {"errors", "html", "user_cache"},
@@ -42,7 +44,7 @@ CONTRACTS = contract_layers()
 
 def imported_parts(source: str) -> Iterator[str]:
     """First name below `slomodel` of every import in `source`, deferred ones included."""
-    for node in ast.walk(ast.parse(source)):
+    for node in statements(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.module == "slomodel":
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -98,7 +100,7 @@ def test_the_check_itself(part: str, source: str, wrong: list[str]) -> None:
 def modules_imported(source: str, modules: set[str]) -> set[str]:
     """Those of `modules` that `source` imports, deferred imports and imports for types included."""
     imported = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in statements(ast.parse(source)):
         if isinstance(node, ast.ImportFrom):
             names = [f"{node.module}.{alias.name}" for alias in node.names]
             imported |= {name if name in modules else node.module or "" for name in names}
