@@ -46,7 +46,7 @@ from slomodel.ir.walk import postorder
 _MOST_MATRICES = 256
 """Batches of more matrices are bounded by their Frobenius norms."""
 _ROUNDS = 2
-"""Rounds in which the ranges of a solution and of its slopes tighten each other; a third round gains
+"""Rounds in which the ranges of a solution and of its slopes tighten each other: a third gains
 little.
 """
 _ONE, _TWO = np.asarray(1.0), np.asarray(2.0)
