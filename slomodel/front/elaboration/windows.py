@@ -56,6 +56,14 @@ class InnerIndex:
         return build.gather(window, _along_second(offset, factor, len(shape)), shape)
 
 
+def _latest_reads(number: int, source: Source, shape: Shape) -> dict[tuple[int, Dim], Input]:
+    """The reads of a further state: the latest value of the source, and its own value before."""
+    steps, last = source.length - 1, literal(1)
+    latest = Input(f"latest of {number}", "step", (steps, *source.shape))
+    before = Input(f"before of {number}", "step", (steps, *shape))
+    return {(source.number, last): latest, (number, last): before}
+
+
 @dataclass(slots=True)
 class Window:
     """The last `size` values of a state before each step, the latest first, as a further state."""
@@ -66,10 +74,7 @@ class Window:
     reads: dict[tuple[int, Dim], Input] = field(init=False)
 
     def __post_init__(self) -> None:
-        steps, last = self.source.length - 1, literal(1)
-        latest = Input(f"latest of {self.number}", "step", (steps, *self.source.shape))
-        before = Input(f"before of {self.number}", "step", (steps, *self.shape))
-        self.reads = {(self.source.number, last): latest, (self.number, last): before}
+        self.reads = _latest_reads(self.number, self.source, self.shape)
 
     @property
     def name(self) -> str:
@@ -97,10 +102,7 @@ class StateHistory:
     reads: dict[tuple[int, Dim], Input] = field(init=False)
 
     def __post_init__(self) -> None:
-        steps, last = self.source.length - 1, literal(1)
-        latest = Input(f"latest of {self.number}", "step", (steps, *self.source.shape))
-        before = Input(f"before of {self.number}", "step", (steps, *self.shape))
-        self.reads = {(self.source.number, last): latest, (self.number, last): before}
+        self.reads = _latest_reads(self.number, self.source, self.shape)
 
     @property
     def name(self) -> str:
