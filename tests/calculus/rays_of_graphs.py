@@ -17,7 +17,7 @@ from slomodel.ir import build
 from slomodel.ir.expr import Expr, Input
 from slomodel.reference import evaluate
 
-DIGITS = 40
+DIGITS = 60
 # Roundings of constants in derivatives of functions, relative to all that cancels.
 CONSTANTS = mpmath.mpf(2) ** -50
 
