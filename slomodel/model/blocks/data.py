@@ -138,7 +138,7 @@ def _no_files(name: str, folder: Path) -> DomainError:
     if not suffixes.isdisjoint((".zarr", ".parquet")) or (folder / "zarr.json").exists():
         remedy = (
             "zarr and parquet come through Dask: give dask.array.from_zarr(FOLDER), or"
-            " dask.dataframe.read_parquet(FOLDER)[COLUMNS].to_dask_array(lengths=True)"
+            " dask.dataframe.read_parquet(FOLDER)[COLUMNS].to_dask_array().compute_chunk_sizes()"
         )
     message = f"`{folder}` for data `{name}` is not a folder with npy files, or npz if sparse"
     return _error("E304", message, remedy)
@@ -178,7 +178,7 @@ def shape_of(block: Block) -> tuple[int, ...]:
     shape = np.asarray(found).shape if shape is None else shape
     if np.isnan(np.asarray(shape, dtype=np.float64)).any():
         message = "the sizes of the blocks of an array of Dask are not known"
-        remedy = "call its compute_chunk_sizes(), or make it with to_dask_array(lengths=True)"
+        remedy = "call its compute_chunk_sizes()"
         raise _error("E306", message, remedy)
     return tuple(map(int, shape))
 
