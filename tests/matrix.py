@@ -2,12 +2,13 @@
 
     python tests/matrix.py [--write] [PYTHON …]
 
-Each interpreter gets two virtual environments under out/matrix: one with the least versions of the
-libraries below that pyproject.toml accepts, one with the newest that pip finds. In each the wheel
-is installed, a model is solved from an empty folder, and the tests below run with the checkout's
-sources. Interpreters are given as paths; by default python3.11 to python3.14 are looked up on PATH
-and below ~/.pyenv.
-`--write` puts the table in docs/supported.md.
+Each interpreter gets two virtual environments under out/matrix: one with the oldest versions of the
+libraries below that pyproject.toml accepts, one with the newest that pip finds. Where a library's
+oldest version has no wheel for the interpreter, the first later version that has one is taken. In
+each environment the wheel is installed, a model is solved from an empty folder, and the tests below
+run with the checkout's sources. Interpreters are given as paths; by default python3.11 to
+python3.14 are looked up on PATH and below ~/.pyenv.
+`--write` puts the table in docs/supported.md; rows of interpreters that were not tried stay.
 """
 
 from __future__ import annotations
@@ -37,6 +38,16 @@ TOOLS = ("pytest>=9", "pytest-xdist>=3.6", "hypothesis>=6.130", "mpmath>=1.3", "
 DEMO = (
     "import slomodel; m = slomodel.compile(slomodel.example('rosenbrock'), dims={'n': 10}); "
     "s = m.solve(); assert s.fun < 1e-8 and s.status == 'converged', s; print(m.backend)"
+)
+HEADER = (
+    "# Supported versions",
+    "",
+    "Python 3.11 or newer, with the libraries below or newer ones. `make matrix` writes this",
+    "page: in each environment the wheel is installed, a model is solved from an empty folder,",
+    "and tests of models, data, SymPy, generated code, standard errors and commands run.",
+    "",
+    "| Python | NumPy | SciPy | SymPy | numexpr | wheel | tests |",
+    "|---|---|---|---|---|---|---|",
 )
 _REQUIREMENT = re.compile(r"([\w.-]+)(?:\[[\w,]+\])?>=([\w.]+)")
 
@@ -71,11 +82,28 @@ def interpreters() -> dict[int, Path]:
     return found
 
 
-def least() -> list[str]:
-    """The libraries of the table, each pinned to the least version of pyproject.toml."""
+def oldest(python: Path) -> list[str]:
+    """Pin each library of the table to its oldest accepted version with a wheel for ``python``."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    found = [_REQUIREMENT.fullmatch(one) for one in project["dependencies"]]
-    return [f"{one[1]}=={one[2]}" for one in found if one and one[1] in LIBRARIES]
+    parsed = [_REQUIREMENT.fullmatch(requirement) for requirement in project["dependencies"]]
+    accepted = [(match[1], match[2]) for match in parsed if match and match[1] in LIBRARIES]
+    return [f"{name}=={_oldest_wheel(python, name, least)}" for name, least in accepted]
+
+
+def _oldest_wheel(python: Path, name: str, least: str) -> str:
+    """The first version of a library from ``least`` on that pip finds as a wheel."""
+    minor = _printed(python, "import sys; print('%d.%d' % sys.version_info[:2])")
+    query = [sys.executable, "-m", "pip", "index", "versions", name, "--python-version", minor]
+    done = subprocess.run(
+        [*query, "--only-binary=:all:"], capture_output=True, text=True, check=True
+    )
+    listed = re.search(r"Available versions: (.*)", done.stdout)
+    versions = listed[1].split(", ") if listed else []
+    return min((each for each in versions if _key(each) >= _key(least)), key=_key, default=least)
+
+
+def _key(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)]
 
 
 def outcome(python: Path, pins: Sequence[str], folder: Path, wheel: Path) -> Outcome:
@@ -116,25 +144,25 @@ def _printed(python: Path, code: str) -> str:
     ).stdout.strip()
 
 
-def table(outcomes: Sequence[Outcome], absent: Sequence[int]) -> str:
-    """The page with one row per environment."""
-    lines = [
-        "# Supported versions",
-        "",
-        "Python 3.11 or newer, with the libraries below or newer ones. `make matrix` writes this",
-        "page: in each environment the wheel is installed, a model is solved from an empty folder,",
-        "and tests of models, data, SymPy, generated code, standard errors and commands run.",
-        "",
-        "| Python | NumPy | SciPy | SymPy | numexpr | wheel | tests |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for one in outcomes:
-        cells = [one.python, *(one.libraries.get(name, "") for name in LIBRARIES)]
-        lines.append(f"| {' | '.join([*cells, one.demo, one.tests])} |")
+def table(outcomes: Sequence[Outcome], page: str) -> str:
+    """The page with one row per environment; the rows of ``page`` for other Pythons are kept."""
+    tried = {_minor(outcome.python) for outcome in outcomes}
+    rows = [row for row in re.findall(r"^\| 3\..*$", page, re.M) if _minor(row[2:]) not in tried]
+    for outcome in outcomes:
+        cells = [outcome.python, *(outcome.libraries.get(name, "") for name in LIBRARIES)]
+        rows.append(f"| {' | '.join([*cells, outcome.demo, outcome.tests])} |")
+    rows.sort(key=lambda row: _minor(row[2:]))
+    absent = [f"3.{minor}" for minor in MINORS if minor not in {_minor(row[2:]) for row in rows}]
     if absent:
-        names = ", ".join(f"3.{minor}" for minor in absent)
-        lines += ["", f"Not tried, since the interpreter was not present: Python {names}."]
-    return "\n".join(lines) + "\n"
+        rows += [
+            "",
+            f"Not tried, since the interpreter was not present: Python {', '.join(absent)}.",
+        ]
+    return "\n".join([*HEADER, *rows]) + "\n"
+
+
+def _minor(version: str) -> int:
+    return int(version.split(".")[1])
 
 
 def main() -> int:
@@ -144,8 +172,7 @@ def main() -> int:
     parser.add_argument("pythons", nargs="*", type=Path)
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args()
-    present = interpreters()
-    pythons = given.pythons or list(present.values())
+    pythons = given.pythons or list(interpreters().values())
     FOLDER.mkdir(parents=True, exist_ok=True)
     for old in FOLDER.glob("*.whl"):
         old.unlink()
@@ -154,11 +181,10 @@ def main() -> int:
     (wheel,) = FOLDER.glob("*.whl")
     outcomes = []
     for k, python in enumerate(pythons):
-        for name, pins in (("oldest", least()), ("newest", [])):
+        for name, pins in (("oldest", oldest(python)), ("newest", [])):
             outcomes.append(outcome(python, pins, FOLDER / f"{k}_{name}", wheel))
             print(outcomes[-1], flush=True)
-    absent = [] if given.pythons else [minor for minor in MINORS if minor not in present]
-    text = table(outcomes, absent)
+    text = table(outcomes, PAGE.read_text(encoding="utf-8"))
     print(text)
     if given.write:
         PAGE.write_text(text, encoding="utf-8")
