@@ -184,9 +184,11 @@ class _JetPass:
         return self.jets[graph]
 
     def truth(self, node: Expr) -> Truth:
-        """Truth values over the ray."""
+        """Truth values over the ray; those of data alone are taken as computed at its start."""
         if isinstance(node, (Const, Input)):
             return decided(node)
+        if isinstance(node, Map) and all(self._is_still(one) for one in node.operands):
+            return decided(self._still(node))
         if isinstance(node, Map):
             found = applied(node.function, self._operands(node))
             assert isinstance(found, Truth)
@@ -194,6 +196,20 @@ class _JetPass:
         if isinstance(node, (Einsum, Gather, Reshape)):
             return _view_of_truth(self.truths[node.operands[0]], partial(placed, node))
         raise _no_proof(node)
+
+    def _is_still(self, node: Expr) -> bool:
+        """Whether a node is the same at all points of the ray."""
+        if node.dtype == "bool":
+            return self.truths[node].is_known
+        return not self.jets[node].moves
+
+    def _still(self, node: Map) -> Expr:
+        """A function of nodes that are the same at all points, as computed."""
+        operands = [
+            self.truths[one].certain if one.dtype == "bool" else known(self.jets[one].at[0]).mid
+            for one in node.operands
+        ]
+        return node.function(*(_laid(node, k, one) for k, one in enumerate(operands)))
 
     def _operands(self, node: Map) -> list[Value]:
         """The values of the operands over the ray, each along the axes of the node."""
