@@ -123,6 +123,22 @@ def test_derivatives_taken_as_bounded_have_limits(function: ScalarFunction) -> N
                 assert sp.Abs(sp.limit(derivative, x, end)) <= largest
 
 
+def test_conditions_on_positions_and_data_are_known() -> None:
+    """Counts and sums in conditions have no rounding errors that leave a branch undecided."""
+    samples = named("N")
+    x, y = build.variable("x", (samples,)), build.data("y", (samples,))
+    last = fn.sub(fn.add(build.size_of(samples), 2.0), 3.0)
+    place = fn.lt(build.iota(samples), build.broadcast(last, (), (samples,)))
+    total = fn.gt(build.broadcast(build.sum_over(y, (0,)), (), (samples,)), 0.0)
+    chosen = fn.where(place, fn.exp(x), fn.where(total, fn.square(x), fn.neg(x)))
+    objective = build.sum_over(chosen, (0,))
+    values = {x: np.array([0.5, -1.0, 2.0]), y: np.array([0.1, 0.2, -0.3])}
+    example = Example(objective, (x,), (y,), {"N": 3}, values)
+    ray = through(example, np.random.default_rng(3), 0.1)
+    assert violations(ray, (0.0, 1.0)) == []
+    assert all(map(math.isfinite, ray.proved()))
+
+
 def test_rays_of_compressed_data_of_deficient_rank() -> None:
     """The triangular factor of data with equal columns is as good as the data."""
     rng = np.random.default_rng(5)

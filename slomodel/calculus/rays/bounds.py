@@ -20,6 +20,9 @@ class RayBounds:
     - `lower`, `upper`: bounds on φ'' over [0, T].
     - `third_lower`, `third_upper`: bounds on φ''' over [0, T].
     - `reason`: why a bound is infinite; empty if none is.
+
+    Conditions on positions and data alone, such as those of `where(k < K - 1, ..)`, choose the
+    branch that they choose as computed.
     """
 
     T: float
