@@ -11,7 +11,7 @@ from slomodel.ir import build
 from slomodel.ir.dims import literal
 from slomodel.ir.expr import Affine, Expr, Input
 from slomodel.problem import DataDeclaration, DeclaredSet, Problem, Variable
-from slomodel.rewrite import carried, composed, rewritten
+from slomodel.rewrite import carried, choices_added, composed, rewritten
 
 
 def replaced(problem: Problem, values: Mapping[Expr, Expr]) -> Problem:
@@ -20,19 +20,20 @@ def replaced(problem: Problem, values: Mapping[Expr, Expr]) -> Problem:
     The declarations are unchanged, and warnings about the model as written are dropped.
     """
     limits = [one.value for one in problem.constraints]
-    roots = (problem.objective, *limits, *problem.spans, *problem.definitions.values())
+    written = problem.plain.get(problem.objective, problem.objective)
+    roots = (problem.objective, written, *limits, *problem.spans, *problem.definitions.values())
     became = composed(roots, values)
     spans = {became[node]: span for node, span in reversed([*problem.spans.items()])}
     stable = rewritten(became[problem.objective])
     gathered = (became[node] for node in problem.gathered if node in became)
-    plain = rewritten(became[problem.objective], choices=False) if problem.plain else {}
+    objective = stable[became[problem.objective]]
+    has_choices = problem.plain or choices_added(became[problem.objective], stable)
+    plain = rewritten(became[written], choices=False) if has_choices else {}
     return replace(
         problem,
-        plain={stable[became[problem.objective]]: plain[became[problem.objective]]}
-        if plain
-        else {},
-        objective=stable[became[problem.objective]],
-        spans=carried(spans, stable),
+        plain={objective: plain[became[written]]} if plain else {},
+        objective=objective,
+        spans={**carried(spans, plain), **carried(spans, stable)},
         constraints=tuple(
             replace(one, value=rewritten(became[one.value])[became[one.value]])
             for one in problem.constraints

@@ -12,7 +12,7 @@ from slomodel.rewrite.passes import (
     optimized,
 )
 from slomodel.rewrite.rolling import Rolled
-from slomodel.rewrite.stable import carried, composed, rewritten, stable
+from slomodel.rewrite.stable import carried, choices_added, composed, rewritten, stable
 from slomodel.rewrite.symmetry import Joint
 from slomodel.rewrite.work import work_once
 
@@ -26,6 +26,7 @@ __all__ = [
     "Pass",
     "Rolled",
     "carried",
+    "choices_added",
     "chosen",
     "composed",
     "formulated",

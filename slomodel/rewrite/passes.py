@@ -15,16 +15,13 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
 from slomodel.errors import Diagnostic, DomainError
-from slomodel.functions import where
 from slomodel.ir.expr import Expr, Input
-from slomodel.ir.walk import postorder
 from slomodel.rewrite.compression import compression
 from slomodel.rewrite.contraction_order import contraction_order
 from slomodel.rewrite.differences import differences
 from slomodel.rewrite.facts import Facts
-from slomodel.rewrite.matching import is_map
 from slomodel.rewrite.rolling import Rolled
-from slomodel.rewrite.stable import carried, rewritten
+from slomodel.rewrite.stable import carried, choices_added, rewritten
 from slomodel.rewrite.symmetry import Joint, symmetry
 from slomodel.rewrite.work import prepared, work, work_of_call
 
@@ -131,9 +128,7 @@ class Formulated:
     @property
     def joins(self) -> frozenset[Expr]:
         """Choices between formulas for one function that the stable forms add: no kinks."""
-        written = {new for node, new in self.became.items() if is_map(node, where)}
-        made = {node for node in postorder(self.objective) if is_map(node, where)}
-        return frozenset(made - written)
+        return choices_added(self.rolled.root, self.became)
 
     def notes(self, notes: Mapping[Expr, _Note]) -> dict[Expr, _Note]:
         """Notes on nodes of the original graph, carried over to the nodes that replace them."""

@@ -69,6 +69,13 @@ def rewritten(root: Expr, choices: bool = True) -> Mapping[Expr, Expr]:
     return done
 
 
+def choices_added(root: Expr, became: Mapping[Expr, Expr]) -> frozenset[Expr]:
+    """The choices between formulas that stable forms have added to the graph under the root."""
+    written = {new for node, new in became.items() if is_map(node, where)}
+    made = {node for node in postorder(became[root]) if is_map(node, where)}
+    return frozenset(made - written)
+
+
 class _Rules:
     """The rules by the function of a node, with what they remember of one graph.
 

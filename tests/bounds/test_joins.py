@@ -9,6 +9,10 @@ import pytest
 
 import slomodel
 from slomodel.errors import NonsmoothWarning
+from slomodel.functions import where
+from slomodel.functions.compound import still
+from slomodel.ir.walk import postorder
+from slomodel.rewrite.matching import is_map
 
 JOINED = [
     ("log(normcdf(x + 1) - normcdf(x))", 0.0),
@@ -49,6 +53,15 @@ def test_shares_of_equal_weights() -> None:
     assert seen.L1 <= found.L1 <= 1.1 * seen.L1
     along = model.ray_bounds(np.ones(3), np.array([1.0, -1.0, 0.0]), 0.1)
     assert along.lower <= along.curvature <= along.upper < 1.5 * along.curvature
+
+
+def test_choices_that_sets_of_variables_bring_in() -> None:
+    """The logarithm of 1 + z²/(s²ν) is scaled against overflow once s and ν are exponentials."""
+    term, data = "sum(log1p(z^2 / s^2 / nu))", {"z": [0.3, -2.0, 1.0]}
+    text = f"dim n data z[n] var s > 0, nu > 1 minimize {term}"
+    model = slomodel.compile(text, data=data, backend="numpy").unconstrained
+    nodes = postorder(model._setting(np.array([0.0, 1.4])).objective)
+    assert not any(is_map(node, where, still) for node in nodes)
 
 
 @pytest.mark.parametrize(
