@@ -116,15 +116,20 @@ static inline real slo_polygamma(int n, real x) {
     real factorial = n % 2 ? 1 : -1, below = 0;
     for (int k = 2; k <= n; k++) factorial *= k;
     if (!(x > 0)) return x == 0 ? factorial * INFINITY : NAN;
-    const int steps = x < 12 + n ? (int)ceil(12 + n - x) : 0;
-    for (int j = steps - 1; j >= 0; j--) {  /* small terms first */
+    const int steps = x < 10 + n ? (int)ceil(10 + n - x) : 0;
+    real lost = 0;  /* the rounding errors of the sum */
+    real first = steps ? 1 / x : 0;  /* the largest term, which may be infinite */
+    for (int k = 0; k < n; k++) first /= x;
+    for (int j = steps - 1; j > 0; j--) {
         real power = x + j;
         for (int k = 0; k < n; k++) power *= x + j;
-        below += 1 / power;
+        const real term = 1 / power, sum = below + term, own = sum - below;
+        lost += (below - (sum - own)) + (term - own);
+        below = sum;
     }
     x += steps;
     const real r = 1 / x;
-    real series = 1 / (real)n + r / 2, ratio = r * r * (n + 1) / 2;
+    real series = 0, ratio = r * r * (n + 1) / 2;
     for (int k = 1; k <= 9; k++) {
         const real bernoulli = k == 1 ? 1.0 / 6 : k == 2 ? -1.0 / 30 : k == 3 ? 1.0 / 42
             : k == 4 ? -1.0 / 30 : k == 5 ? 5.0 / 66 : k == 6 ? -691.0 / 2730 : k == 7 ? 7.0 / 6
@@ -132,8 +137,9 @@ static inline real slo_polygamma(int n, real x) {
         series += bernoulli * ratio;
         ratio *= r * r * (2 * k + n) * (2 * k + n + 1) / ((2 * k + 1) * (2 * k + 2));
     }
+    series = 1 / (real)n + (r / 2 + series);
     for (int k = 0; k < n; k++) series /= x;
-    return factorial * (series + below);
+    return factorial * (first + (below + (series + lost)));
 }"""
 
 

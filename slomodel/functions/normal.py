@@ -2,14 +2,17 @@
 
 With erfcx(x) = exp(x^2) erfc(x) the tail of the distribution function is
 Phi(-u) = exp(-u^2/2) erfcx(u/sqrt 2) / 2, and erfcx is insensitive to errors of its operand. In
-exp(-u^2/2) the error of u^2 is computed and compensated. In C, (1 + 2x) erfcx(x) is a polynomial
-of t = (x - 4)/(x + 4): its Chebyshev series on [-1, 1] up to t^24, as in M. M. Shepherd and
-J. G. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x" (1981).
+exp(-u^2/2) the error of u^2 is computed and compensated. (b + x) erfcx(x) with b = sqrt(pi)/2 is a
+polynomial of t = (x - 4)/(x + 4), its Chebyshev series on [-1, 1] up to t^24. With this b its slope
+is 0 at x = 0, where the rounding of t then costs nothing; M. M. Shepherd and J. G. Laframboise,
+"Chebyshev approximation of (1 + 2x) exp(x^2) erfc x" (1981), have 1/2 in its place.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import sympy as sp
@@ -25,11 +28,13 @@ from slomodel.functions.elementary import (
     two_over_root_pi,
 )
 from slomodel.functions.piecewise import Reals, abs, complex_step
+from slomodel.ir.build import const
 from slomodel.ir.expr import Expr
 from slomodel.ir.function import C, Cost, Monotonicity, ScalarFunction
 
 _EVERYWHERE = (-math.inf, math.inf)
 _ROOT_2 = math.sqrt(2.0)
+_HALF_ROOT_PI = 0.5 * math.sqrt(math.pi)
 _TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
 _DENSITY_AT_0 = 1.0 / math.sqrt(2.0 * math.pi)
 _SPLIT = 134217729.0
@@ -63,74 +68,154 @@ def _exp_of_square(x: Reals, factor: float) -> Reals:
     return values
 
 
-def _exp_of_square_graph(x: Expr, factor: float) -> Expr:
+def _exponential_and_correction(x: Expr, factor: float) -> tuple[Expr, Expr]:
+    """e and a small d with exp(factor x^2) = e (1 + d), for |x| <= 40."""
     wide = mul(_SPLIT, x)
     high = sub(wide, sub(wide, x))
     low = sub(x, high)
     y = square(x)
     error = add(add(sub(square(high), y), mul(2.0, mul(high, low))), square(low))
-    return mul(exp(mul(factor, y)), add(1.0, mul(factor, error)))
+    return exp(mul(factor, y)), mul(factor, error)
+
+
+def _exp_of_square_graph(x: Expr, factor: float) -> Expr:
+    value, correction = _exponential_and_correction(x, factor)
+    return mul(value, add(1.0, correction))
+
+
+def _times_exp_of_square(value: Expr, x: Expr, factor: float) -> Expr:
+    """value exp(factor x^2), with one rounding less than the product."""
+    power, correction = _exponential_and_correction(x, factor)
+    return mul(power, add(value, mul(value, correction)))
 
 
 def _at_most(x: Expr, limit: float) -> Expr:
     return where(gt(x, limit), limit, x)
 
 
-_ERFCX_C = """\
-static inline real slo_erfcx_tail(real x) {
-    const real m = x < 1e30 ? x : 1e30, t = (m - 4) / (m + 4);
-    real p = -2.659599690242689e-10;
-    p = p * t + 9.311744978232572e-10; p = p * t + 3.1695881915648173e-09;
-    p = p * t - 1.234686604382353e-08; p = p * t - 2.05606492756992e-08;
-    p = p * t + 1.0633855618594884e-07; p = p * t + 7.746992727017941e-08;
-    p = p * t - 8.210939042560568e-07; p = p * t + 2.919733377963012e-07;
-    p = p * t + 5.706604414895734e-06; p = p * t - 1.1221287012353486e-05;
-    p = p * t - 2.4397746422436416e-05; p = p * t + 0.0001506214900124047;
-    p = p * t - 0.00019925714661091188; p = p * t - 0.0007577732613730956;
-    p = p * t + 0.005031970067657489; p = p * t - 0.016197734059799265;
-    p = p * t + 0.03716751552655567; p = p * t - 0.06633036581218697;
-    p = p * t + 0.0937328349990944; p = p * t - 0.10103906603630056;
-    p = p * t + 0.06809705425466908; p = p * t + 0.015379652102619604;
-    p = p * t - 0.1396211168405623; p = p * t + 1.2329951186255526;
-    return x >= 0 ? (real)0.5 * p / ((real)0.5 + x) : NAN;
-}"""
-
-
-def _tail_numpy(x: Reals) -> Reals:
-    from scipy import special
-
-    real = np.real(x)
-    near = np.clip(real, 0.0, 0.5)
-    tail = np.where(real < 0.5, np.exp(near * near) * special.erfc(near), special.erfcx(real))
-    values = np.where(real < 0.0, np.nan, tail)
-    return complex_step(values, x, lambda: 2.0 * real * values - _TWO_OVER_ROOT_PI)
-
-
-_NEAR = "np.clip({0}, 0.0, 0.5)"
 _TAIL = (
-    f"np.where({{0}} < 0.5, np.where({{0}} < 0.0, np.nan, np.exp({_NEAR} * {_NEAR})"
-    f" * special.erfc({_NEAR})), special.erfcx({{0}}))"
+    0.6694104386199992,
+    -0.16986961437596743,
+    0.09216525517592564,
+    -0.029392264397248426,
+    -0.008435020023807156,
+    0.022492479892927988,
+    -0.021076644537322976,
+    0.01362307997754223,
+    -0.006530683893707418,
+    0.0022073407365603456,
+    -0.0003872915951848947,
+    -6.912311923452442e-05,
+    6.65990070084024e-05,
+    -1.2934004515696106e-05,
+    -4.473415196041792e-06,
+    2.6955275785249954e-06,
+    3.633056011532375e-08,
+    -3.734530989936555e-07,
+    4.8451183481753804e-08,
+    4.727153103240446e-08,
+    -1.1142888662010725e-08,
+    -5.414340274593395e-09,
+    1.6617624143613975e-09,
+    4.057644023593291e-10,
+    -1.3807490149148117e-10,
 )
+"""The coefficients of t^0, t^1, … in (b + x) erfcx(x)."""
 
-# SciPy's erfcx loses many digits for x < 0, and some below 1/2.
-erfcx_tail: ScalarFunction = ScalarFunction(
-    "erfcx_tail",
-    1,
-    definition=lambda x: sp.exp(x**2) * sp.erfc(x),
-    numpy=_tail_numpy,
-    partials=(lambda x: sub(mul(mul(2.0, x), erfcx_tail(x)), two_over_root_pi()),),
-    spelling={
-        "numpy": f"np.copyto({{out}}, {_TAIL})",
-        "scalar": _TAIL,
-        "c": "slo_erfcx_tail({0})",
-    },
-    cost=Cost(40.0),
-    domain=((0.0, math.inf),),
-    ranges=Monotonicity(((),) * 6, image=(0.0, 1.0)),
-    ulps={"numpy": 8, "numexpr": 8, "c": 6},
-    costly=True,
-    meaning="exp(x^2) erfc(x) for x >= 0",
-    c=C({}, _ERFCX_C),
+
+@dataclass(frozen=True, slots=True)
+class _ScaledTail:
+    """factor erfcx(x/scale) for x >= 0 as a polynomial of t, divided by b + x."""
+
+    name: str
+    scale: float
+    factor: float
+
+    @property
+    def turn(self) -> float:
+        """The x at which t is 0."""
+        return 4.0 * self.scale
+
+    @property
+    def shift(self) -> float:
+        return _HALF_ROOT_PI * self.scale
+
+    @property
+    def coefficients(self) -> tuple[float, ...]:
+        return tuple(self.factor * self.scale * c for c in _TAIL)
+
+    def c(self) -> str:
+        """The definition of a C function of this name."""
+        *below, last = self.coefficients
+        steps = " ".join(f"p = p * t + {c!r};" for c in below[::-1])
+        return f"""\
+static inline real slo_{self.name}(real x) {{
+    const real m = x < {_TAIL_MOST} ? x : {_TAIL_MOST};
+    const real t = (m - (real){self.turn!r}) / (m + (real){self.turn!r});
+    real p = {last!r};
+    {steps}
+    return x >= 0 ? p / ((real){self.shift!r} + x) : NAN;
+}}"""
+
+    def numpy(self, x: Reals) -> Reals:
+        real = np.real(x)
+        with np.errstate(invalid="ignore"):
+            at = np.where(real < 0.0, np.nan, real)
+            most = np.minimum(at, _TAIL_MOST)
+            t = (most - self.turn) / (most + self.turn)
+            values: Reals = np.polyval(self.coefficients[::-1], t) / (self.shift + at)
+        return complex_step(values, x, lambda: self._slope(real, values))
+
+    def _slope(self, x: Reals, values: Reals) -> Reals:
+        return (2.0 / self.scale**2) * x * values - self.factor / self.scale * _TWO_OVER_ROOT_PI
+
+    def stable(self, x: Expr) -> Expr:
+        most = where(gt(x, _TAIL_MOST), _TAIL_MOST, x)
+        t = div(sub(most, self.turn), add(most, self.turn))
+        *below, last = self.coefficients
+        total: Expr = const(last)
+        for coefficient in below[::-1]:
+            total = add(mul(total, t), coefficient)
+        return where(lt(x, 0.0), math.nan, div(total, add(self.shift, x)))
+
+    def record(self, partial: Callable[[Expr], Expr], meaning: str) -> ScalarFunction:
+        """All derivatives of this completely monotone function are monotone."""
+        factor, scale = self._exactly()
+        return ScalarFunction(
+            self.name,
+            1,
+            definition=lambda x: factor * sp.exp((x / scale) ** 2) * sp.erfc(x / scale),
+            numpy=self.numpy,
+            partials=(partial,),
+            stable=self.stable,
+            spelling={"c": f"slo_{self.name}({{0}})"},
+            cost=Cost(40.0),
+            domain=((0.0, math.inf),),
+            ranges=Monotonicity(((),) * 6, image=(0.0, self.factor)),
+            costly=True,
+            meaning=meaning,
+            c=C({}, self.c()),
+        )
+
+    def _exactly(self) -> tuple[sp.Expr, sp.Expr]:
+        return sp.Rational(self.factor), sp.sqrt(sp.Rational(round(self.scale**2)))
+
+
+_TAIL_MOST = 1e30
+"""From here on t is 1 to full accuracy."""
+
+
+# SciPy's erfcx loses many digits for x < 0, and some elsewhere.
+_ERFCX = _ScaledTail("erfcx_tail", 1.0, 1.0)
+erfcx_tail: ScalarFunction = _ERFCX.record(
+    lambda x: sub(mul(mul(2.0, x), erfcx_tail(x)), two_over_root_pi()),
+    "exp(x^2) erfc(x) for x >= 0",
+)
+# As erfcx_tail(x/sqrt 2)/2, without the rounding of x/sqrt 2.
+_NORMAL = _ScaledTail("normal_tail", _ROOT_2, 0.5)
+normal_tail: ScalarFunction = _NORMAL.record(
+    lambda x: sub(mul(x, normal_tail(x)), div(1.0, root_of_pi(2.0))),
+    "exp(x^2/2) Phi(-x) for x >= 0",
 )
 
 
@@ -138,7 +223,7 @@ def _erfcx_numpy(x: Reals) -> Reals:
     real = np.real(x)
     with np.errstate(all="ignore"):
         grown = 2.0 * _exp_of_square(np.maximum(real, -_ERFCX_OVERFLOW), 1.0)
-        tail = _tail_numpy(np.abs(real))
+        tail = _ERFCX.numpy(np.abs(real))
         values = np.where(real < 0.0, grown - tail, tail)
         return complex_step(values, x, lambda: 2.0 * real * values - _TWO_OVER_ROOT_PI)
 
@@ -160,7 +245,6 @@ erfcx: ScalarFunction = ScalarFunction(
     stable=_erfcx_stable,
     domain=(_EVERYWHERE,),
     ranges=Monotonicity(((),) * 6, image=(0.0, math.inf)),
-    ulps={"numpy": 8, "numexpr": 8, "c": 6},
     costly=True,
     meaning="exp(x^2) erfc(x), without overflow of its factors",
     signature="erfcx(x)",
@@ -172,7 +256,7 @@ def _erfc_numpy(x: Reals) -> Reals:
 
     real = np.real(x)
     far = np.where(real > _ERFC_UNDERFLOW, _ERFC_UNDERFLOW, np.maximum(real, 0.5))
-    tail = _tail_numpy(far) * _exp_of_square(far, -1.0)
+    tail = _ERFCX.numpy(far) * _exp_of_square(far, -1.0)
     values = np.where(real < 0.5, 1.0 - special.erf(real), np.where(np.isnan(real), real, tail))
     return complex_step(values, x, lambda: -_TWO_OVER_ROOT_PI * np.exp(-np.square(real)))
 
@@ -180,7 +264,7 @@ def _erfc_numpy(x: Reals) -> Reals:
 def _erfc_stable(x: Expr) -> Expr:
     near = lt(x, 0.5)
     far = where(near, 0.5, _at_most(x, _ERFC_UNDERFLOW))
-    tail = mul(erfcx_tail(far), _exp_of_square_graph(far, -1.0))
+    tail = _times_exp_of_square(erfcx_tail(far), far, -1.0)
     return where(near, sub(1.0, erf(x)), tail)
 
 
@@ -196,7 +280,6 @@ erfc = ScalarFunction(
     cost=Cost(60.0),
     domain=(_EVERYWHERE,),
     ranges=Monotonicity(ERF_CRITICAL, image=(0.0, 2.0)),
-    ulps={"numpy": 8, "numexpr": 8},
     costly=True,
     meaning="1 - erf(x), accurate for large x",
     signature="erfc(x)",
@@ -213,8 +296,17 @@ def _gauss_numpy(x: Reals) -> Reals:
     return complex_step(values, x, lambda: -np.real(x) * values)
 
 
+def _at_most_underflow(x: Expr) -> Expr:
+    return where(gt(abs(x), _UNDERFLOW), _UNDERFLOW, x)
+
+
 def _gauss_stable(x: Expr) -> Expr:
-    return _exp_of_square_graph(where(gt(abs(x), _UNDERFLOW), _UNDERFLOW, x), -0.5)
+    return _exp_of_square_graph(_at_most_underflow(x), -0.5)
+
+
+def _tail_of_normal(x: Expr) -> Expr:
+    """Phi(-|x|)."""
+    return _times_exp_of_square(_half_tail(x), _at_most_underflow(x), -0.5)
 
 
 # In exp(-(x * x) / 2) the rounding of x^2 costs x^2/4 units in the last place.
@@ -234,18 +326,18 @@ gauss: ScalarFunction = ScalarFunction(
 
 def _normcdf_numpy(x: Reals) -> Reals:
     real = np.real(x)
-    tail = 0.5 * _gauss_numpy(real) * _tail_numpy(np.abs(real) / _ROOT_2)
+    tail = _gauss_numpy(real) * _NORMAL.numpy(np.abs(real))
     values = np.where(real < 0.0, tail, 1.0 - tail)
     return complex_step(values, x, lambda: _DENSITY_AT_0 * _gauss_numpy(real))
 
 
 def _half_tail(x: Expr) -> Expr:
-    """erfcx(|x|/sqrt 2)/2: with exp(-x^2/2) the tail beyond |x|, shared by all functions here."""
-    return mul(0.5, erfcx_tail(div(abs(x), _ROOT_2)))
+    """With exp(-x^2/2) the tail beyond |x|, shared by all functions here."""
+    return normal_tail(abs(x))
 
 
 def _normcdf_stable(x: Expr) -> Expr:
-    tail = mul(gauss(x), _half_tail(x))
+    tail = _tail_of_normal(x)
     return where(lt(x, 0.0), tail, sub(1.0, tail))
 
 
@@ -258,7 +350,7 @@ normcdf = ScalarFunction(
     stable=_normcdf_stable,
     domain=(_EVERYWHERE,),
     ranges=Monotonicity(_HERMITE_CRITICAL, image=(0.0, 1.0)),
-    ulps={"numpy": 12, "numexpr": 12, "c": 8},
+    ulps={"numpy": 6, "numexpr": 6, "c": 7},
     costly=True,
     meaning="distribution function of the standard normal distribution",
     signature="normcdf(x)",
@@ -270,7 +362,7 @@ normcdf = ScalarFunction(
 def _ratio_numpy(x: Reals) -> Reals:
     real = np.real(x)
     with np.errstate(all="ignore"):
-        below = math.sqrt(2.0 / math.pi) / _tail_numpy(-np.minimum(real, 0.0) / _ROOT_2)
+        below = _DENSITY_AT_0 / _NORMAL.numpy(-np.minimum(real, 0.0))
         above = _DENSITY_AT_0 * _gauss_numpy(real) / _normcdf_numpy(np.maximum(real, 0.0))
         values = np.where(real < 0.0, below, np.where(np.isnan(real), real, above))
         return complex_step(values, x, lambda: -values * (real + values))
@@ -279,7 +371,7 @@ def _ratio_numpy(x: Reals) -> Reals:
 def _ratio_stable(x: Expr) -> Expr:
     half, below = _half_tail(x), lt(x, 0.0)
     density = mul(_DENSITY_AT_0, where(below, 1.0, gauss(x)))
-    return div(density, where(below, half, sub(1.0, mul(gauss(x), half))))
+    return div(density, where(below, half, sub(1.0, _tail_of_normal(x))))
 
 
 # The derivative of lognormcdf, the inverse Mills ratio of -x. Its derivatives at 0 <= k <= 4 have
@@ -302,7 +394,7 @@ normratio: ScalarFunction = ScalarFunction(
         ),
         image=(0.0, math.inf),
     ),
-    ulps={"numpy": 16, "numexpr": 16, "c": 12},
+    ulps={"numpy": 6, "numexpr": 6, "c": 7},
     costly=True,
     meaning="derivative of lognormcdf",
 )
@@ -311,7 +403,7 @@ normratio: ScalarFunction = ScalarFunction(
 def _lognormcdf_numpy(x: Reals) -> Reals:
     real = np.real(x)
     with np.errstate(all="ignore"):
-        below = np.log(0.5 * _tail_numpy(-np.minimum(real, 0.0) / _ROOT_2)) - 0.5 * real * real
+        below = np.log(_NORMAL.numpy(-np.minimum(real, 0.0))) - 0.5 * real * real
         values = np.where(real < 0.0, below, np.log1p(-_normcdf_numpy(-np.maximum(real, 0.0))))
         values = np.where(np.isnan(real), real, values)
         return complex_step(values, x, lambda: _ratio_numpy(real))
@@ -322,7 +414,7 @@ def _lognormcdf_stable(x: Expr) -> Expr:
     # For x < 0 this is log(half): half - 1 costs an error of u/half, far less than x^2/2 needs,
     # which hides a logarithm of less than 28 altogether.
     shifted = sub(where(lt(half, _LEAST_HALF), _LEAST_HALF, half), 1.0)
-    logarithm = log1p(where(below, shifted, neg(mul(gauss(x), half))))
+    logarithm = log1p(where(below, shifted, neg(_tail_of_normal(x))))
     return where(below, sub(logarithm, mul(0.5, square(x))), logarithm)
 
 
@@ -338,7 +430,7 @@ lognormcdf = ScalarFunction(
         ((), *normratio.monotonicity.critical_points) if normratio.monotonicity else ((),),
         image=(-math.inf, 0.0),
     ),
-    ulps={"numpy": 12, "numexpr": 12, "c": 8},
+    ulps={"numpy": 6, "numexpr": 6, "c": 7},
     costly=True,
     meaning="log of the standard normal distribution function",
     signature="lognormcdf(x)",

@@ -99,7 +99,7 @@ def _steps(x: Expr, y: Expr, term: Callable[[Expr, Expr], Expr]) -> tuple[Expr, 
     lowest = where(lt(x, y), x, y)
     is_small = lt(lowest, LARGE)
     total: Expr | None = None
-    for j in range(_SHIFT):
+    for j in reversed(range(_SHIFT)):  # small terms first
         one = term(add(x, float(j)), add(y, float(j)))
         total = one if total is None else add(total, one)
     assert total is not None
@@ -186,7 +186,7 @@ static inline real slo_digamma_difference(real x, real k) {{
     real y = x + k, below = 0;
     if (!(x >= 0 && y >= 0)) return NAN;
     if (!(x >= 10 && y >= 10)) {{
-        for (int j = 0; j < {_SHIFT}; j++)
+        for (int j = {_SHIFT} - 1; j >= 0; j--)  /* small terms first */
             below += k / (x < y ? y + j : x + j) / (x < y ? x + j : y + j);
         x += {_SHIFT};
         y += {_SHIFT};
@@ -206,7 +206,7 @@ static inline real slo_trigamma_difference(real x, real k) {{
     real y = x + k, below = 0;
     if (!(x >= 0 && y >= 0)) return NAN;
     if (!(x >= 10 && y >= 10)) {{
-        for (int j = 0; j < {_SHIFT}; j++)
+        for (int j = {_SHIFT} - 1; j >= 0; j--)  /* small terms first */
             below += k / (x < y ? y + j : x + j) / (x < y ? x + j : y + j)
                 * (1 / (x + j) + 1 / (y + j));
         x += {_SHIFT};
