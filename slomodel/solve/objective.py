@@ -284,18 +284,36 @@ class Evaluator:
             self.check_time()
         self.nfev += 1
 
+    @property
+    def computes_both(self) -> bool:
+        """Whether a value and gradient by one evaluation cost less than by two."""
+        return self._described is not None and self.own_gradient is None
+
     def value_and_gradient(self, x: Vector, out: Vector) -> tuple[float, float]:
         """f at x (n,) and the norm of ∇f, which is written into `out` (n,), by one evaluation.
 
-        For steps that are taken whatever f is; the counts are those of `value` and `gradient`.
+        The counts are those of `value` and `gradient`. The norm is NaN if f is not finite.
         """
-        if self.own_gradient is not None or self.within is not None:
+        if self.own_gradient is not None:
             return self.value(x), self.gradient(x, out)
         self._count_value()
         self.njev += 1
         f, g = self._objective.value_and_gradient(x, out)
-        np.multiply(g, self.sign, out=out)
-        return self.sign * self._watched(float(f), x), self._watched(norm(out), x)
+        f *= self.sign
+        if not math.isfinite(f):
+            return self._watched(f, x), math.nan
+        if g is not out:
+            np.copyto(out, g)
+        if self.sign < 0.0:
+            np.negative(out, out=out)
+        return f, self._watched(self._measured(x, out), x)
+
+    def _measured(self, x: Vector, g: Vector) -> float:
+        """The norm of the gradient g (n,) at x (n,), of the projected one in a set."""
+        size = norm(g)
+        if self.within is not None and math.isfinite(size):
+            return projected_norm(self.within, x, g)
+        return size
 
     def _watched(self, number: float, x: Vector) -> float:
         """Return a number computed at x (n,), after recording x if the number is not finite."""
@@ -329,10 +347,7 @@ class Evaluator:
                 np.copyto(out, g)
             if self.sign < 0.0:
                 np.negative(out, out=out)
-        size = norm(out)
-        if self.within is not None and math.isfinite(size):
-            size = projected_norm(self.within, x, out)
-        return self._watched(size, x)
+        return self._watched(self._measured(x, out), x)
 
     def inside(self, x: Vector) -> Vector:
         """The point (n,) of the set that is nearest to x (n,): x itself if there is no set."""

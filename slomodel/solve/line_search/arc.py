@@ -38,6 +38,9 @@ class ArcSearch:
         sigma: float,
     ) -> None:
         self.trials = 0
+        # Whether the last search accepted its first trial: the gradient at the next first trial is
+        # then computed with its value.
+        self._accepts_first = False
         self._evaluate = evaluate
         self._resolution = resolution
         self._theta = theta
@@ -66,27 +69,41 @@ class ArcSearch:
         noise = self._resolution.noise(at)
         band = (at.f - noise, max(min(at.f, self._resolution.lowest) + noise, at.f))
         rounding_trials = 0
+        both = self._accepts_first and self._evaluate.computes_both
         while rounding_trials < ROUNDING_TRIALS:
-            f = self._try(at, v, delta, new, end)
+            f = self._try(at, v, delta, new, end, both=both)
             if f == at.f and np.array_equal(new.x, at.x):
                 break
             armijo = self._descends(at, f, delta * slope)
             if armijo or band[0] <= f <= band[1]:
-                new.gnorm = self._evaluate.gradient(new.x, new.g)
+                if not both:
+                    new.gnorm = self._evaluate.gradient(new.x, new.g)
                 if new.gnorm < (math.inf if armijo else at.gnorm):
+                    self._accepts_first = self.trials == 1
                     accepted = AcceptedTrial(new, delta, by_rounding=not armijo)
                     if armijo:
                         accepted = self._lengthened(at, v, slope, accepted, min(failed, longest))
                     self._spare = at
                     return accepted
                 rounding_trials += not armijo
-            failed = delta
+            both, failed = False, delta
             delta *= self._shorter(f - at.f, delta * slope)
         return None
 
     def _try(
-        self, at: Iterate, v: Vector, delta: float, new: Iterate, end: Vector | None = None
+        self,
+        at: Iterate,
+        v: Vector,
+        delta: float,
+        new: Iterate,
+        end: Vector | None = None,
+        *,
+        both: bool = False,
     ) -> float:
+        """f at the end of a step δ of the arc, which becomes the point `new`.
+
+        With `both` its gradient is computed too.
+        """
         within = self._evaluate.within
         assert within is not None
         if delta == 1.0 and end is not None:
@@ -95,8 +112,11 @@ class ArcSearch:
             np.multiply(v, delta, out=new.x)
             new.x += at.x
             within.project(new.x, new.x)
-        new.f = self._evaluate.value(new.x)
         self.trials += 1
+        if both:
+            new.f, new.gnorm = self._evaluate.value_and_gradient(new.x, new.g)
+        else:
+            new.f = self._evaluate.value(new.x)
         return new.f
 
     def _descends(self, at: Iterate, f: float, predicted: float) -> bool:

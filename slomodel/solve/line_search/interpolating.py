@@ -40,6 +40,9 @@ class InterpolatingSearch:
         self, evaluate: Evaluator, resolution: Resolution, start: Iterate, sigma: float
     ) -> None:
         self.trials = 0
+        # Whether the last search accepted its first trial: the gradient at the next first trial is
+        # then computed with its value.
+        self._accepts_first = False
         self._evaluate = evaluate
         self._resolution = resolution
         self._sigma = sigma
@@ -71,17 +74,21 @@ class InterpolatingSearch:
         rounding_trials = 0
         before: tuple[float, float] | None = None
         while rounding_trials < ROUNDING_TRIALS and self.trials < MOST_TRIALS:
-            f = self._value(at, v, delta, new)
+            both = self._accepts_first and not self.trials and self._evaluate.computes_both
+            f = self._value(at, v, delta, new, both=both)
             armijo = -math.inf < f <= at.f + self._sigma * delta * first and f < at.f
             if armijo or at.f - noise <= f <= band:
                 if f == at.f and np.array_equal(new.x, at.x):
                     break
-                new.gnorm = self._evaluate.gradient(new.x, new.g)
+                if not both:
+                    new.gnorm = self._evaluate.gradient(new.x, new.g)
+                self._accepts_first = self.trials == 1
                 if armijo and math.isfinite(new.gnorm):
                     return self._extended(at, v, first, delta, longest)
                 if not armijo and new.gnorm < at.gnorm:
                     return self._found(new, at, delta, by_rounding=True)
                 rounding_trials += not armijo
+            self._accepts_first = False
             if once:
                 break
             if not armijo and -delta * first < INVISIBLE * noise:
@@ -91,11 +98,17 @@ class InterpolatingSearch:
             delta = shorter
         return None
 
-    def _value(self, at: Iterate, v: Vector, delta: float, new: Iterate) -> float:
+    def _value(
+        self, at: Iterate, v: Vector, delta: float, new: Iterate, *, both: bool = False
+    ) -> float:
+        """f at the end of a step δv, which becomes the point `new`; `both`: and its gradient."""
         np.multiply(v, delta, out=new.x)
         new.x += at.x
-        new.f = self._evaluate.value(new.x)
         self.trials += 1
+        if both:
+            new.f, new.gnorm = self._evaluate.value_and_gradient(new.x, new.g)
+        else:
+            new.f = self._evaluate.value(new.x)
         return new.f
 
     def _found(

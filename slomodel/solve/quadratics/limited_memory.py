@@ -48,7 +48,6 @@ class LimitedMemory:
         self._products = RowProducts(self._pairs.memory)
         self._multiplied = 0
         self._Minv: Vector | None = None
-        self._M: Vector = np.empty((0, 0))
         self._shift: Vector | None = None
 
     def begin(self, at: Iterate, shift: Vector | None) -> bool:
@@ -62,7 +61,7 @@ class LimitedMemory:
         return True
 
     def _inner(self) -> Vector:
-        """M⁻¹ (2m, 2m) at the current point; sets M as well."""
+        """M⁻¹ (2m, 2m) at the current point."""
         if self._Minv is not None:
             return self._Minv
         self._multiply()
@@ -73,7 +72,6 @@ class LimitedMemory:
         Minv[:m, m:] = Minv[m:, :m].T
         Minv.flat[: 2 * m * m : 2 * m + 1] = -SY.diagonal()
         np.multiply(SS, self._theta, out=Minv[m:, m:])
-        self._M = np.linalg.inv(Minv).astype(np.float64)
         self._Minv = Minv
         return Minv
 
@@ -89,8 +87,8 @@ class LimitedMemory:
         Bs: Vector = self._theta * s
         if self._pairs.count:
             S, Y = self._pairs.pairs
-            self._inner()
-            Bs -= self._combined(self._M @ self._times(S, Y, s), S, Y)
+            c = np.linalg.solve(self._inner(), self._times(S, Y, s))
+            Bs -= self._combined(c.astype(np.float64), S, Y)
         if self._shift is not None:
             Bs -= self._shift * s
         return Bs
@@ -106,26 +104,33 @@ class LimitedMemory:
         out += (self._theta * c[m:]) @ S
         return out
 
-    def solve(self, face: Face, r: Vector) -> tuple[Vector, None]:
-        """The exact solution −(Qr/δ + Zᵀ(M⁻¹ − WᵀZ)⁻¹Z r) with Z = QW/δ, δ = θ + shift − Λ."""
+    def solve(self, face: Face, r: Vector) -> tuple[Vector, Vector]:
+        """The exact solution d = (QWᵀc − Qr)/δ, and Bd; δ = θ + shift − Λ.
+
+        c = −(M⁻¹ − WQWᵀ/δ)⁻¹WQr/δ is also MWd, so that Bd = θd − Wᵀc − Λd.
+        """
         inverse: Vector | float = 1.0 / self._theta
         if face.shift is not None or self._shift is not None:
             added = (0.0 if one is None else one for one in (face.shift, self._shift))
             inverse = 1.0 / np.maximum(self._theta + next(added) - next(added), LEAST * self._theta)
         d: Vector = face.project(r) * -inverse
         if not self._pairs.count:
-            return d, None
+            return d, self.product(d)
         S, Y = self._pairs.pairs
         self._multiply()
         if isinstance(face, Coordinates):
             WW = self._products.over(face.free, S, Y, self._theta) / self._theta
-            c: Vector = np.linalg.solve(self._inner() - WW, self._times(S, Y, d)).astype(np.float64)
-            return d + face.project(self._combined(c, S, Y)) * inverse, None
-        S, Y = face.project(S), face.project(Y)
-        W = np.concatenate([Y, self._theta * S])
-        c = np.linalg.solve(self._inner() - (W * inverse) @ W.T, W @ d).astype(np.float64)
-        d += c @ W * inverse
-        return d, None
+            c = np.linalg.solve(self._inner() - WW, self._times(S, Y, d)).astype(np.float64)
+        else:
+            W = np.concatenate([face.project(Y), self._theta * face.project(S)])
+            c = np.linalg.solve(self._inner() - (W * inverse) @ W.T, W @ d).astype(np.float64)
+        Wc = self._combined(c, S, Y)
+        d += face.project(Wc) * inverse
+        Bd: Vector = self._theta * d
+        Bd -= Wc
+        if self._shift is not None:
+            Bd -= self._shift * d
+        return d, Bd
 
     def minimiser_over(self, within: Set, y: Vector, r: Vector) -> None:
         pass
@@ -177,12 +182,12 @@ class RowProducts:
         held = np.flatnonzero(~free)
         SS, SY, YY = self.of(m)
         if 2 * len(held) < len(free):
-            s, y = S[:, held], Y[:, held]
+            s, y = S.take(held, axis=1), Y.take(held, axis=1)
             less = SS - s @ s.T, SY - s @ y.T, YY - y @ y.T
             resolved = less[0].diagonal() >= RESOLVED * SS.diagonal()
             if resolved.all() and (less[2].diagonal() >= RESOLVED * YY.diagonal()).all():
                 return in_blocks(*less, theta)
-        s, y = S[:, free], Y[:, free]
+        s, y = S.compress(free, axis=1), Y.compress(free, axis=1)
         return in_blocks(s @ s.T, s @ y.T, y @ y.T, theta)
 
 
