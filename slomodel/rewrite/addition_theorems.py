@@ -44,7 +44,7 @@ from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Const, Expr, Map
 from slomodel.ir.function import ScalarFunction
 from slomodel.rewrite.matching import Part, is_map, whole
-from slomodel.rewrite.polynomials import UNIT, Monomial, SumOfProducts, polynomial
+from slomodel.rewrite.polynomials import UNIT, SumOfProducts, polynomial
 from slomodel.rewrite.removable import FactoredProduct, Powers, factored
 
 _MOST_TERMS = 6
@@ -295,16 +295,12 @@ def _numerator(term: FactoredProduct, below: Mapping[Part, int]) -> SumOfProduct
 
 def _is_linear(total: SumOfProducts) -> bool:
     """Whether the numerator is a number or of degree one: it is a double where the terms are."""
-    return all(_degree(monomial) <= 1 for monomial in total.monomials)
-
-
-def _degree(monomial: Monomial) -> int:
-    return sum(abs(p) for _, p in monomial)
+    return all(sum(abs(p) for _, p in monomial) <= 1 for monomial in total.monomials)
 
 
 def _written(c: Fraction, powers: Powers, shape: Shape) -> Expr:
     """A number times powers, those with negative exponents as divisors."""
-    above = frozenset((part, p) for part, p in powers.items() if p > 0)
+    above = tuple((part, p) for part, p in powers.items() if p > 0)
     value = SumOfProducts(((above, c),)).written(shape)
     for part, p in powers.items():
         if p < 0:

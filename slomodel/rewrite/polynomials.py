@@ -20,9 +20,13 @@ _MOST_TERMS = 12
 _MOST_LEVELS = 8
 _LARGEST = 10**250
 
-Monomial = frozenset[tuple[Part, int]]
-"""Powers of parts; the empty product is 1."""
-UNIT: Monomial = frozenset()
+Monomial = tuple[tuple[Part, int], ...]
+"""Powers of different parts in order of appearance; the empty product is 1.
+
+Two monomials are equal if their sets are. The sets themselves would be written in the order of
+addresses, and generated code would differ in its last bits from one process to the next.
+"""
+UNIT: Monomial = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +36,9 @@ class SumOfProducts:
     terms: tuple[tuple[Monomial, Fraction], ...]
 
     @property
-    def monomials(self) -> frozenset[Monomial]:
+    def monomials(self) -> frozenset[frozenset[tuple[Part, int]]]:
         """The monomials that are not constant."""
-        return frozenset(monomial for monomial, _ in self.terms if monomial)
+        return frozenset(frozenset(monomial) for monomial, _ in self.terms if monomial)
 
     @property
     def constant(self) -> Fraction | None:
@@ -97,21 +101,22 @@ def polynomial(part: Part, levels: int = _MOST_LEVELS) -> SumOfProducts | None:
 
 def _itself(part: Part) -> SumOfProducts:
     """The polynomial that is this part."""
-    return SumOfProducts(((frozenset({(part, 1)}), Fraction(1)),))
+    return SumOfProducts(((((part, 1),), Fraction(1)),))
 
 
 def _polynomial(terms: list[tuple[Monomial, Fraction]]) -> SumOfProducts:
-    found: dict[Monomial, Fraction] = {}
+    sums: dict[frozenset[tuple[Part, int]], tuple[Monomial, Fraction]] = {}
     for monomial, c in terms:
-        found[monomial] = found.get(monomial, Fraction(0)) + c
-    return SumOfProducts(tuple((monomial, c) for monomial, c in found.items() if c))
+        first, total = sums.get(frozenset(monomial), (monomial, Fraction(0)))
+        sums[frozenset(monomial)] = first, total + c
+    return SumOfProducts(tuple((monomial, c) for monomial, c in sums.values() if c))
 
 
 def _joined(one: Monomial, other: Monomial) -> Monomial:
     powers = dict(one)
     for part, p in other:
         powers[part] = powers.get(part, 0) + p
-    return frozenset(powers.items())
+    return tuple(powers.items())
 
 
 def _moderate(found: SumOfProducts) -> SumOfProducts | None:
