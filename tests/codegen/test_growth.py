@@ -9,10 +9,12 @@ from types import FrameType
 import numpy as np
 import pytest
 
+import slomodel
 from slomodel import functions as fn
 from slomodel.codegen.kernels import TARGETS, Compiled, Derivatives, Kernels
 from slomodel.codegen.native import pieces
 from slomodel.codegen.native.compiler import flags_of
+from slomodel.codegen.python import functions
 from slomodel.ir import build
 from slomodel.ir.dims import named
 from slomodel.ir.expr import Affine, Expr, Input
@@ -122,3 +124,27 @@ def test_a_function_in_pieces_gives_the_same_numbers(
         found.append([value, *gradient, *product])
     # To the last digits: the compiler may take a vector form of a function here and not there.
     np.testing.assert_allclose(found[1], found[0], rtol=1e-13)
+
+
+@pytest.mark.parametrize("target", ["numpy", "numexpr"])
+def test_variables_beyond_a_limit_are_elements_of_a_list(
+    target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = """dim n
+data A[n, n], c
+var x[n], s, t
+minimize sum(tanh(A @ tanh(A @ x)) * s) + exp(sin(s * t) * s) * cos(t / (c + s^2)) * s
+"""
+    rng = np.random.default_rng(3)
+    data, point, v = {"A": rng.normal(size=(4, 4)), "c": 0.7}, rng.normal(size=6), np.arange(6.0)
+    expected = slomodel.compile(text, data=data, backend=target)
+    monkeypatch.setattr(functions, "MOST_NAMES", 3)
+    model = slomodel.compile(text, data=data, backend=target)
+    for _ in range(2):
+        np.testing.assert_array_equal(model.gradient(point), expected.gradient(point))
+        np.testing.assert_array_equal(model.hvp(point, v), expected.hvp(point, v))
+    hvp = model.source().split("def make_hvp")[1].split("\n\n\n")[0]
+    inside = set(re.findall(r"\w+", hvp.split("def hvp(point")[1]))
+    outside = {line.split(" = ")[0].strip() for line in hvp.splitlines() if line[4:5].isalpha()}
+    assert len(inside & outside - {"data", "hvp", "seen", "more", "x", "v", "g"}) <= 3
+    assert "more[1]" in hvp

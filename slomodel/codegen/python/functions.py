@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from slomodel.codegen.entry import Entry, program_of
@@ -21,6 +22,12 @@ from slomodel.codegen.schedule import schedule
 from slomodel.functions.cost import Sizes as Numbers
 from slomodel.ir.expr import Input
 from slomodel.ir.walk import inputs
+
+# CPython compiles a function in time quadratic in the number of its closure variables.
+MOST_NAMES = 1000
+SEEN = "seen"
+"""The name of the last point whose values are held between calls."""
+_TOKEN = re.compile(r"'[^']*'|\"[^\"]*\"|\b[a-zA-Z_]\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,37 +51,58 @@ def entry_lines(planned: Planned, layout: Layout) -> list[str]:
     names, prepared, reads = _inputs(entry, program, layout)
     scope = GeneratedNames(program, layout, names)
     once = _stage_lines(planned, scope, "data")
-    kept, centre = _centre_lines(planned, scope)
+    held, centre = _centre_lines(planned, scope)
     calls = _stage_lines(planned, scope, "call")
     finish = _finish(entry, program, scope)
-    slots = scope.slots()
+    read = _names([*calls, *finish]) | {SEEN}
+    held = [name for name in held if name in read]
+    slots = _titled("Working arrays, and views of arrays that calls use.", scope.slots())
     vectors = ["point", *(["direction"] if entry.directions else [])]
     arguments = [*vectors, *(["out"] if entry.arrays else [])]
     filled = [f"np.copyto({name}, {vector})" for name, vector in zip("xv", vectors, strict=False)]
-    kept_here = [f"nonlocal {', '.join(kept)}"] if kept else []
-    body = [*kept_here, *filled, *reads, *centre, *calls, *finish]
+    once = [*_titled("What depends on the data alone.", once), *(f"{name} = None" for name in held)]
+    before, body = _few_closure_variables(
+        [*prepared, *slots, *scope.prelude, *once], [*filled, *reads, *centre, *calls, *finish]
+    )
+    lines = set(before)
+    held = [name for name in held if f"{name} = None" in lines]
+    nonlocals = [f"nonlocal {', '.join(held)}"] if held else []
     return [
         '@np.errstate(all="ignore")',
         f"def make_{entry.name}(data):",
         f'    """The function {entry.name}({", ".join(arguments)}) for these data."""',
         "    data = _arrays(data)",
-        *indented(
-            [
-                *prepared,
-                *_titled("Working arrays, and views of arrays that calls use.", slots),
-                *scope.prelude,
-                *_titled("What depends on the data alone.", once),
-                *(f"{one} = None" for one in kept),
-            ],
-            1,
-        ),
+        *indented(before, 1),
         "",
         '    @np.errstate(all="ignore")',
         f"    def {entry.name}({', '.join(arguments)}):",
-        *indented(body, 2),
+        *indented([*nonlocals, *body], 2),
         "",
         f"    return {entry.name}",
     ]
+
+
+def _names(lines: list[str]) -> set[str]:
+    """The names in lines of source, and in their strings."""
+    return set(re.findall(r"\w+", "\n".join(lines)))
+
+
+def _few_closure_variables(before: list[str], body: list[str]) -> tuple[list[str], list[str]]:
+    """The lines before a call and those of it, with at most MOST_NAMES variables in common.
+
+    Those beyond are elements of a list.
+    """
+    read = _names(body)
+    defined = dict.fromkeys(line.split(" = ", 1)[0] for line in before if " = " in line)
+    beyond = [name for name in defined if name in read][MOST_NAMES:]
+    if not beyond:
+        return before, body
+    text = {name: f"more[{k}]" for k, name in enumerate(beyond)}
+
+    def renamed(line: str) -> str:
+        return _TOKEN.sub(lambda token: text.get(token[0], token[0]), line)
+
+    return [f"more = [None] * {len(beyond)}", *map(renamed, before)], list(map(renamed, body))
 
 
 def _inputs(
@@ -123,8 +151,9 @@ def _centre_lines(planned: Planned, scope: GeneratedNames) -> tuple[list[str], l
         return [], []
     steps = [step for step in planned.program.steps if step.stage == "centre"]
     scalars = dict.fromkeys(scope.ref(step.node) for step in steps if not step.node.rank)
-    fresh = ["# A new point: what depends on it alone.", "seen = None", *lines, "seen = now"]
-    return ["seen", *scalars], ["now = x.tobytes()", "if now != seen:", *indented(fresh, 1)]
+    title = "# A new point: what depends on it alone."
+    update = [title, f"{SEEN} = None", *lines, f"{SEEN} = now"]
+    return [SEEN, *scalars], ["now = x.tobytes()", f"if now != {SEEN}:", *indented(update, 1)]
 
 
 def _finish(entry: Entry, program: Program, scope: GeneratedNames) -> list[str]:
