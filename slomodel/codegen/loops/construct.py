@@ -242,7 +242,8 @@ def _listed(
             own = dict(zip(one.axes, c_order([shape[axis] for axis in one.axes]), strict=True))
             strides = tuple(own.get(axis, 0) for axis in range(len(shape)))
             run = fusion.runs.get(one.table)
-            reads.append(IndexRead(one.table, Position(0, strides), stride, run))
+            pieces = fusion.pieces.get(one.table, ())
+            reads.append(IndexRead(one.table, Position(0, strides), stride, run, pieces))
     reads += [
         IndexRead(IndexTable(tuple(table.tolist())), Position(0, _unit(k, len(shape))))
         for k, table in enumerate(tables)

@@ -19,6 +19,7 @@ from slomodel.codegen.loops.access import (
     number_of,
 )
 from slomodel.codegen.loops.collected import Collected, Term
+from slomodel.codegen.loops.index_pieces import Pieces
 from slomodel.codegen.loops.layouts import (
     is_copy,
     is_row,
@@ -62,12 +63,11 @@ class Fusion:
     """The loops of a program, in order.
 
     `stored` are the nodes with memory, and `owners` gives the one whose memory each of them uses;
-    other arrays exist a block at a time, and other scalars as variables. `in_order` says that a
-    loop takes its elements one after another: it may add to values in memory, and overwrite those
-    that it has read. Without an order, as on a device, all sums of a
-    loop run along the same axes, each element of an array collects its contributions from slices,
-    and `copied` are the views that a matrix product needs as separate matrices. `given` are inputs
-    whose elements do not lie in C order; for `runs` see `runs_of`.
+    other arrays exist a block at a time, and other scalars as variables. `in_order`: a loop takes
+    its elements one after another, and may add to values in memory and overwrite what it has read.
+    Without an order, as on a device, all sums of a loop run along the same axes, each element of an
+    array collects its contributions from slices, and `copied` are the views that a product needs as
+    matrices. `given` are inputs not in C order; for `runs` and `pieces` see `runs_of`, `pieces_of`.
     """
 
     def __init__(
@@ -78,8 +78,10 @@ class Fusion:
         in_order: bool,
         given: Mapping[Expr, Access] | None = None,
         runs: Mapping[Expr, int] | None = None,
+        pieces: Pieces | None = None,
     ) -> None:
-        self.program, self.in_order, self.runs = program, in_order, runs or {}
+        self.program, self.in_order = program, in_order
+        self.runs, self.pieces = runs or {}, pieces or {}
         self.forms = program.forms
         self.order = together(postorder(*program.roots))
         self.steps: Mapping[Expr, Step] = {step.node: step for step in program.steps}
@@ -88,12 +90,11 @@ class Fusion:
         self._lookups: tuple[type[Gather | Scatter], ...] = joining if given is None else ()
         self.copied: frozenset[Expr] = frozenset()
         self.accesses = Accesses(self.is_view, numbers, given or {})
-        if not in_order:
-            self.copied = frozenset(self._copied())
-            self.accesses = Accesses(self.is_view, numbers, given or {})
-        else:
+        own: Mapping[Expr, tuple[int, ...]] = {}
+        if in_order:
             own = layouts(program, numbers, self.is_matrix_product, self.is_looked_up)
-            self.accesses = Accesses(self.is_view, numbers, given or {}, own)
+        self.copied = frozenset() if in_order else frozenset(self._copied())
+        self.accesses = Accesses(self.is_view, numbers, given or {}, own)
         self._open = OpenRegions()
         self._replaceable: dict[int, dict[Expr, set[tuple[int, ...]]]] = {}
         self._moving = dependents(self.order, set(program.arguments).__contains__)

@@ -10,6 +10,7 @@ from slomodel.codegen.layout import Layout
 from slomodel.codegen.loops.angles import with_products_of_angles
 from slomodel.codegen.loops.correlations import with_correlations
 from slomodel.codegen.loops.hoisting import with_hoisted, with_masked_tables
+from slomodel.codegen.loops.index_pieces import Pieces, pieces_of, with_index_pieces
 from slomodel.codegen.loops.layouts import with_copies
 from slomodel.codegen.loops.runs import runs_of
 from slomodel.codegen.loops.short_axes import with_short_axes
@@ -31,14 +32,18 @@ def planned(
     for loops.
     """
     runs = runs_of(layout.prepared, numbers)
-    arranged = partial(_arranged, numbers=numbers, runs=runs) if in_order else None
+    arranged = None
+    if in_order:
+        pieces = pieces_of(layout.prepared, numbers)
+        arranged = partial(_arranged, numbers=numbers, runs=runs, pieces=pieces)
     program = program_of(entry, layout, numbers, spells, None, arranged)
     return program, program.roots[len(program.roots) - len(entry.arrays) :]
 
 
 def _arranged(
-    roots: tuple[Expr, ...], numbers: Mapping[str, int], runs: Mapping[Expr, int]
+    roots: tuple[Expr, ...], numbers: Mapping[str, int], runs: Mapping[Expr, int], pieces: Pieces
 ) -> tuple[Expr, ...]:
+    roots = with_index_pieces(roots, pieces)
     roots = with_masked_tables(roots, numbers)
     roots = with_hoisted(with_products_of_angles(roots, numbers), numbers)
     roots = with_correlations(roots, numbers)

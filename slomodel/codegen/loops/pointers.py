@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from slomodel.codegen.loops.index_pieces import IndexPiece
 from slomodel.codegen.loops.names import Names
-from slomodel.codegen.loops.nest import Apply, Element, IndexRead, Nest, Position, places
+from slomodel.codegen.loops.nest import (
+    Apply,
+    Element,
+    IndexRead,
+    Nest,
+    Position,
+    places,
+)
 
 
 @dataclass(slots=True)
@@ -28,6 +36,7 @@ class Pointer:
     lookups: tuple[tuple[Pointer, int], ...] = ()
     starts: tuple[tuple[Pointer, int], ...] = ()
     run: int | None = None
+    pieces: tuple[IndexPiece, ...] = ()
 
     @property
     def along(self) -> int:
@@ -69,7 +78,7 @@ class Pointers:
     def _table(self, one: IndexRead) -> Pointer:
         found = self._pointer(self._names.integers(one.integers), one.position, ())
         found.reads = found.integers = True
-        found.run = one.run
+        found.run, found.pieces = one.run, one.pieces
         return found
 
     def _pointer(

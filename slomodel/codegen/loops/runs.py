@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from math import prod
 
 from slomodel.codegen.loops.access import Numbers, number_of
+from slomodel.codegen.loops.index_pieces import pieces_of
 from slomodel.functions import add, sub
 from slomodel.ir.expr import Const, Expr, Gather, Input, Listing, Lookup, Map
 from slomodel.ir.walk import postorder
@@ -24,6 +25,9 @@ def runs_of(prepared: Mapping[Input, Expr], numbers: Numbers) -> dict[Expr, int]
     They are expected, not certain: a loop determines where each run ends.
     """
     found: dict[Expr, int] = {}
+    for data, pieces in pieces_of(prepared, numbers).items():
+        if max(stop - start for start, stop, _ in pieces) >= _LONG:
+            found[data] = 1
     for data, graph in prepared.items():
         steps: dict[Expr, int | None] = {}
         for node in postorder(graph):

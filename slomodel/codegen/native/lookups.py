@@ -34,6 +34,40 @@ def scatter_lines(index: str, added: Sequence[tuple[str, str]]) -> list[str]:
     return ["{", *indented(lines), "}"]
 
 
+def in_pieces(pointer: Pointer, size: int) -> bool:
+    """Whether one lookup moves along the last axis, of this size, and all its pieces are known."""
+    moving = [table for table, _ in pointer.lookups if any(table.steps[-1:])]
+    if len(moving) != 1 or moving[0].steps[-1] != 1 or moving[0].position.offset:
+        return False
+    return bool(moving[0].pieces) and moving[0].pieces[-1][1] == size
+
+
+def piece_lines(pointer: Pointer, text: str) -> list[str]:
+    """Statements like `text`, one or a loop for each piece of the index data of a pointer.
+
+    In the text `{element}` is an element of the array, and `[i]` that of a block which holds a
+    whole axis.
+    """
+    fixed, stride, pieces = "", 0, pointer.lookups[0][0].pieces
+    for table, k in pointer.lookups:
+        if any(table.steps[-1:]):
+            stride, pieces = k, table.pieces
+        else:
+            fixed += f" + {table.name}[0] * {k}"
+    step = pointer.steps[-1] + stride
+    lines = []
+    for start, stop, first in pieces:
+        offset = f"{pointer.steps[-1] * start + stride * first}{fixed}"
+        if stop - start == 1:
+            line = text.replace("[i]", f"[{start}]")
+            lines.append(line.format(element=f"{pointer.name}[{offset}]"))
+            continue
+        element = f"{pointer.name}[{offset} + j * {step}]".replace(" * 1]", "]")
+        line = text.replace("[i]", f"[{start} + j]").format(element=element)
+        lines += ["#pragma GCC ivdep", f"for (long j = 0; j < {stop - start}; j++) {line}"]
+    return lines
+
+
 def tables_in_runs(pointers: Sequence[Pointer]) -> list[Pointer]:
     """The index data of a loop along one axis if it can go from run to run; else empty."""
     tables = [one for one in pointers if one.integers]

@@ -8,6 +8,7 @@ one scalar call, and a sum would prevent the loop from being vectorised.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -27,7 +28,13 @@ from slomodel.codegen.loops.plain import start_of
 from slomodel.codegen.loops.pointers import Pointer, Pointers
 from slomodel.codegen.loops.text import indented
 from slomodel.codegen.native.axis_order import LoopAxes, arranged
-from slomodel.codegen.native.lookups import run_length, scatter_lines, tables_in_runs
+from slomodel.codegen.native.lookups import (
+    in_pieces,
+    piece_lines,
+    run_length,
+    scatter_lines,
+    tables_in_runs,
+)
 from slomodel.codegen.native.passes import BLOCK, LoopPass, append, share_temporaries, write_over
 from slomodel.codegen.native.plain import fill_line, fill_lines
 
@@ -140,7 +147,9 @@ class BlockedLoop:
         self._tables: list[Pointer] = []
         self._late: list[tuple[str, Pointer]] = []
         # The values that are added at places of index data, by the index: arrays and values.
-        self._scattered: dict[str, list[tuple[str, str]]] = {}
+        self._scattered: dict[str, list[tuple[Pointer, str]]] = {}
+        # The temporary blocks of arrays that are read by pieces of index data, by pointer.
+        self._pieced: dict[str, str] = {}
         self.is_loop = bool(nest.axes) and 0 not in nest.shape
         if self.is_loop:
             self.axes = arranged(nest, self.pointers)
@@ -223,9 +232,10 @@ class BlockedLoop:
                 # In a pass of its own: other iterations have written elements that it adds to.
                 append(passes, f"{place} {'+=' if k else '='} {text};", alone=bool(k))
         for index, added in self._scattered.items():
-            passes.append(LoopPass(scatter_lines(index, added), alone=True, once=True))
+            passes.append(LoopPass(self._scatter(index, added), alone=True, once=True))
         for temporary, pointer in self._late:
             write_over(passes, temporary, pointer.name, _element(pointer))
+        passes[:0] = self._loads()
         self._temporaries = share_temporaries(passes)
         return [line for one in passes for line in one.lines()]
 
@@ -264,7 +274,35 @@ class BlockedLoop:
         if isinstance(operand, Scalar):
             return self.names.number(operand.node)
         assert isinstance(operand, Element)
-        return _element(self.pointers.of(operand))
+        pointer = self.pointers.of(operand)
+        if not self._goes_by_pieces(pointer):
+            return _element(pointer)
+        if pointer.name not in self._pieced:
+            self._pieced[pointer.name] = self._temporary()
+        return f"{self._pieced[pointer.name]}[i]"
+
+    def _goes_by_pieces(self, pointer: Pointer) -> bool:
+        """Whether a block is a whole axis of lookups at places that are known."""
+        size = self.axes[-1][0] if self.axes else 0
+        return 0 < size <= self.block and not self.turned and in_pieces(pointer, size)
+
+    def _loads(self) -> list[LoopPass]:
+        """The passes that read what is looked up at places that are known."""
+        named = {pointer.name: pointer for pointer in self.pointers}
+        return [
+            LoopPass(piece_lines(named[name], f"{block}[i] = {{element}};"), alone=True, once=True)
+            for name, block in self._pieced.items()
+        ]
+
+    def _scatter(self, index: str, added: Sequence[tuple[Pointer, str]]) -> list[str]:
+        """Statements that add values of a block to arrays at an index."""
+        if not self._goes_by_pieces(added[0][0]):
+            return scatter_lines(index, [(pointer.name, value) for pointer, value in added])
+        return [
+            line
+            for pointer, value in added
+            for line in piece_lines(pointer, f"{{element}} += {value};")
+        ]
 
     def _summed_alone(self) -> set[int]:
         """The statements whose values, without further factors, are reduced over the block."""
@@ -293,7 +331,7 @@ class BlockedLoop:
             # Stored, as a later statement may write over what the text reads.
             value = f"{self._temporary()}[i]"
             append(passes, f"{value} = {text};", alone=False)
-            self._scattered.setdefault(_index(target), []).append((target.name, value))
+            self._scattered.setdefault(_index(target), []).append((target, value))
             return
         if target is not None and target.steps and target.steps[-1]:
             place = _element(target)

@@ -10,6 +10,7 @@ from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout, described, plain
 from slomodel.codegen.loops.construct import blocks, copied_output
 from slomodel.codegen.loops.fusion import Fusion
+from slomodel.codegen.loops.index_pieces import pieces_of
 from slomodel.codegen.loops.names import Names, starts
 from slomodel.codegen.loops.nest import (
     Block,
@@ -75,7 +76,8 @@ def unit(
     program, arrays = planned(entry, layout, numbers, in_order=True)
     roots = program.roots
     runs = runs_of(layout.prepared, numbers)
-    fusion = Fusion(program, numbers, in_order=True, runs=runs)
+    pieces = pieces_of(layout.prepared, numbers)
+    fusion = Fusion(program, numbers, in_order=True, runs=runs, pieces=pieces)
     memory = Memory(fusion, arrays)
     names = EntryNames(memory, layout, entry.directions, numbers)
     used = {node.name for node in inputs(*roots)}
