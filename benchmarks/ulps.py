@@ -158,6 +158,7 @@ def _operations(arb: Any) -> dict[type[sp.Basic], Callable[..., Ball]]:
         "log",
         "erf",
         "erfc",
+        "erfinv",
     ]
     return {
         sp.Add: total,

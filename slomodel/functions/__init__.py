@@ -73,6 +73,7 @@ from slomodel.functions.piecewise import (
     sign,
 )
 from slomodel.functions.power import pow, powlog
+from slomodel.functions.quantiles import erfinv, normppf
 from slomodel.functions.rising import (
     digamma_difference,
     log_rising_factorial,
@@ -120,6 +121,7 @@ __all__ = [
     "erf",
     "erfc",
     "erfcx",
+    "erfinv",
     "exp",
     "expm1",
     "floor",
@@ -153,6 +155,7 @@ __all__ = [
     "ne",
     "neg",
     "normcdf",
+    "normppf",
     "partial",
     "pow",
     "powlog",

@@ -246,6 +246,11 @@ FORMULAS: dict[str, Callable[..., object]] = {
     "binomial_logit_lpmf": lambda n, k, a: mp.log(
         mp.binomial(k, n) * mp.exp(a * n) / (1 + mp.exp(a)) ** k
     ),
+    "log_diff_exp": lambda a, b: mp.log(mp.exp(a) - mp.exp(b)),
+    "log_inv_logit": lambda x: -mp.log(1 + mp.exp(-x)),
+    "log1m_inv_logit": lambda x: -mp.log(1 + mp.exp(x)),
+    "cloglog": lambda p: mp.log(-mp.log(1 - p)),
+    "inv_cloglog": lambda x: 1 - mp.exp(-mp.exp(x)),
     "log_mix": lambda t, a, b: mp.log(t * mp.exp(a) + (1 - t) * mp.exp(b)),
     "skew_normal_lpdf": lambda y, x, o, a: mp.log(
         2 * mp.npdf(y, x, o) * mp.ncdf(a * (y - x) / o)
@@ -305,7 +310,7 @@ def test_derivatives_by_all_arguments(name: str) -> None:
         point = [2.3, 5.2, *point[2:]]
     elif name == "beta_proportion_lpdf":
         point = [0.6, 0.4, 1.1]
-    elif name in ("bernoulli_lpmf", "lchoose"):
+    elif name in ("bernoulli_lpmf", "lchoose", "log_diff_exp"):
         point = [0.6, 0.4]
     names = ", ".join(f"v{k}" for k in range(len(point)))
     model = slomodel.compile(f"var {names} maximize {name}({names})", backend="numpy")

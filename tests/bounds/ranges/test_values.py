@@ -112,6 +112,8 @@ def test_derivatives_at_points_are_within_a_few_steps():
                 # that are larger by (2x)^k.
                 tails = ("erfcx", "erfcx_tail", "normal_tail", "normratio", "lognormcdf")
                 terms = (2.0 + 2.0 * x) ** k if function.name in tails else 1.0
+                if function.name in ("normppf", "erfinv"):
+                    terms += abs(float(value))  # powers of exp(x^2) enlarge the error of x
                 assert float(result.hi - result.lo) <= 3e-14 * (abs(float(value)) + terms)
 
 
