@@ -15,7 +15,6 @@ from slomodel.errors import Diagnostic, DomainError, StartWarning
 from slomodel.solve.constants.proved import Clocked, ProofSource, Prove, SignedErrors, proof_source
 from slomodel.solve.constants.source import LipschitzSource
 from slomodel.solve.facts import compiled_facts, facts_of
-from slomodel.solve.methods.norm_armijo import NormArmijo
 from slomodel.solve.methods.table import method_of
 from slomodel.solve.norms import EPS, Vector, norm
 from slomodel.solve.objective import Evaluator, Objective
@@ -154,7 +153,7 @@ def _set_up(
             own_test(options),
         )
     run.leaves_saddles = trajectory.method == "auto" and own_test(options)
-    run.own_test = isinstance(subroutine, NormArmijo) and subroutine.gtol is not None
+    run.own_test = subroutine.own_test
     if options.second_order and evaluate.within is not None:
         message = "second_order follows negative curvature, which may leave the set"
         raise DomainError(Diagnostic("E604", message, help="leave second_order out"))

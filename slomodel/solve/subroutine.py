@@ -208,6 +208,11 @@ class Subroutine(Protocol):
     def parameters(self) -> dict[str, float | str]: ...
 
     @property
+    def own_test(self) -> bool:
+        """Whether a test of the method's own ends the run, and not the norm of the gradient."""
+        ...
+
+    @property
     def inequalities(self) -> tuple[TheoremInequality, ...]:
         """The inequalities that the theorems state about every run of the method."""
         ...

@@ -79,6 +79,7 @@ class Halting:
 
     better: Iterate
     name: str = "halting"
+    own_test: bool = False
 
     @property
     def parameters(self) -> dict[str, float | str]:

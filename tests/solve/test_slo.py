@@ -32,6 +32,7 @@ class Truncated:
     D: float
     d: float
     name: str = "truncated"
+    own_test: bool = False
     overshoot: float = 1.0
 
     @property

@@ -177,6 +177,10 @@ class Analytic:
         return self
 
     @property
+    def worth(self) -> float:
+        return self.prove.worth
+
+    @property
     def parameters(self) -> dict[str, float | str]:
         return {"lipschitz": self.name}
 
@@ -205,6 +209,10 @@ class AnalyticElseSampled:
     @property
     def without_estimates(self) -> Analytic:
         return self.analytic
+
+    @property
+    def worth(self) -> float:
+        return self.analytic.worth
 
     @property
     def parameters(self) -> dict[str, float | str]:

@@ -41,6 +41,7 @@ class Adaptable:
 
     name = "analytic"
     estimated = False
+    worth = 1.0
     gives_second = False
 
     @property

@@ -51,6 +51,11 @@ class LipschitzSource(Protocol):
         ...
 
     @property
+    def worth(self) -> float:
+        """The number of gradient steps that take about as long as the constants of a ball."""
+        ...
+
+    @property
     def parameters(self) -> dict[str, float | str]: ...
 
     def start(self, evaluate: Evaluator, seed: int) -> ConstantsOver:
@@ -67,6 +72,7 @@ class GivenNumber:
 
     name = "number"
     estimated = False
+    worth = 1.0
     gives_second = False
 
     @property
@@ -90,6 +96,7 @@ class GivenFunction:
 
     name = "function"
     estimated = False
+    worth = 1.0
     gives_second = True
 
     @property
@@ -125,6 +132,7 @@ class Sampled:
 
     name = "sampled"
     estimated = True
+    worth = 1.0
     gives_second = True
     without_estimates = None
 

@@ -28,6 +28,7 @@ class AdGD(FreeMethod):
     lam0: float
 
     name = "adgd"
+    own_test = False
 
     @property
     def parameters(self) -> dict[str, float | str]:

@@ -57,6 +57,7 @@ class AGP:
     gtol: float
 
     name = "agp"
+    own_test = False
 
     @property
     def parameters(self) -> dict[str, float | str]:

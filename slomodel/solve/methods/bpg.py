@@ -39,6 +39,7 @@ class BPG:
     p: float
 
     name = "bpg"
+    own_test = False
 
     @property
     def parameters(self) -> dict[str, float | str]:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from slomodel.errors import Diagnostic, DomainError
-from slomodel.solve.constants.proved import Analytic, AnalyticElseSampled, unproved
+from slomodel.solve.constants.proved import unproved
 from slomodel.solve.methods.ball import ball_of_a_step, part_of_ball
 from slomodel.solve.methods.context import MethodContext
 from slomodel.solve.methods.gradient_steps import DescentRun
-from slomodel.solve.methods.tgd import truncate, truncate_projected
+from slomodel.solve.methods.tgd import TruncatedProjection, truncate
 from slomodel.solve.norms import norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.sets.convex_set import Set
@@ -56,6 +56,8 @@ class Certified:
     within: Set | None = None
     steps: float = 1.0
 
+    own_test = False
+
     @property
     def parameters(self) -> dict[str, float | str]:
         return {"D": "auto"}
@@ -69,7 +71,7 @@ class Certified:
         return largest_proved(start, constants, self.within, self.steps)
 
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> DescentRun:
-        move = truncate if self.within is None else truncate_projected
+        move = truncate if self.within is None else TruncatedProjection(self.within)
         return DescentRun(move, evaluate, start, ends_at_boundary=False)
 
 
@@ -82,9 +84,7 @@ def certified(name: str, context: MethodContext, margin_given: bool) -> Certifie
         message = "D='auto' takes steps that are proved, and samples prove nothing"
         remedy = "give lipschitz='analytic' of a compiled model, a number or a function, or a D"
         raise DomainError(Diagnostic("E604", message, help=remedy))
-    steps = 1.0
-    if context.proofs is not None and isinstance(context.constants, Analytic | AnalyticElseSampled):
-        steps = context.proofs.worth
+    steps = 1.0 if context.constants is None else context.constants.worth
     return Certified(name, context.within, steps)
 
 

@@ -35,6 +35,7 @@ class GD:
     within: Set | None = None
 
     name = "gd"
+    own_test = False
 
     @property
     def parameters(self) -> dict[str, float | str]:

@@ -25,6 +25,7 @@ class NGD(FreeMethod):
     d: float
 
     name = "ngd"
+    own_test = False
 
     @property
     def parameters(self) -> dict[str, float | str]:

@@ -75,6 +75,10 @@ class NormArmijo:
     name = "norm-armijo"
 
     @property
+    def own_test(self) -> bool:
+        return self.gtol is not None
+
+    @property
     def parameters(self) -> dict[str, float | str]:
         more: dict[str, float | str] = {} if self.degree is None else {"line_search": "exact"}
         if self.certified:

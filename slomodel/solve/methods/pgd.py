@@ -32,6 +32,7 @@ class PGD:
     within: Set | None = None
 
     name = "pgd"
+    own_test = False
 
     @property
     def parameters(self) -> dict[str, float | str]:

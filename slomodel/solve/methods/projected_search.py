@@ -65,6 +65,7 @@ class ProjectedSearch:
     gtol: float | None = None
 
     name = "norm-armijo"
+    own_test = False
 
     @property
     def parameters(self) -> dict[str, float | str]:

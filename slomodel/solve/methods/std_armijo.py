@@ -39,6 +39,7 @@ class StdArmijo:
     sigma: float
 
     name = "std-armijo"
+    own_test = False
 
     @property
     def parameters(self) -> dict[str, float | str]:

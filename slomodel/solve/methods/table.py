@@ -58,54 +58,68 @@ class Method:
 
 def norm_armijo(given: Options, context: MethodContext) -> NormArmijo | ProjectedSearch:
     """The paper's method: along −g unless another direction is requested."""
-    return line_search(given, context, direction="gradient")
+    if context.within is not None:
+        return search_in_set(given, context, context.within, "gradient")
+    return search_along_lines(given, context, "gradient")
 
 
 def auto(given: Options, context: MethodContext) -> NormArmijo | ProjectedSearch:
     """The paper's method along a direction that suits the objective (auto.py)."""
-    facts, n, within = context.facts, len(context.x0), context.within
-    direction, reason = chosen(facts, n) if within is None else chosen_in_set(facts, n, within)
-    found = line_search(given, context, direction, REACH)
-    if isinstance(found, NormArmijo):
-        found = replace(found, logarithmic=context.facts.logarithmic)
-        if DIRECTIONS[found.direction].predicts and not {"line_search", "theta"} & set(given):
-            found = interpolating(found, given, context)
-    elif "delta_bar" not in given:
-        tests = context.own_test and facts.curvature and found.direction in MODELS
-        found = replace(found, grows=True, gtol=context.gtol if tests else None)
-    return found if "direction" in given else replace(found, chosen_for=reason)
+    if context.within is not None:
+        return auto_in_set(given, context, context.within)
+    direction, reason = chosen(context.facts, len(context.x0))
+    method = search_along_lines(given, context, direction, REACH)
+    method = replace(method, logarithmic=context.facts.logarithmic)
+    if DIRECTIONS[method.direction].predicts and not {"line_search", "theta"} & set(given):
+        method = interpolating(method, given, context)
+    return method if "direction" in given else replace(method, chosen_for=reason)
 
 
-def interpolating(found: NormArmijo, given: Options, context: MethodContext) -> NormArmijo:
+def auto_in_set(given: Options, context: MethodContext, within: Set) -> ProjectedSearch:
+    """`auto` for variables in a closed set."""
+    facts = context.facts
+    direction, reason = chosen_in_set(facts, len(context.x0), within)
+    method = search_in_set(given, context, within, direction, REACH)
+    if "delta_bar" not in given:
+        tests = context.own_test and facts.curvature and method.direction in MODELS
+        method = replace(method, grows=True, gtol=context.gtol if tests else None)
+    return method if "direction" in given else replace(method, chosen_for=reason)
+
+
+def interpolating(method: NormArmijo, given: Options, context: MethodContext) -> NormArmijo:
     """The line search of `auto` for directions with a model of f, in no units of f or x.
 
     δ̄ grows, and starts from ‖x0‖ alone unless that is 0.
     """
     size = norm(context.x0) or 1.0
     return replace(
-        found,
-        delta_bar=found.delta_bar if "delta_bar" in given else min(REACH * size, LARGEST),
-        sigma=found.sigma if "sigma" in given else DESCENT,
+        method,
+        delta_bar=method.delta_bar if "delta_bar" in given else min(REACH * size, LARGEST),
+        sigma=method.sigma if "sigma" in given else DESCENT,
         interpolates=True,
         grows="delta_bar" not in given,
         gtol=context.gtol if context.own_test else None,
     )
 
 
-def line_search(
-    given: Options, context: MethodContext, direction: str, reach: float = 1.0
-) -> NormArmijo | ProjectedSearch:
-    """The line search, in a set or not, with its defaults; `direction` is the default direction.
+def farthest_move(context: MethodContext, reach: float) -> float:
+    """δ̄ = reach·max(1, ‖x0‖), fixed for the run as the theorem requires; finite always."""
+    return min(reach * max(1.0, norm(context.x0)), LARGEST)
 
-    δ̄ = reach·max(1, ‖x0‖) is fixed for the run, as the theorem requires; if the norm overflows,
-    the largest number is used.
-    """
-    farthest = min(reach * max(1.0, norm(context.x0)), LARGEST)
-    direction = choice("direction", given.get("direction", direction), DIRECTIONS)
+
+def direction_of(given: Options, context: MethodContext, default: str) -> str:
+    """The direction that the options name, or the default; it suits the objective."""
+    direction = choice("direction", given.get("direction", default), DIRECTIONS)
+    check_suits(direction, DIRECTIONS[direction], context)
+    return direction
+
+
+def search_along_lines(
+    given: Options, context: MethodContext, direction: str, reach: float = 1.0
+) -> NormArmijo:
+    """NormArmijo with its defaults; `direction` is the default direction."""
+    direction, farthest = direction_of(given, context, direction), farthest_move(context, reach)
     rule = DIRECTIONS[direction]
-    check_suits(direction, rule, context)
-    if context.within is not None:
-        return search_in_set(given, context, context.within, direction, farthest)
     search = choice("line_search", given.get("line_search", "armijo"), LINE_SEARCHES)
     proves = search == "certified"
     most = SIGMA if proves else 1.0
@@ -125,9 +139,10 @@ def line_search(
 
 
 def search_in_set(
-    given: Options, context: MethodContext, within: Set, direction: str, farthest: float
+    given: Options, context: MethodContext, within: Set, direction: str, reach: float = 1.0
 ) -> ProjectedSearch:
     """ProjectedSearch with its defaults; DomainError for a direction without a model."""
+    direction, farthest = direction_of(given, context, direction), farthest_move(context, reach)
     known = ("gradient", *MODELS)
     if direction not in known:
         message = (

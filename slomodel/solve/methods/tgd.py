@@ -38,6 +38,7 @@ class TGD:
     within: Set | None = None
 
     name = "tgd"
+    own_test = False
 
     @property
     def parameters(self) -> dict[str, float | str]:
@@ -55,7 +56,7 @@ class TGD:
             raise bad_value("d", f"a number ≥ √ε = {tolerance:g}", self.d)
         require_epoch_descent(self.D, self.d, tolerance)
         least = tolerance / self.d
-        move = truncate if self.within is None else truncate_projected
+        move = truncate if self.within is None else TruncatedProjection(self.within)
         return DescentRun(move, evaluate, start, ends_at_boundary=False, least_L1=least)
 
 
@@ -76,24 +77,30 @@ def truncate(current: Iterate, region: EpochRegion, out: Vector) -> bool:
     return cut
 
 
-def truncate_projected(current: Iterate, region: EpochRegion, out: Vector) -> bool:
-    """Write x + s(P(x − ∇f/L1) − x) with s = min(1, d/‖·‖) into `out` (n,); True if s < 1.
+@dataclass(frozen=True, slots=True)
+class TruncatedProjection:
+    """The projected gradient step in the set of the variables, truncated to length d if longer."""
 
-    P is the projection on the set of the variables, which holds the whole segment.
-    """
-    d, L1, where = region.d, region.L1, region.set
-    assert L1 is not None
-    assert isinstance(where, WithinBall)
-    where.step_within(current.x, current.g, L1, out)
-    out -= current.x
-    length = norm(out)
-    cut = length > d
-    if cut:
-        out *= d / length
-    out += current.x
-    # x + s(P(x − ∇f/L1) − x) is in the set up to rounding.
-    where.within.project(out, out)
-    return cut
+    within: Set
+
+    def __call__(self, current: Iterate, region: EpochRegion, out: Vector) -> bool:
+        """Write x + s(P(x − ∇f/L1) − x) with s = min(1, d/‖·‖) into `out` (n,); True if s < 1.
+
+        P is the projection on the set, which contains the whole segment.
+        """
+        d, L1 = region.d, region.L1
+        assert L1 is not None
+        ball = WithinBall(self.within, region.centre, region.D)
+        ball.step_within(current.x, current.g, L1, out)
+        out -= current.x
+        length = norm(out)
+        cut = length > d
+        if cut:
+            out *= d / length
+        out += current.x
+        # x + s(P(x − ∇f/L1) − x) is in the set up to rounding.
+        self.within.project(out, out)
+        return cut
 
 
 def tgd(given: Mapping[str, object], context: MethodContext) -> TGD:

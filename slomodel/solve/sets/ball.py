@@ -21,6 +21,7 @@ class EuclideanBall:
     radius: float
 
     convex = True
+    within = None
     polyhedral = False
 
     @property

@@ -23,6 +23,7 @@ class Box:
     high: Vector
 
     convex = True
+    within = None
     polyhedral = True
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from slomodel.solve.norms import Vector
+from slomodel.solve.sets.convex_set import Set
 
 
 class EpochSet(Protocol):
@@ -17,6 +18,11 @@ class EpochSet(Protocol):
 
     @property
     def radius(self) -> float: ...
+
+    @property
+    def within(self) -> Set | None:
+        """The set of the variables of which this is a part; None for the whole space."""
+        ...
 
     def contains(self, x: Vector, slack: float = 0.0) -> bool:
         """Whether x (n,) is in the set, or at a distance of at most `slack` from it."""

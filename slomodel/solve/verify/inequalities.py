@@ -8,7 +8,6 @@ from collections.abc import Callable
 import numpy as np
 
 from slomodel.solve.norms import EPS, Vector, norm, power
-from slomodel.solve.sets.within_ball import WithinBall
 from slomodel.solve.stagnation.resolution import ROUNDING
 from slomodel.solve.subroutine import EXEMPT, CheckedStep, EpochRegion, TheoremInequality
 
@@ -62,7 +61,7 @@ def root_of(step: CheckedStep) -> float:
     mapping L1(x − P(x − ∇f/L1)), which is at least min(1, L1) times as long.
     """
     L1 = step.region.L1
-    in_a_set = L1 is not None and isinstance(step.region.set, WithinBall)
+    in_a_set = L1 is not None and step.region.set.within is not None
     return step.root * min(1.0, L1) if L1 is not None and in_a_set else step.root
 
 
