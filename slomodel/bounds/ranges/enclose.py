@@ -100,13 +100,19 @@ def _ranges_of(
 ) -> Sequence[Interval]:
     """The interval of a node, or those of all states of a loop."""
 
-    def compute() -> Sequence[Interval]:
-        if isinstance(node, Recur):
-            return states_over(node, operands, sizes, batch, range_of)
-        return (range_of(node, operands, sizes, batch),)
-
     cache = cache_in_use()
-    return cache.ranges(node, operands, sizes, batch, compute) if cache else compute()
+    if cache is None:
+        return ranges_of(node, operands, sizes, batch)
+    return cache.ranges(
+        node, operands, sizes, batch, lambda: ranges_of(node, operands, sizes, batch)
+    )
+
+
+def ranges_of(node: Expr, operands: list[Interval], sizes: Sizes, batch: int) -> Sequence[Interval]:
+    """`range_of` a node, or the intervals of all states of a loop."""
+    if isinstance(node, Recur):
+        return states_over(node, operands, sizes, batch, ranges_of)
+    return (range_of(node, operands, sizes, batch),)
 
 
 def enclose_narrowed(
@@ -293,7 +299,7 @@ def _(node: Scan, operands: list[Interval], sizes: Sizes, batch: int) -> Interva
 
 @range_of.register
 def _(node: Recur, operands: list[Interval], sizes: Sizes, batch: int) -> Interval:
-    return states_over(node, operands, sizes, batch, range_of)[node.state]
+    return ranges_of(node, operands, sizes, batch)[node.state]
 
 
 def _tied(a: Interval, extreme: Extreme, batch: int) -> Interval:

@@ -29,7 +29,10 @@ from slomodel.ir.walk import inputs, postorder, substitute
 from slomodel.reference.recurrence import place
 
 Sizes = Mapping[str, int]
-RangeOf = Callable[[Expr, list[Interval], Sizes, int], Interval]
+RangesOf = Callable[[Expr, list[Interval], Sizes, int], Sequence[Interval]]
+"""The interval of one node from those of its operands, with a number of batch axes; for a loop
+those of all its states.
+"""
 _MOST_UNKNOWNS = 50_000
 """Largest number of values over all steps, of a sparse triangular system: about a second."""
 
@@ -54,10 +57,9 @@ _known: WeakKeyDictionary[Recur, LinearBody | None] = WeakKeyDictionary()
 
 def linear_body(node: Recur) -> LinearBody | None:
     """The body of a loop that is linear in its states; None for others."""
-    first = node.states[0]
-    if first not in _known:
-        _known[first] = _linear_body(first)
-    return _known[first]
+    if node not in _known:
+        _known[node] = _linear_body(node)
+    return _known[node]
 
 
 def _linear_body(node: Recur) -> LinearBody | None:
@@ -134,7 +136,7 @@ def unknowns_of(node: Recur, sizes: Sizes) -> int:
 
 
 def linear_states(
-    node: Recur, operands: Sequence[Interval], sizes: Sizes, batch: int, range_of: RangeOf
+    node: Recur, operands: Sequence[Interval], sizes: Sizes, batch: int, ranges_of: RangesOf
 ) -> list[Interval] | None:
     """Intervals for all states of a loop; None where it is not linear, too long, or unbounded.
 
@@ -144,12 +146,12 @@ def linear_states(
     if not 0 < count <= _MOST_UNKNOWNS:
         return None
     body = linear_body(node)
-    if body is None:
+    if body is None or _has_several_cells(body, operands, batch):
         return None
-    L = _coefficients(node, body, operands, sizes, batch, range_of)
+    L = _coefficients(node, body, operands, sizes, batch, ranges_of)
     if L is None:
         return None
-    b = _constants(node, body, operands, sizes, batch, range_of)
+    b = _constants(node, body, operands, sizes, batch, ranges_of)
     found = _solved(L, b, Unknowns.of(node, sizes).order, batch)
     if found is None:
         return None
@@ -164,17 +166,38 @@ def linear_states(
     ]
 
 
+def _has_several_cells(body: LinearBody, operands: Sequence[Interval], batch: int) -> bool:
+    """Whether the slopes differ among the cells of a batch."""
+    read = set(inputs(*body.slopes))
+    fronts = [
+        own.shape[:batch] for one, own in zip(body.operands, operands, strict=True) if one in read
+    ]
+    return prod(np.broadcast_shapes(*fronts)) > 1
+
+
+def add_ranges(
+    order: Sequence[Expr],
+    found: dict[Expr, Interval],
+    sizes: Sizes,
+    batch: int,
+    ranges_of: RangesOf,
+) -> None:
+    """Add the intervals of nodes in `order`, each after its operands; loops for all states."""
+    for one in order:
+        if one not in found:
+            own = ranges_of(one, [found[o] for o in one.operands], sizes, batch)
+            found |= zip(one.states if isinstance(one, Recur) else (one,), own, strict=True)
+
+
 def _evaluated(
     graphs: Sequence[Expr],
     known: Mapping[Expr, Interval],
     sizes: Sizes,
     batch: int,
-    range_of: RangeOf,
+    ranges_of: RangesOf,
 ) -> list[Interval]:
     found = dict(known)
-    for one in postorder(*graphs):
-        if one not in found:
-            found[one] = range_of(one, [found[o] for o in one.operands], sizes, batch)
+    add_ranges(postorder(*graphs), found, sizes, batch, ranges_of)
     return [found[graph] for graph in graphs]
 
 
@@ -184,7 +207,7 @@ def _coefficients(
     operands: Sequence[Interval],
     sizes: Sizes,
     batch: int,
-    range_of: RangeOf,
+    ranges_of: RangesOf,
 ) -> SparseIntervals | None:
     """L (unknowns, unknowns) from the slopes along all units; None for several cells of a batch."""
     shapes = [concrete(unit.shape, sizes) for unit in body.units]
@@ -198,7 +221,7 @@ def _coefficients(
         own_rows[start : start + prod(shape)] = np.eye(prod(shape))
         known[unit] = point(own_rows.reshape((1,) * batch + (ends[-1], *shape)))
     with np.errstate(all="ignore"):
-        found = _evaluated(body.slopes, known, sizes, batch + 1, range_of)
+        found = _evaluated(body.slopes, known, sizes, batch + 1, ranges_of)
     front = np.broadcast_shapes(*(one.shape[:batch] for one in found))
     unknowns = Unknowns.of(node, sizes)
     if prod(front) > 1:
@@ -248,12 +271,12 @@ def _constants(
     operands: Sequence[Interval],
     sizes: Sizes,
     batch: int,
-    range_of: RangeOf,
+    ranges_of: RangesOf,
 ) -> Interval:
     """b (batch axes, unknowns): initial values and the updates without states."""
     known: dict[Expr, Interval] = dict(zip(body.operands, operands, strict=True))
     with np.errstate(all="ignore"):
-        found = _evaluated(body.constants, known, sizes, batch, range_of)
+        found = _evaluated(body.constants, known, sizes, batch, ranges_of)
     loop, unknowns = node.loop, Unknowns.of(node, sizes)
     firsts = [operands[k] for k in loop.initial if k is not None]
     front = np.broadcast_shapes(*(one.shape[:batch] for one in (*found, *firsts)), (1,) * batch)

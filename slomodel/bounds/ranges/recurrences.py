@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval, interval
 from slomodel.bounds.arithmetic.rounding import Array
-from slomodel.bounds.ranges.linear_recurrences import linear_states
+from slomodel.bounds.ranges.linear_recurrences import RangesOf, add_ranges, linear_states
 from slomodel.bounds.stopping import pause
 from slomodel.ir.dims import concrete
-from slomodel.ir.expr import Expr, Recur
+from slomodel.ir.expr import Recur
 from slomodel.ir.loop import SliceAt, Source, StateAt
 from slomodel.ir.walk import postorder
 from slomodel.reference.recurrence import place
 
 Sizes = Mapping[str, int]
-RangeOf = Callable[[Expr, list[Interval], Sizes, int], Interval]
-"""The interval of one node from those of its operands, with a number of batch axes."""
 
 
 def states_over(
-    node: Recur, operands: Sequence[Interval], sizes: Sizes, batch: int, range_of: RangeOf
+    node: Recur, operands: Sequence[Interval], sizes: Sizes, batch: int, ranges_of: RangesOf
 ) -> list[Interval]:
     """Intervals (batch axes, length, *shape) for all states of a loop.
 
     Hypothesis and conclusion are those of `enclose`, for the loop written out. Loops that are
     linear in their states are solved as systems of equations.
     """
-    solved = linear_states(node, operands, sizes, batch, range_of)
+    solved = linear_states(node, operands, sizes, batch, ranges_of)
     if solved is not None:
         return solved
     run = _Run.begun(node, operands, sizes, batch)
@@ -49,9 +47,7 @@ def states_over(
             if t < start:
                 continue
             found = {one: run.read(source, t) for one, source in read}
-            for one in order:
-                if one not in found:
-                    found[one] = range_of(one, [found[o] for o in one.operands], sizes, batch)
+            add_ranges(order, found, sizes, batch, ranges_of)
             run.add(update.state, t + shift, found[update.value])
     return [interval(lo, hi) for lo, hi in run.states]
 
