@@ -39,6 +39,7 @@ from slomodel.calculus.rays.jets import (
     viewed,
     whole,
 )
+from slomodel.calculus.rays.matrices import MatrixJets
 from slomodel.calculus.rays.numbers import (
     LARGE,
     UNIT,
@@ -89,6 +90,7 @@ from slomodel.ir.expr import (
     Iota,
     Listing,
     Map,
+    MatrixOperation,
     Recur,
     Reshape,
     Scan,
@@ -170,10 +172,13 @@ class _JetPass:
     directions: Mapping[Input, Input]
     jets: dict[Expr, Jet] = field(default_factory=dict)
     truths: dict[Expr, Truth] = field(default_factory=dict)
+    matrices: MatrixJets | None = None
 
     def root(self, graph: Expr) -> Jet:
         """The jet of the root of a graph."""
         order = differentiated(graph)
+        if self.matrices is None:
+            self.matrices = MatrixJets(order, self.end)
         for node in order:
             if node in self.jets:
                 continue
@@ -249,6 +254,8 @@ class _JetPass:
             inner = known(self.jets[node.operands[0]].at[0])
             rad = None if inner.rad is None else build.extreme(inner.rad, "max", node.axes)
             return constant_jet(MidRad(build.extreme(inner.mid, node.which, node.axes), rad))
+        if isinstance(node, MatrixOperation) and self.matrices is not None:
+            return self.matrices.jet(node, self.jets)
         if isinstance(node, Recur):
             return self._recurrence(node)
         if isinstance(node, Scan):
