@@ -12,9 +12,9 @@ from math import isfinite
 
 import slomodel.functions as table
 from slomodel.bounds.setting import Setting, once_per_setting
-from slomodel.functions.compound import hypot
+from slomodel.calculus.signs import is_nonnegative
 from slomodel.ir import build
-from slomodel.ir.expr import Const, Einsum, Expr, Gather, Map, Reshape, remake
+from slomodel.ir.expr import Const, Expr, Map, remake
 from slomodel.ir.walk import dependents, postorder
 
 
@@ -90,43 +90,10 @@ def _power(node: Expr, exponent: float = 1.0) -> tuple[Expr, float]:
         product = p * inner
         if not isfinite(product) or Fraction(p) * Fraction(inner) != Fraction(product):
             break
-        if not inner.is_integer() and product.is_integer() and not _is_nonnegative(below):
+        if not inner.is_integer() and product.is_integer() and not is_nonnegative(below):
             break
         base, p = below, product
     return base, p
-
-
-_NEVER_NEGATIVE = (
-    *(table.square, table.abs, table.relu, table.exp, table.sqrt, table.root, hypot),
-)
-_KEEPING_SIGNS = (table.add, table.mul, table.div, table.maximum, table.minimum)
-
-
-def _is_never_negative(node: Expr) -> bool:
-    if isinstance(node, Const):
-        return node.value >= 0.0
-    return isinstance(node, Map) and node.function in _NEVER_NEGATIVE
-
-
-def _is_nonnegative(node: Expr) -> bool:
-    """Whether a node consists of squares and the like, so that it is nowhere negative."""
-    stack, seen = [node], {node}
-    while stack:
-        one = stack.pop()
-        if isinstance(one, Einsum):
-            factors = list(zip(one.operands, one.inputs, strict=True))
-            below = [operand for operand, own in factors if factors.count((operand, own)) % 2]
-        elif isinstance(one, Map) and one.function in _KEEPING_SIGNS:
-            below = list(one.operands)
-        elif _is_never_negative(one):
-            continue
-        elif isinstance(one, (Gather, Reshape)):
-            below = [one.operands[0]]
-        else:
-            return False
-        stack += [operand for operand in below if operand not in seen]
-        seen.update(below)
-    return True
 
 
 def _one_power(node: Map) -> tuple[Expr, float]:

@@ -76,22 +76,21 @@ class Preconditioned:
         """Upper bound on ‖Q(0)⁻¹ - I‖_F."""
         return raised([mul(self.start, _inverse_norm(self.start))])
 
-    def applied(self, one: MidRad) -> MidRad:
-        """V U times matrices, and the bound on what Q(0)⁻¹ in between changes."""
-        inner = one if self.left is None else product(MidRad(self.left), one)
-        outer = inner if self.right is None else product(MidRad(self.right), inner)
-        error = self.rows_times(mul(_over(self.start_error, _columns(inner)), _columns(inner)), one)
-        return MidRad(outer.mid, enlarged([outer.rad or Const(0.0), error]))
-
     def rows_times(self, columns: Expr, like: MidRad) -> Expr:
         """Bounds on the elements of V X for X with columns of these norms."""
         shape = like.mid.shape
         batch = tuple(range(len(shape) - 2))
-        spread = build.broadcast(columns, (*batch, len(shape) - 1), shape)
+        spread = _along_rows(columns, like.mid)
         if self.right is None:
             return spread
         rows = norm(abs(self.right), (self.right.rank - 1,))
         return raised([mul(build.broadcast(rows, (*batch, len(shape) - 2), shape), spread)])
+
+
+def _along_rows(columns: Expr, like: Expr) -> Expr:
+    """Numbers of the columns of matrices, repeated along their rows."""
+    batch = tuple(range(like.rank - 2))
+    return build.broadcast(columns, (*batch, like.rank - 1), like.shape)
 
 
 def known_size(one: Expr | None) -> Expr:
@@ -234,16 +233,23 @@ def _next(q: Preconditioned, before: Sequence[Expr], k: int, own: Expr | None) -
     return mul(_over(q.inverse_norm, like), raised(terms))
 
 
-def solved(q: Preconditioned, a: Jet, b: Jet, end: Expr) -> Jet:
-    """The jet of A⁻¹ B: A_0 X_k = B_k - Σ_j A_j X_(k - j), j >= 1."""
-    at: list[MidRad | None] = []
-    for k in range(ORDERS):
-        moved = _convolved(a.at, at, k)
-        right = _total([b.at[k], None if moved is None else -moved])
-        at.append(None if right is None else q.applied(right))
+def solved(q: Preconditioned, b: Jet, end: Expr) -> Jet:
+    """The jet of A⁻¹ B = V Y: Q_0 Y_k = U B_k - Σ_j Q_j Y_(k - j), j >= 1."""
     scaled = [
         one if one is None or q.left is None else product(MidRad(q.left), one) for one in b.at
     ]
+    inner: list[MidRad | None] = []
+    for k in range(ORDERS):
+        moved = _convolved(q.at, inner, k)
+        right = _total([scaled[k], None if moved is None else -moved])
+        if right is not None:
+            columns = _columns(right)
+            off = mul(_over(q.start_error, columns), columns)
+            right = _widened(right, [_along_rows(off, right.mid)])
+        inner.append(right)
+    at = inner
+    if q.right is not None:
+        at = [None if one is None else product(MidRad(q.right), one) for one in inner]
     fourth = None
     if b.fourth is not None:
         fourth = _columns(MidRad(_remainder((q.left, None), b.fourth)))
@@ -427,12 +433,12 @@ class MatrixJets:
             return self._log_determinant(matrix, a)
         if function.startswith("inverse"):
             ones = constant_jet(MidRad(identities(matrix)))
-            return solved(self._of_system(function, matrix, a), a, ones, self._end)
+            return solved(self._of_system(function, matrix, a), ones, self._end)
         if function.startswith("solve"):
             right = jets[node.operands[1]]
             if function in ("solve_lower", "solve_upper"):
                 a = viewed(a, _STORED[function])
-            return solved(self._of_system(function, matrix, a), a, right, self._end)
+            return solved(self._of_system(function, matrix, a), right, self._end)
         raise MissingRule("it has a determinant that changes; its logarithm has bounds")
 
     def _factor(self, matrix: Expr, a: Jet) -> Factor:

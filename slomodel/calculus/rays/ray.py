@@ -52,6 +52,7 @@ from slomodel.calculus.rays.numbers import (
 )
 from slomodel.calculus.rays.numbers import known as decided
 from slomodel.calculus.rays.recurrences import scan_as_loop, states_along
+from slomodel.calculus.signs import is_nonnegative
 from slomodel.errors import MissingRule
 from slomodel.functions import (
     abs,
@@ -225,7 +226,12 @@ class _JetPass:
                 found.append(_view_of_truth(own, partial(_laid, node, k)))
             else:
                 jet = self._laid_jet(node, k)
-                found.append(values(jet, self.end) if jet.moves else known(jet.at[0]))
+                own_values: Value = values(jet, self.end) if jet.moves else known(jet.at[0])
+                domain = node.function.domain
+                in_doubt = jet.moves or known(jet.at[0]).rad is not None
+                if in_doubt and k < len(domain) and domain[k][0] == 0.0 and is_nonnegative(operand):
+                    own_values = as_range(own_values).within(0.0, math.inf)
+                found.append(own_values)
         return found
 
     def _laid_jet(self, node: Map, k: int) -> Jet:
