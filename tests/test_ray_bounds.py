@@ -28,7 +28,7 @@ MODELS = {
     ),
     "determinant": (
         "dim N, d\ndata A[N, d], y[N]\nvar x[d] init normal(0, 1)\n"
-        "minimize logdet(A' @ A + diag(exp(x))) + 0*sum(y)"
+        "minimize det(A' @ A + diag(exp(x))) + 0*sum(y)"
     ),
 }
 
@@ -37,7 +37,7 @@ def _compiled(name: str, backend: str) -> slomodel.Model:
     return slomodel.compile(MODELS[name], data={"A": A, "y": Y}, backend=backend)
 
 
-CASES = [("network", "c"), ("logistic", "numexpr"), ("robust", "numpy")]
+CASES = [("network", "c"), ("robust", "numpy")]
 
 
 @pytest.mark.parametrize(("name", "backend"), CASES)
@@ -93,7 +93,7 @@ def test_a_model_without_a_proof_states_the_reason() -> None:
     f, g = model.value_and_gradient(x)
     assert (found.value, found.slope) == (f, pytest.approx(g @ v))
     assert (found.lower, found.upper) == (-math.inf, math.inf)
-    assert "MatrixOperation" in found.reason
+    assert "determinant" in found.reason
 
 
 def test_a_kink_on_the_way_leaves_nothing_known() -> None:
@@ -116,7 +116,7 @@ def test_the_source_of_the_kernel_stands_alone() -> None:
     assert numbers[:5:2].tolist() == [found.value, found.slope, found.curvature]
     assert numbers[6:8].tolist() == [found.lower, found.upper]
     assert "upper end of f'''" in model.ray_source("c")
-    with pytest.raises(DomainError, match="no bounds along rays: it has a node"):
+    with pytest.raises(DomainError, match="no bounds along rays: it has a det"):
         _compiled("determinant", "numpy").ray_source()
 
 

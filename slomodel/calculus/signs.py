@@ -1,0 +1,39 @@
+"""Signs that follow from the form of a graph."""
+
+from __future__ import annotations
+
+import slomodel.functions as table
+from slomodel.functions.compound import hypot
+from slomodel.ir.expr import Const, Einsum, Expr, Gather, Map, Reshape
+
+_NEVER_NEGATIVE = (
+    *(table.square, table.abs, table.relu, table.exp, table.sqrt, table.root, hypot),
+)
+_KEEPING_SIGNS = (table.add, table.mul, table.div, table.maximum, table.minimum)
+
+
+def _is_never_negative(node: Expr) -> bool:
+    if isinstance(node, Const):
+        return node.value >= 0.0
+    return isinstance(node, Map) and node.function in _NEVER_NEGATIVE
+
+
+def is_nonnegative(node: Expr) -> bool:
+    """Whether a node consists of squares and the like, so that it is nowhere negative."""
+    stack, seen = [node], {node}
+    while stack:
+        one = stack.pop()
+        if isinstance(one, Einsum):
+            factors = list(zip(one.operands, one.inputs, strict=True))
+            below = [operand for operand, own in factors if factors.count((operand, own)) % 2]
+        elif isinstance(one, Map) and one.function in _KEEPING_SIGNS:
+            below = list(one.operands)
+        elif _is_never_negative(one):
+            continue
+        elif isinstance(one, (Gather, Reshape)):
+            below = [one.operands[0]]
+        else:
+            return False
+        stack += [operand for operand in below if operand not in seen]
+        seen.update(below)
+    return True
