@@ -27,9 +27,8 @@ from slomodel.calculus.rays.jets import (
     mapped,
     viewed,
 )
-from slomodel.calculus.rays.numbers import MidRad, raised
+from slomodel.calculus.rays.numbers import INF, MidRad, raised
 from slomodel.calculus.rays.preconditioned import (
-    INF,
     Preconditioned,
     along_rows,
     columns_of,
@@ -160,14 +159,14 @@ def _lower_with_half_diagonal(one: MidRad) -> MidRad:
 
 
 @dataclass(frozen=True, slots=True)
-class Factor:
+class FactorAlongRay:
     """The factor L(t) of a positive definite A(t), and U L(t) for the U of the preconditioners."""
 
     jet: Jet
     scaled: Preconditioned
 
 
-def factored(q: Preconditioned, computed: Expr, end: Expr) -> Factor:
+def factored(q: Preconditioned, computed: Expr, end: Expr) -> FactorAlongRay:
     """The jets of the Cholesky factor of A(t), of which `computed` is that at the start.
 
     Q = G Gᵀ with G_k = G_0 Φ(G_0⁻¹ H_k G_0⁻ᵀ), H_k = Q_k - Σ G_j G_(k - j)ᵀ for 0 < j < k, and
@@ -193,7 +192,7 @@ def factored(q: Preconditioned, computed: Expr, end: Expr) -> Factor:
             continue
         off = mul(3.0, mul(delta, frobenius(right)))
         own = _lower_with_half_diagonal(right)
-        at.append(_triangular(widened_by(own, [_over_matrix(off, own.mid)])))
+        at.append(_triangular(widened_by(own, [over_last(off, own.mid)])))
     distance = known_size(q.norms[0])
     gap = q.inverse_norm
     factor = mul(0.7072, mul(gap, sqrt(add(1.0, distance))))
@@ -207,7 +206,7 @@ def factored(q: Preconditioned, computed: Expr, end: Expr) -> Factor:
     residual = product(MidRad(q.left), MidRad(computed)) - MidRad(ones)
     lost = frobenius(residual)
     off = raised([mul(lost, inverse_norm_within(lost))])
-    return Factor(_of_factor(at, found[ORDERS], computed, off), scaled)
+    return FactorAlongRay(_of_factor(at, found[ORDERS], computed, off), scaled)
 
 
 def _of_factor(at: Sequence[MidRad | None], fourth: Expr, computed: Expr, off: Expr) -> Jet:
@@ -231,10 +230,6 @@ def _of_factor(at: Sequence[MidRad | None], fourth: Expr, computed: Expr, off: E
     return Jet(found, lower_triangle(raised([spread(rest)])))
 
 
-def _over_matrix(scalars: Expr, like: Expr) -> Expr:
-    return build.broadcast(scalars, tuple(range(scalars.rank)), like.shape)
-
-
 def _triangular(one: MidRad) -> MidRad:
     return view_of(one, lower_triangle)
 
@@ -253,7 +248,7 @@ class MatrixJets:
             if isinstance(node, MatrixOperation) and node.function in _OF_DEFINITE
         }
         self._preconditioned: dict[tuple[Expr, str], Preconditioned] = {}
-        self._factors: dict[Expr, Factor] = {}
+        self._factors: dict[Expr, FactorAlongRay] = {}
 
     def jet(self, node: MatrixOperation, jets: Mapping[Expr, Jet]) -> Jet:
         """The jet of a function of matrices from those of its operands."""
@@ -280,7 +275,7 @@ class MatrixJets:
             return solved(self._of_system(function, matrix, a), right, self._end)
         raise MissingRule("it has a determinant that changes; its logarithm has bounds")
 
-    def _factor(self, matrix: Expr, a: Jet) -> Factor:
+    def _factor(self, matrix: Expr, a: Jet) -> FactorAlongRay:
         if matrix not in self._factors:
             own = self._by_factor(matrix, a)
             computed = build.matrix_operation("cholesky", known(a.at[0]).mid)

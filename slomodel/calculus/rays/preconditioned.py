@@ -15,14 +15,13 @@ from slomodel.calculus.rays.jets import (
     known,
     sizes,
 )
-from slomodel.calculus.rays.numbers import UNIT, MidRad, enlarged, raised
+from slomodel.calculus.rays.numbers import INF, UNIT, MidRad, enlarged, raised
 from slomodel.functions import abs, add, div, lt, mul, sqrt, square, sub, where
 from slomodel.ir import build
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Const, Einsum, Expr
 from slomodel.ir.matrices import diagonals, identities, transposed
 
-INF = Const(float("inf"))
 _LEAST_SQUARE = 1e-300
 """Above the sum of squares that underflow."""
 
@@ -84,7 +83,7 @@ def known_size(one: Expr | None) -> Expr:
 
 
 def over_last(scalars: Expr, like: Expr) -> Expr:
-    """Numbers of the batch, repeated along the last axis of other numbers."""
+    """Numbers of the batch, repeated along the other axes of an array."""
     return build.broadcast(scalars, tuple(range(scalars.rank)), like.shape)
 
 
