@@ -34,7 +34,10 @@ class Section:
 
 def page(title: str, sections: Sequence[Section]) -> str:
     """A complete document; titles are plain text."""
-    parts = [f"<section>\n<h2>{escape(one.title)}</h2>\n{one.body}\n</section>" for one in sections]
+    parts = [
+        f"<section>\n<h2>{escape(section.title)}</h2>\n{section.body}\n</section>"
+        for section in sections
+    ]
     meta = '<meta charset="utf-8">\n<meta name="viewport" content="width=device-width">'
     head = f"{meta}\n<title>{escape(title)}</title>\n<style>{_STYLE}</style>"
     body = "\n".join([f"<h1>{escape(title)}</h1>", *parts])
@@ -106,7 +109,7 @@ def chart(curves: Sequence[Curve], x_label: str, y_label: str, *, log_x: bool = 
     Points that are not finite, or not positive on a logarithmic axis, are left out.
     """
     log_y = all(v > 0.0 for one in curves for v in one.y if isfinite(v))
-    scaled = [(one.name, _points(one, log_x, log_y)) for one in curves]
+    scaled = [(curve.name, _points(curve, log_x, log_y)) for curve in curves]
     every = [point for _, points in scaled for point in points]
     if not every:
         return paragraph("There is nothing finite to draw.")

@@ -126,7 +126,7 @@ def fit(
 
 
 def _checked(solutions: Sequence[object]) -> list[Solution]:
-    wrong = [one for one in solutions if not isinstance(one, Solution)]
+    wrong = [solution for solution in solutions if not isinstance(solution, Solution)]
     if wrong or not solutions:
         found = type(wrong[0]).__name__ if wrong else "none"
         message = f"convergence takes a Solution or several, and found {found}"
@@ -136,7 +136,7 @@ def _checked(solutions: Sequence[object]) -> list[Solution]:
 
 def _compare(left: Axes, right: Axes, solutions: Sequence[Solution]) -> None:
     """Curves of several runs, on axes with a legend."""
-    longest = max(float(one.history.time[-1:].sum()) for one in solutions)
+    longest = max(float(solution.history.time[-1:].sum()) for solution in solutions)
     unit, factor = ("s", 1.0) if longest >= _SHORT_SECONDS else ("ms", 1e3)
     for axes, column in ((left, "gradient_norm"), (right, "fun")):
         every: list[Vector] = []

@@ -350,4 +350,4 @@ class Problem:
         """The variables' arrays, given by name, as values of the inputs."""
         if self.vector is not None:
             return {self.vector: np.array([parts[one.name] for one in self.variables])}
-        return {one.node: parts[one.name] for one in self.variables}
+        return {variable.node: parts[variable.name] for variable in self.variables}

@@ -136,7 +136,7 @@ def _along(
     wide = (np.newaxis,) * directions
     ranges = {node: a.each(itemgetter(wide)) for node, a in known.items()}
     found = enclose(graphs, boxes, setting.sizes, directions, ranges, live)
-    front = tuple(len(one) for one in rows)
+    front = tuple(len(row) for row in rows)
 
     def joined(ends: list[Array]) -> Array:
         wide = [np.broadcast_to(a, front + a.shape[directions:]) for a in ends]

@@ -100,12 +100,12 @@ def series_terms(sizes: Mapping[int, float], order: int, radius: float) -> dict[
 
     They are k(k-1) s_k r^(k-2) for order 2, and k(k-1)(k-2) s_k r^(k-3) for order 3.
     """
-    found = {}
+    result = {}
     for k, size in sizes.items():
         if k >= 3 and size > 0.0:
             power = up_pow(radius, k - order)
-            found[k] = float(up_mul(up_mul(falling_factorial(k, order), size), power))
-    return found
+            result[k] = float(up_mul(up_mul(falling_factorial(k, order), size), power))
+    return result
 
 
 def falling_factorial(k: int, order: int) -> float:

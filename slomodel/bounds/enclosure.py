@@ -110,15 +110,15 @@ def add(parts: Sequence[Enclosure]) -> Enclosure:
     + λ_max(B); the sum is as smooth as its least smooth part.
     """
     total = Enclosure(ZERO, ZERO)
-    for one in parts:
-        rougher = one.order < total.order
+    for part in parts:
+        rougher = part.order < total.order
         total = Enclosure(
-            total.centre.plus(one.centre),
-            total.over.plus(one.over),
-            min(one.order, total.order),
-            one.reason if rougher else total.reason or one.reason,
-            total.second_by.beside(one.second_by),
-            total.third_by.beside(one.third_by),
+            total.centre.plus(part.centre),
+            total.over.plus(part.over),
+            min(part.order, total.order),
+            part.reason if rougher else total.reason or part.reason,
+            total.second_by.beside(part.second_by),
+            total.third_by.beside(part.third_by),
         )
     return total
 

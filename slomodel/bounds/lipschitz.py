@@ -83,8 +83,8 @@ def _in_other_units(setting: Setting, radius: float, found: Claims) -> Claims:
     units = units_of_objective(units, [claim.value for claim in parts[-1].L1])
     if units.f:
         parts.append(_claims_in(units, setting, radius))
-    for one in parts[1:]:
-        found = found.joined(one)
+    for part in parts[1:]:
+        found = found.joined(part)
     return found
 
 

@@ -131,7 +131,7 @@ def claims(part: Setting, radius: float, rules: Sequence[BoundRule] | None = Non
     if radius == math.inf:
         L1, L2 = (tuple(map(_over_the_whole_space, own)) for own in (L1, L2))
     enclosures = [one.enclosure for one in found]
-    has_centre = all(math.isfinite(norm_of(one.centre.second)) for one in enclosures)
+    has_centre = all(math.isfinite(norm_of(enclosure.centre.second)) for enclosure in enclosures)
     return Claims(L1, L2, least(enclosures), has_centre)
 
 
@@ -224,8 +224,8 @@ def _sum(
         return None
     by_size = _rules_of_parts(setting, rules)
     found = [
-        (least_enclosure(in_gram_form(one), radius, by_size[one.n == setting.n]), one.variables)
-        for one in parts
+        (least_enclosure(in_gram_form(part), radius, by_size[part.n == setting.n]), part.variables)
+        for part in parts
     ]
     total = add_by_variables(found, setting.variables)
     known = DerivativeBounds(both_ends(hessian_at_centre(setting)), third_at_centre(setting))

@@ -125,7 +125,7 @@ def pairs(
     power steps. Where x and x' are so close that rounding errors dominate a difference, it is
     replaced by ‖H(x)(x − x')‖. Paper: sec:numerical.
     """
-    found = Estimate()
+    result = Estimate()
     rounding = rounding_at(f, ball.centre, np.ones(f.n), eps)
     for _ in range(samples):
         x, y = ball.random(generator), ball.random(generator)
@@ -146,8 +146,8 @@ def pairs(
             ahead, behind = f.hvp(x, along), f.hvp(y, along)
             v = ahead - behind
             turn = (norm(v) - rounding.of_product(ahead, behind)) / distance
-        found = found.saw(slope, turn, 2)
-    return found
+        result = result.saw(slope, turn, 2)
+    return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,19 +214,19 @@ def ascent(
     first = generator.standard_normal(f.n)
     views = Views(f, ball, rounding_at(f, ball.centre, first, eps))
     centre = views.look(ball.centre, first)
-    found = Estimate().saw(centre.size, centre.turn)
+    result = Estimate().saw(centre.size, centre.turn)
     if ball.radius == 0.0:
-        return found
+        return result
     outward = unit(ball.centre)
     directions = [centre.vector, *([] if outward is None else [outward])]
     directions += [-one for one in directions]
     directions += [d for d in generator.standard_normal((RANDOM_STARTS, f.n)) if d.any()]
     for k, direction in enumerate(directions):
         start = ball.at(direction / norm(direction))
-        most = samples * (k + 1) // len(directions) - found.points
+        most = samples * (k + 1) // len(directions) - result.points
         for look in islice(_climb(views, start, centre.vector), max(0, most)):
-            found = found.saw(look.size, look.turn)
-    return found
+            result = result.saw(look.size, look.turn)
+    return result
 
 
 def _climb(views: Views, x: Vector, v: Vector) -> Iterator[Look]:

@@ -100,14 +100,14 @@ Sizes = Mapping[str, int]
 
 def sizes_of(setting: Setting) -> Sizes:
     """The number of unknowns of each variable."""
-    return {one.name: int(np.size(setting.values[one])) for one in setting.variables}
+    return {variable.name: int(np.size(setting.values[variable])) for variable in setting.variables}
 
 
 def norms_of_blocks(H: Interval | None, sizes: Sizes, L1: float) -> Blocks:
     """`block_norms` from the entries of the Hessian over the ball, where known."""
     names, ends = list(sizes), [0, *accumulate(sizes.values())]
     parts = [slice(a, b) for a, b in pairwise(ends)]
-    found: dict[tuple[str, str], float] = {}
+    result: dict[tuple[str, str], float] = {}
     for i, v in enumerate(names):
         for j, w in enumerate(names[: i + 1]):
             norm = L1
@@ -118,8 +118,8 @@ def norms_of_blocks(H: Interval | None, sizes: Sizes, L1: float) -> Blocks:
                 else:
                     own = float(up_add(spectral_norm(mid), spectral_norm(rad)))
                 norm = min(norm, own)
-            found[v, w] = found[w, v] = norm
-    return found
+            result[v, w] = result[w, v] = norm
+    return result
 
 
 def diagonal_majorant(setting: Setting, radius: float, upper: float, blocks: Blocks) -> Array:
@@ -151,13 +151,13 @@ def _majorants_of(H: Interval) -> list[Array]:
     top = np.diag(H.hi).copy()
     off = H.magnitude.copy()
     np.fill_diagonal(off, 0.0)
-    found = [np.asarray(up_add(top, np.asarray(up_sum(off, 1))))]
+    result = [np.asarray(up_add(top, np.asarray(up_sum(off, 1))))]
     if (top > 0.0).all() and np.isfinite(top).all():
         a = unit_scales(H.hi)
         scaled = H.each(lambda array: a[:, np.newaxis] * array * a)
         t = spectral_interval(scaled, signs=False).high
-        found.append(np.asarray(up_div(np.full(len(a), max(t, 0.0)), a * a)))
-    return found
+        result.append(np.asarray(up_div(np.full(len(a), max(t, 0.0)), a * a)))
+    return result
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,13 +71,13 @@ def split(setting: Setting) -> tuple[Setting, ...]:
     """The parts of a setting, each over the variables that it reads; only the setting itself where
     the whole objective is of one kind.
     """
-    found = _grouped(setting)
-    if found is None:
+    grouped = _grouped(setting)
+    if grouped is None:
         return (setting,)
-    places = {one: build.data(f"term {k}", one.shape) for k, one in enumerate(found.terms)}
-    zeros = {one: _zero(one) for one in found.affine_terms}
+    places = {one: build.data(f"term {k}", one.shape) for k, one in enumerate(grouped.terms)}
+    zeros = {term: _zero(term) for term in grouped.affine_terms}
     (outer,) = substitute((setting.objective,), {**places, **zeros})
-    return tuple(_part(setting, outer, places, group.terms) for group in found.groups)
+    return tuple(_part(setting, outer, places, group.terms) for group in grouped.groups)
 
 
 def is_sharper_by_parts(setting: Setting) -> bool:
@@ -85,15 +85,15 @@ def is_sharper_by_parts(setting: Setting) -> bool:
 
     Elements and any other terms of common variables are bounded together as well as apart.
     """
-    found = _grouped(setting)
-    if found is None:
+    grouped = _grouped(setting)
+    if grouped is None:
         return False
     variables = set(setting.variables)
-    read = [variables.intersection(inputs(*group.terms)) for group in found.groups]
+    read = [variables.intersection(inputs(*group.terms)) for group in grouped.groups]
     return any(a.isdisjoint(b) for a, b in combinations(read, 2)) or any(
         group.kind in (LAYERS, LOG_SUMS)
         or (group.kind == OTHERS and all(degree(t, setting.variables) for t in group.terms))
-        for group in found.groups
+        for group in grouped.groups
     )
 
 
@@ -201,17 +201,17 @@ def _group(
 
 def _first_met(term: Expr, wanted: Collection[Expr]) -> set[Expr]:
     """The first wanted nodes on every path down from a term."""
-    found: set[Expr] = set()
+    result: set[Expr] = set()
     seen, stack = {term}, [term]
     while stack:
         node = stack.pop()
         if node in wanted:
-            found.add(node)
+            result.add(node)
             continue
         fresh = [operand for operand in node.operands if operand not in seen]
         seen.update(fresh)
         stack += fresh
-    return found
+    return result
 
 
 def _part(

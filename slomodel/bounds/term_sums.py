@@ -173,8 +173,10 @@ def term_bounds(setting: Setting, radius: float) -> TermBounds:
     with np.errstate(all="ignore"):
         enclosure = least_enclosure(setting, radius)
         centre, over = _numbers(enclosure.centre), _numbers(enclosure.over)
-        found = TermBounds(sizes_of(setting), enclosure, centre, over, reason=enclosure.reason)
-        return _with_matrices(found, setting, radius) if setting.n and radius < math.inf else found
+        result = TermBounds(sizes_of(setting), enclosure, centre, over, reason=enclosure.reason)
+        return (
+            _with_matrices(result, setting, radius) if setting.n and radius < math.inf else result
+        )
 
 
 def _numbers(bounds: DerivativeBounds) -> FormMajorants:

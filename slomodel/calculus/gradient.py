@@ -104,11 +104,11 @@ def gradient(objective: Expr, wrt: Sequence[Expr], known: Known = NOTHING) -> tu
 
 def _first_states(order: Sequence[Expr]) -> dict[tuple[tuple[Expr, ...], Loop], Recur]:
     """The first state of each loop in `order`: in reverse, all uses of the states precede it."""
-    found: dict[tuple[tuple[Expr, ...], Loop], Recur] = {}
+    result: dict[tuple[tuple[Expr, ...], Loop], Recur] = {}
     for node in order:
         if isinstance(node, Recur):
-            found.setdefault((node.operands, node.loop), node)
-    return found
+            result.setdefault((node.operands, node.loop), node)
+    return result
 
 
 def _through_loop(

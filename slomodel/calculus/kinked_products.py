@@ -219,7 +219,7 @@ def remaining_kinks(
         if node not in reached:
             continue
         for operands, powers in _uses(node, products):
-            own = min((one.order for one in powers), default=0)
+            own = min((power.order for power in powers), default=0)
             if own >= 1:
                 smoothed.add(node)
                 least = min(least, own)

@@ -164,13 +164,13 @@ class MatrixFacts:
             return None
         ends = {own[-2:], other[-2:]}
         if ends == {(row, summed), (column, summed)}:
-            found = left
+            result = left
         elif ends == {(summed, row), (summed, column)}:
-            found = build.transposed(left)
+            result = build.transposed(left)
         else:
             return None
-        is_any = self.is_triangular(found, True) or self.is_triangular(found, False)
-        return found if is_any else None
+        is_any = self.is_triangular(result, True) or self.is_triangular(result, False)
+        return result if is_any else None
 
     def cholesky(self, matrix: Expr) -> Expr:
         """The factor L of symmetric matrices, or of their symmetric parts."""

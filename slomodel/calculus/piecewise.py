@@ -168,8 +168,8 @@ def _boundary(
     """
     equation = _unwrapped(left, right, t)
     # SymPy 1.14 takes exp(0.3) for a power of exp(2^-54), and factors polynomials of that degree.
-    numbers = [one for one in equation.atoms(sp.exp) if one.is_number]
-    names = {one: sp.Dummy("e", positive=True) for one in numbers}
+    numbers = [atom for atom in equation.atoms(sp.exp) if atom.is_number]
+    names = {number: sp.Dummy("e", positive=True) for number in numbers}
     values = {name: one for one, name in names.items()}
     equation = equation.xreplace(names)
     try:

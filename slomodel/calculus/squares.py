@@ -64,18 +64,18 @@ def gauss_newton(
 
 def outermost_squares(objective: Expr, moving: Collection[Expr]) -> dict[Expr, Expr]:
     """The outermost squares below the objective that depend on x: node to residual."""
-    found: dict[Expr, Expr] = {}
+    result: dict[Expr, Expr] = {}
     seen, stack = {objective}, [objective]
     while stack:
         node = stack.pop()
         residual = _root(node, moving) if node in moving else None
         if residual is not None:
-            found[node] = residual
+            result[node] = residual
             continue
         fresh = [operand for operand in node.operands if operand not in seen]
         seen.update(fresh)
         stack += fresh
-    return found
+    return result
 
 
 def _root(node: Expr, moving: Collection[Expr]) -> Expr | None:

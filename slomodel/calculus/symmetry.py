@@ -107,23 +107,23 @@ class Symmetries:
     def _sign_of_einsum(self, node: Einsum, order: Axes, depth: int) -> int:
         if len(set(node.output)) < node.rank:
             return int(tuple(node.output[axis] for axis in order) == node.output)
-        found = self._sign_of_contraction(node, order, depth)
-        flat = found or flattened(node)
+        sign = self._sign_of_contraction(node, order, depth)
+        flat = sign or flattened(node)
         return flat if isinstance(flat, int) else self._sign_of_contraction(flat, order, depth)
 
     def _sign_of_contraction(self, node: Einsum, order: Axes, depth: int) -> int:
         pairs = zip(node.output, order, strict=True)
         swap = {k: node.output[axis] for k, axis in pairs}
-        found = self._sign_of_product(node, swap, depth)
+        result = self._sign_of_product(node, swap, depth)
         summed = [label for label in range(len(node.dims)) if label not in node.output]
-        if found or len(summed) > _MOST_SUMMED:
-            return found
+        if result or len(summed) > _MOST_SUMMED:
+            return result
         # Summed labels may be renamed: BᵀCB is symmetric if C is.
         for a, b in combinations(summed, 2):
             if node.dims[a] == node.dims[b]:
-                found = self._sign_of_product(node, {**swap, a: b, b: a}, depth)
-                if found:
-                    return found
+                result = self._sign_of_product(node, {**swap, a: b, b: a}, depth)
+                if result:
+                    return result
         return 0
 
     def _sign_of_product(self, node: Einsum, swap: Mapping[int, int], depth: int) -> int:

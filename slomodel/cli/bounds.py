@@ -124,7 +124,7 @@ def bounds(
         if along is not None:
             rays = bounds_along(model, center, along, radii)
             if as_json:
-                listed = [ray_document(one) for one in rays]
+                listed = [ray_document(ray) for ray in rays]
                 print_json({"model": model.name, "bounds": [], "rays": listed})
             else:
                 click.echo(ray_table(rays))

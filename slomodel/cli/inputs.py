@@ -159,10 +159,10 @@ def _is_sized(model: Model) -> bool:
 
 def start_from(path: Path) -> NDArray[np.generic] | Arrays:
     """Read a start: the point of a saved solution, an npz of named variables, or an npy vector."""
-    found = start_of_run(path)
-    if isinstance(found, Solution):
-        return found.variables or found.x
-    return found
+    start = start_of_run(path)
+    if isinstance(start, Solution):
+        return start.variables or start.x
+    return start
 
 
 def start_of_run(path: Path) -> NDArray[np.generic] | Arrays | Solution:

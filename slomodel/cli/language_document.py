@@ -91,11 +91,11 @@ class LanguageDocument:
     def declared(self) -> dict[str, Declared]:
         """The declared names."""
         tree = self.last_good._elaborated[0]
-        found: dict[str, Declared] = {}
+        result: dict[str, Declared] = {}
         for one in () if tree is None else tree.order:
             if isinstance(one, DimDecl | DataDecl | VarDecl | Let | Fn):
-                found[one.name.text] = Declared(_KINDS[type(one)], one.name, one.span.text)
-        return found
+                result[one.name.text] = Declared(_KINDS[type(one)], one.name, one.span.text)
+        return result
 
     def hover(self, line: int, character: int) -> str | None:
         """Kind, shape, set and meaning of the name at a position, as Markdown."""
@@ -134,16 +134,16 @@ class LanguageDocument:
     def completions(self) -> list[dict[str, Any]]:
         """All names: declared ones, keywords, attributes and functions."""
         kinds = {"dim": 20, "data": 5, "variable": 6, "definition": 6, "function": 3}
-        found = [
+        result = [
             {"label": name, "kind": kinds[one.kind], "detail": f"{one.kind} {self._shape(name)}"}
             for name, one in self.declared.items()
         ]
-        found += [{"label": word, "kind": 14} for word in (*_KEYWORDS, *sorted(ATTRIBUTES))]
-        found += [
+        result += [{"label": word, "kind": 14} for word in (*_KEYWORDS, *sorted(ATTRIBUTES))]
+        result += [
             {"label": one.name, "kind": 3, "detail": one.signature, "documentation": one.meaning}
             for one in every_function()
         ]
-        return found
+        return result
 
     def definition(self, line: int, character: int) -> dict[str, Any] | None:
         """The range of the declaration of the name at a position."""
@@ -155,14 +155,14 @@ class LanguageDocument:
         """Every place of a declared name, of functions its calls too."""
         every = tokens(self.source)
         is_function = self.declared[name].kind == "function"
-        found = []
+        result = []
         for k, token in enumerate(every):
             if token.type == "NAME" and token == name:
                 called = k + 1 < len(every) and every[k + 1].type == "LPAR"
                 if is_function or not called:
                     start = token.start_pos or 0
-                    found.append(Span(self.source, start, start + len(name)))
-        return found
+                    result.append(Span(self.source, start, start + len(name)))
+        return result
 
     def rename(self, line: int, character: int, new: str) -> list[dict[str, Any]]:
         """The edits that give the declared name at a position another one.

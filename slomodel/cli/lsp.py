@@ -141,9 +141,9 @@ class LanguageServer:
         return None if text is None else {"contents": {"kind": "markdown", "value": text}}
 
     def _definition(self, parameters: Any) -> dict[str, Any] | None:
-        found = self._document(parameters).definition(**parameters["position"])
+        definition = self._document(parameters).definition(**parameters["position"])
         uri = parameters["textDocument"]["uri"]
-        return None if found is None else {"uri": uri, "range": found}
+        return None if definition is None else {"uri": uri, "range": definition}
 
     def _rename(self, parameters: Any) -> dict[str, Any]:
         uri, new = parameters["textDocument"]["uri"], parameters["newName"]

@@ -28,15 +28,15 @@ def pairs(
     context: click.Context, parameter: click.Parameter, values: Sequence[str]
 ) -> dict[str, str]:
     """Strings `name=value` as a mapping; no name may occur twice."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for text in values:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not (equals and name and value):
             raise click.BadParameter(f"`{text}` is not name=value", context, parameter)
-        if name in found:
+        if name in result:
             raise click.BadParameter(f"`{name}` is given twice", context, parameter)
-        found[name] = value
-    return found
+        result[name] = value
+    return result
 
 
 class NumberOrWord(click.ParamType):  # type: ignore[type-arg]

@@ -54,4 +54,7 @@ def print_json(document: Mapping[str, object]) -> None:
 
 def error_document(error: SlomodelError) -> dict[str, object]:
     """An error as data: its text, and each diagnostic with its position."""
-    return {"error": str(error), "messages": [one.facts() for one in error.diagnostics]}
+    return {
+        "error": str(error),
+        "messages": [diagnostic.facts() for diagnostic in error.diagnostics],
+    }

@@ -111,19 +111,19 @@ def report(
         words |= {"backend": backend, "dtype": dtype}
         result = _run_of(model, given, progress)
         others = [_other_run(model, one, given, progress) for one in compared]
-        found = _bounds_at(model, result.solution, radii)
+        bounds = _bounds_at(model, result.solution, radii)
         sections = [
             *_model(requested.text, model),
             *data_sections(model),
             _run(result, others),
-            _bounds(found),
-            *_certificate(model, result.solution, found),
+            _bounds(bounds),
+            *_certificate(model, result.solution, bounds),
             Section(
                 "How this page was made", verbatim(_command(file, settings, files, out, words))
             ),
         ]
         write_text(out, page(model.name or "a model", sections))
-        _tell(result, found, out, as_json)
+        _tell(result, bounds, out, as_json)
         sys.exit(result.exit_code)
 
 
@@ -159,7 +159,7 @@ def _certificate(model: Model, solution: Solution, found: Sequence[Bounds]) -> l
     balls = sorted((b for b in found if 0.0 < b.radius < math.inf), key=lambda b: b.radius)
     if len(balls) > 1 and math.isfinite(found[0].L1):
         try:
-            seen = [model.sample_bounds(solution.x, one.radius, 20).L1 for one in balls]
+            seen = [model.sample_bounds(solution.x, ball.radius, 20).L1 for ball in balls]
             figure = plots.of_bounds(balls, seen, name=model.name)
         except TargetLimit:
             return [Section("The final point", "\n".join(parts))]

@@ -180,11 +180,11 @@ class Result:
 
     def _answers(self) -> dict[str, object]:
         """The definitions and standard errors that were requested, for JSON."""
-        found: dict[str, object] = {}
+        result: dict[str, object] = {}
         if self.evaluated:
-            found["definitions"] = {k: _boxed(a).tolist() for k, a in self.evaluated.items()}
+            result["definitions"] = {k: _boxed(a).tolist() for k, a in self.evaluated.items()}
         if self.uncertainty is not None:
-            found["standard_errors"] = {
+            result["standard_errors"] = {
                 "assumption": self.uncertainty.assumption,
                 "notes": list(self.uncertainty.notes),
                 "undetermined": list(self.uncertainty.undetermined),
@@ -193,7 +193,7 @@ class Result:
                     for name, array in self.uncertainty.standard_errors.items()
                 },
             }
-        return found
+        return result
 
     def _print_table(self) -> None:
         table = Table(box=box.SIMPLE, show_header=False)
@@ -255,11 +255,11 @@ def _in_sets(solution: Solution) -> dict[str, object]:
     """Active elements and multipliers for JSON; counts alone if there are too many."""
     if not solution.active:
         return {}
-    found: dict[str, object] = {"at_bounds": {k: int(a.sum()) for k, a in solution.active.items()}}
+    result: dict[str, object] = {"at_bounds": {k: int(a.sum()) for k, a in solution.active.items()}}
     if solution.x.size <= _MOST_IN_JSON:
         lists = {name: _boxed(array).tolist() for name, array in solution.multipliers.items()}
-        found["multipliers"] = lists
-    return found
+        result["multipliers"] = lists
+    return result
 
 
 def _short(run: Solution) -> dict[str, object]:

@@ -91,9 +91,9 @@ class Automatic:
             try:
                 printed = NATIVE.printed(name, entry, layout, numbers)
                 if self._has_made or self._is_worth(printed):
-                    made = printed.maker()
+                    result = printed.maker()
                     self._has_made = True
-                    return made
+                    return result
             except TargetLimit as limit:
                 self._leave(limit)
         return _PYTHON.maker(name, entry, layout, numbers)

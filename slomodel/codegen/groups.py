@@ -42,15 +42,15 @@ def group(
     alone: set[Expr],
 ) -> dict[Expr, Group]:
     """The group of each elementwise array node of `order`; nodes in `alone` are never joined."""
-    found: dict[Expr, Group] = {}
+    result: dict[Expr, Group] = {}
     for node in reversed(order):
         if forms[node] is not Form.ELEMENTWISE or not isinstance(node, Map) or not node.rank:
             continue
-        joined = None if node in alone else _joined(node, users[node], found)
+        joined = None if node in alone else _joined(node, users[node], result)
         if joined is None:
             joined = Group(node, {node: 1}, {node: 1}, 1, node.function.arity)
-        found[node] = joined
-    return found
+        result[node] = joined
+    return result
 
 
 def _joined(node: Map, uses: Sequence[Expr], found: Mapping[Expr, Group]) -> Group | None:

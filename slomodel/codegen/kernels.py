@@ -230,18 +230,18 @@ class Kernels:
 
     def made(self, name: EntryName) -> Evaluate | None:
         """The function of this name for the calling thread, where it has been compiled."""
-        found: Evaluate | None = getattr(self.own, name, None)
-        return found
+        result: Evaluate | None = getattr(self.own, name, None)
+        return result
 
     def function(self, name: EntryName) -> Evaluate:
         """The function of this name for the calling thread."""
-        made = self.made(name)
-        if made is None:
-            made = self.compiled.maker(name)(self._complete())
-            setattr(self.own, name, made)
+        result = self.made(name)
+        if result is None:
+            result = self.compiled.maker(name)(self._complete())
+            setattr(self.own, name, result)
             if name == "value_and_gradient":
-                self.own.fresh = getattr(made, "fresh", None)
-        return made
+                self.own.fresh = getattr(result, "fresh", None)
+        return result
 
     def _complete(self) -> Mapping[str, Vector]:
         """The data and the arrays prepared from them, which are computed on first use.

@@ -84,10 +84,10 @@ def _(node: Map, sizes: Sizes) -> Expr:
 
 @lowered.register
 def _(node: Einsum, sizes: Sizes) -> Expr:
-    made = build.einsum(node.operands, node.inputs, node.output, node.dims)
-    if not isinstance(made, Einsum):
-        return made
-    node = made
+    einsum = build.einsum(node.operands, node.inputs, node.output, node.dims)
+    if not isinstance(einsum, Einsum):
+        return einsum
+    node = einsum
     unique = tuple(dict.fromkeys(node.output))
     if any(not node.dims[k].size(sizes) for k in range(len(node.dims)) if k not in unique):
         return build.zeros(node.shape)  # an empty sum, whatever its factors are
@@ -108,8 +108,8 @@ def _(node: Einsum, sizes: Sizes) -> Expr:
 
 @lowered.register
 def _(node: MatrixOperation, sizes: Sizes) -> Expr:
-    found = factored(node)
-    return found if found is node else rewrite((found,), lambda one: lowered(one, sizes))[0]
+    result = factored(node)
+    return result if result is node else rewrite((result,), lambda one: lowered(one, sizes))[0]
 
 
 def _on_diagonal(value: Expr, unique: Axes, output: Axes) -> Expr:

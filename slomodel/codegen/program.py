@@ -133,10 +133,10 @@ class Slot:
 
 def together(order: Sequence[Expr]) -> list[Expr]:
     """A postorder in which all states of a loop follow the first, even those that nothing reads."""
-    found: dict[Expr, None] = {}
+    result: dict[Expr, None] = {}
     for node in order:
-        found.update(dict.fromkeys(node.states if isinstance(node, Recur) else (node,)))
-    return list(found)
+        result.update(dict.fromkeys(node.states if isinstance(node, Recur) else (node,)))
+    return list(result)
 
 
 @dataclass(frozen=True, slots=True)

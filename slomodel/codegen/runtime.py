@@ -76,8 +76,8 @@ def empty_on_device(size: int, kind: str) -> NDArray[np.float64]:
     """An uninitialised array (size,) of CuPy."""
     import cupy
 
-    made: NDArray[np.float64] = cupy.empty(size, kind)
-    return made
+    result: NDArray[np.float64] = cupy.empty(size, kind)
+    return result
 
 
 def on_host(value: object) -> object:

@@ -37,7 +37,7 @@ class FunctionEntry:
         """The entry as data for JSON."""
         kind = "by element" if self.is_scalar else "of arrays"
         kind = "density" if self.text else kind
-        found: dict[str, object] = {
+        result: dict[str, object] = {
             "name": self.name,
             "signature": self.signature,
             "meaning": self.meaning,
@@ -46,7 +46,7 @@ class FunctionEntry:
             "smoothness": self.smoothness or None,
             "bounds": self.has_bounds,
         }
-        return {**found, "text": self.text} if self.text else found
+        return {**result, "text": self.text} if self.text else result
 
 
 def catalogue() -> list[FunctionEntry]:
@@ -70,16 +70,16 @@ def densities() -> list[FunctionEntry]:
 def entries_of(name: str) -> list[FunctionEntry]:
     """The functions with a given name (`max` has two). Raises DomainError for an unknown name."""
     every = catalogue()
-    found = [entry for entry in every if entry.name == name]
-    if not found:
+    result = [entry for entry in every if entry.name == name]
+    if not result:
         remedy = suggestion(name, {entry.name for entry in every}) or "see `slomodel functions`"
         message = f"unknown function `{name}`"
         raise DomainError(Diagnostic("E203", message, help=remedy))
-    return found
+    return result
 
 
 def _scalar(name: str, function: ScalarFunction) -> FunctionEntry:
-    parameters = [one.name for one in signature(function.signature).parameters]
+    parameters = [parameter.name for parameter in signature(function.signature).parameters]
     smoothness = _smoothness(function, parameters)
     domain, has_bounds = _domain(function, parameters), function.ranges is not RangeRule.UNKNOWN
     return FunctionEntry(

@@ -38,7 +38,9 @@ def explanation(problem: Problem, binding: Binding, changes: Sequence[Change] = 
             state = f"{binding.arrays[declaration.name].size} entries stored"
         shape = show_shape(declaration.declared_shape)
         lines.append(f"data       {declaration.name} {shape}, {state}")
-    lines += [f"constraint {one}" for one in dict.fromkeys(c.text for c in problem.constraints)]
+    lines += [
+        f"constraint {fromkey}" for fromkey in dict.fromkeys(c.text for c in problem.constraints)
+    ]
     for path, (count, rows) in binding.dropped.items():
         lines.append(
             f"rows       {count} of {rows} in `{path}` have missing values and are dropped"
@@ -89,7 +91,11 @@ def _unknowns(problem: Problem, sizes: Mapping[str, int]) -> str:
     counts: dict[tuple[str, ...], int] = {}
     for variable in problem.variables:
         factors = _known(variable.shape, sizes)
-        named = [f"({one})" if " " in one else one for one in factors if isinstance(one, str)]
+        named = [
+            f"({factor})" if " " in factor else factor
+            for factor in factors
+            if isinstance(factor, str)
+        ]
         number = math.prod(one for one in factors if isinstance(one, int))
         counts[tuple(named)] = counts.get(tuple(named), 0) + number
     total = counts.pop((), 0)

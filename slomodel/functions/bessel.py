@@ -86,8 +86,8 @@ def _power_series() -> tuple[Fraction, ...]:
 
 def _polynomial(u: Expr, coefficients: Sequence[Fraction]) -> Expr:
     total: Expr = const(float(coefficients[-1]))
-    for one in coefficients[-2::-1]:
-        total = add(mul(total, u), float(one))
+    for coefficient in coefficients[-2::-1]:
+        total = add(mul(total, u), float(coefficient))
     return total
 
 

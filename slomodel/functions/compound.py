@@ -281,5 +281,5 @@ def graph_values(graph: Expr, at: Mapping[Input, Reals]) -> Reals:
             if isinstance(node, Const):
                 known[node] = np.asarray(node.value)
             elif isinstance(node, Map):
-                known[node] = node.function.numpy(*(known[one] for one in node.operands))
+                known[node] = node.function.numpy(*(known[operand] for operand in node.operands))
     return np.asarray(known[graph], dtype=np.float64)

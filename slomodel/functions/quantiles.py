@@ -66,8 +66,8 @@ _X = variable("x", ())
 
 def _polynomial(r: Expr, coefficients: Sequence[float]) -> Expr:
     total: Expr = const(coefficients[-1])
-    for one in coefficients[-2::-1]:
-        total = add(mul(total, r), one)
+    for coefficient in coefficients[-2::-1]:
+        total = add(mul(total, r), coefficient)
     return total
 
 

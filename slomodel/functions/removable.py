@@ -141,7 +141,7 @@ def _at(graph: Expr, x: Expr) -> Expr:
     done: dict[Expr, Expr] = {_X: x}
     for node in postorder(graph):
         if node not in done:
-            own = [done[one] for one in node.operands]
+            own = [done[operand] for operand in node.operands]
             done[node] = node.function(*own) if isinstance(node, Map) else node
     return done[graph]
 

@@ -45,8 +45,8 @@ def _power_series(x: Expr, n: int) -> Expr:
     ]
     u, total = square(x), const(terms[-1])
     result: Expr = total
-    for one in terms[-2::-1]:
-        result = add(mul(result, u), one)
+    for term in terms[-2::-1]:
+        result = add(mul(result, u), term)
     return mul(x, result) if n % 2 else result
 
 

@@ -54,18 +54,18 @@ def interned(
     """The unique node of this class with these fields; `key` identifies `own` if given."""
     full = (cls, operands, shape, dtype, tuple(own.values()) if key is None else key)
     with _lock:
-        found = _table.get(full)
-        if found is None:
-            found = object.__new__(cls)
+        result = _table.get(full)
+        if result is None:
+            result = object.__new__(cls)
             put = object.__setattr__
-            put(found, "operands", operands)
-            put(found, "shape", shape)
-            put(found, "dtype", dtype)
+            put(result, "operands", operands)
+            put(result, "shape", shape)
+            put(result, "dtype", dtype)
             for name, value in own.items():
-                put(found, name, value)
-            _table[full] = found
-    assert isinstance(found, cls)
-    return found
+                put(result, name, value)
+            _table[full] = result
+    assert isinstance(result, cls)
+    return result
 
 
 @contextmanager

@@ -46,11 +46,11 @@ def closed_set(problem: Problem, binding: Binding) -> Set | None:
     known = {d.node: binding.arrays[d.name] for d in problem.data if d.name in binding.arrays}
     parts: list[SetPart] = []
     at = 0
-    for one in problem.variables:
-        shape = concrete(one.shape, binding.sizes)
+    for variable in problem.variables:
+        shape = concrete(variable.shape, binding.sizes)
         n = int(np.prod(shape))
         if n:
-            where = _set_of(one, shape, known, binding)
+            where = _set_of(variable, shape, known, binding)
             _append(parts, SetPart(at, at + n, where))
         at += n
     if not parts:
@@ -166,11 +166,11 @@ def moved_inside(problem: Problem, binding: Binding, x: Vector) -> Vector:
     layout = vector_layout(problem, binding.sizes)
     drawn, projected = layout.unpack(x), layout.unpack(nearest)
     points = layout.unpack(random_point(where, x))
-    for one in problem.variables:
-        if is_closed(one) and one.init.kind == "inside":
-            drawn[one.name] = points[one.name]
-        elif is_closed(one) and one.init.kind in ("normal", "uniform"):
-            drawn[one.name] = projected[one.name]
+    for variable in problem.variables:
+        if is_closed(variable) and variable.init.kind == "inside":
+            drawn[variable.name] = points[variable.name]
+        elif is_closed(variable) and variable.init.kind in ("normal", "uniform"):
+            drawn[variable.name] = projected[variable.name]
     return layout.pack(drawn)
 
 
@@ -178,7 +178,7 @@ def random_point(where: Set, z: Vector) -> Vector:
     """A point (n,) of a set, in its interior if it has one, from a standard normal z (n,)."""
     match where:
         case ProductSet():
-            return np.concatenate([random_point(one.set, z[one.of]) for one in where.parts])
+            return np.concatenate([random_point(part.set, z[part.of]) for part in where.parts])
         case ReorderedSet():
             return where.back(random_point(where.of, z[where.order]))
         case Box():

@@ -38,10 +38,14 @@ class CompiledConstraints:
         self._make = make
         self.n = sum(_size(one, binding) for one in problem.inputs)
         rows, at = [], 0
-        for one in problem.constraints:
-            shape = concrete(one.value.shape, binding.sizes)
+        for constraint in problem.constraints:
+            shape = concrete(constraint.value.shape, binding.sizes)
             stop = at + int(np.prod(shape))
-            rows.append(ConstraintRows(one.name, one.orientation, one.is_equation, at, stop, shape))
+            rows.append(
+                ConstraintRows(
+                    constraint.name, constraint.orientation, constraint.is_equation, at, stop, shape
+                )
+            )
             at = stop
         self.rows = tuple(rows)
         self.m = at
@@ -52,9 +56,9 @@ class CompiledConstraints:
 
     @cached_property
     def equations(self) -> Mask:
-        marks = [np.full(one.stop - one.start, one.is_equation) for one in self.rows]
-        found: Mask = np.concatenate(marks)
-        return found
+        marks = [np.full(row.stop - row.start, row.is_equation) for row in self.rows]
+        result: Mask = np.concatenate(marks)
+        return result
 
     @cached_property
     def _kernels(self) -> Kernels:

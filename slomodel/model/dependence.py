@@ -74,7 +74,7 @@ def dependence(
     needed = list(dict.fromkeys(t for node in order for t in tables_of(node) if node in moving))
     tables = dict(zip(needed, evaluate(needed, values, sizes), strict=True))
     known = _Bound(sizes, values, tables)
-    n = sum(known.size(one) for one in variables)
+    n = sum(known.size(variable) for variable in variables)
     found: dict[Expr, Pattern] = {}
     first = 0
     for one in variables:
@@ -86,7 +86,7 @@ def dependence(
     for node in order:
         if node in moving and node not in found:
             # Truth values are constant between the points where they change.
-            own = [found.get(one) for one in node.operands]
+            own = [found.get(operand) for operand in node.operands]
             if node.dtype != "bool" and any(one is not None for one in own):
                 found[node] = _propagated(node, own, known)
         for done in users.get(node, ()):
@@ -99,10 +99,10 @@ def dependence(
 def _last_users(order: Sequence[Expr]) -> dict[Expr, list[Expr]]:
     """For each node the operands that no later node in the order reads."""
     last = {operand: node for node in order for operand in node.operands}
-    found: dict[Expr, list[Expr]] = {}
+    result: dict[Expr, list[Expr]] = {}
     for operand, node in last.items():
-        found.setdefault(node, []).append(operand)
-    return found
+        result.setdefault(node, []).append(operand)
+    return result
 
 
 @singledispatch
@@ -113,15 +113,17 @@ def _propagated(node: Expr, operands: Sequence[Pattern | None], known: _Bound) -
     """
     rows = known.size(node)
     whole = [
-        _read(np.zeros(one.shape[0], np.intp), None, one, 1) for one in operands if one is not None
+        _read(np.zeros(operand.shape[0], np.intp), None, operand, 1)
+        for operand in operands
+        if operand is not None
     ]
     return _read(None, np.zeros(rows, np.intp), _union(whole), rows)
 
 
 def _union(patterns: Sequence[Pattern]) -> Pattern:
     total = patterns[0]
-    for one in patterns[1:]:
-        total = total + one
+    for pattern in patterns[1:]:
+        total = total + pattern
     return total
 
 
@@ -254,5 +256,5 @@ def _(node: Scan, operands: Sequence[Pattern | None], known: _Bound) -> Pattern:
     kept = inner[: node.axis] + inner[node.axis + 1 :]
     grid = np.arange(int(np.prod(kept, dtype=int))).reshape(kept)
     line = np.broadcast_to(np.expand_dims(grid, node.axis), inner).ravel()
-    own = _union([one for one in operands if one is not None])
+    own = _union([operand for operand in operands if operand is not None])
     return _read(None, line, _read(line, None, own, grid.size), line.size)

@@ -99,7 +99,7 @@ class Evaluating:
         known = self._binding.labels
         if not known:
             return {}
-        shapes = {one.name: one.shape for one in self._problem.variables}
+        shapes = {variable.name: variable.shape for variable in self._problem.variables}
         shapes |= {name: node.shape for name, node in self._problem.definitions.items()}
         axes = {
             name: tuple(known.get(str(dim), ()) for dim in shape) for name, shape in shapes.items()
@@ -156,7 +156,7 @@ class Evaluating:
 
     def _in_closed_sets(self, x: Vector) -> dict[str, Vector]:
         """The arrays of the variables in closed sets in a vector x (n,)."""
-        closed = {one.name for one in self._problem.variables if is_closed(one)}
+        closed = {variable.name for variable in self._problem.variables if is_closed(variable)}
         arrays = self._vectors.unpack(x)
         return {name: array for name, array in arrays.items() if name in closed}
 
@@ -202,12 +202,12 @@ class Evaluating:
         self._binding.require_data()
         limits = self._problem.constraints
         values = self._values(self._point(x))
-        found: dict[str, Vector] = {}
-        arrays = evaluate([one.value for one in limits], values, self._binding.sizes)
+        result: dict[str, Vector] = {}
+        arrays = evaluate([limit.value for limit in limits], values, self._binding.sizes)
         for one, array in zip(limits, arrays, strict=True):
             excess = np.asarray(array, dtype=np.float64)
-            found[one.name] = np.asarray(np.maximum(found.get(one.name, excess), excess))
-        return found
+            result[one.name] = np.asarray(np.maximum(result.get(one.name, excess), excess))
+        return result
 
     @overload
     def hessian(self, x: Point | Solution, *, sparse: Literal[False] = False) -> Vector: ...
@@ -265,9 +265,9 @@ class Evaluating:
 
     @cached_property
     def _coloured(self) -> ColouredHessian:
-        found = coloured(self.hessian_sparsity())
-        assert found is not None
-        return found
+        result = coloured(self.hessian_sparsity())
+        assert result is not None
+        return result
 
     def evaluate(self, name: str, x: Point | Solution) -> Vector:
         """The value of a definition, a variable or the objective by name at x (n,).
@@ -309,8 +309,8 @@ class Evaluating:
         """The residuals, if the objective is a sum of squares with nonnegative weights."""
         if not self._compiled.derivatives.squares or self._compiled.target.on_device:
             return None
-        found = Residuals(self._compiled, self._binding.arrays, self.n)
-        return found if found.exists else None
+        result = Residuals(self._compiled, self._binding.arrays, self.n)
+        return result if result.exists else None
 
     @cached_property
     def _coordinates(self) -> UserCoordinates | None:
@@ -324,11 +324,11 @@ class Evaluating:
 
     def _kernel(self, name: EntryName) -> Evaluate:
         """The kernel of this name for the calling thread; a long compilation is displayed."""
-        made = self._kernels.made(name)
-        if made is None:
+        result = self._kernels.made(name)
+        if result is None:
             with waiting(f"compiling {name} of {self.name} for {self.backend}"):
-                made = self._kernels.function(name)
-        return made
+                result = self._kernels.function(name)
+        return result
 
     @property
     def _vectors(self) -> VectorLayout:

@@ -96,7 +96,7 @@ class Fitting(Evaluating, ABC):
         """
         inner = self.unconstrained
         point = solution.x if solution.unconstrained is None else solution.unconstrained
-        constants = [one.L1 for one in solution.epochs if one.L1]
+        constants = [epoch.L1 for epoch in solution.epochs if epoch.L1]
         if solution.status not in _SLOW or not constants or not 1 < inner.n <= _MOST_COMPARED:
             return ""
         constant = constants[-1]
@@ -195,10 +195,10 @@ def rebound(
     """
     # Files that the model names hold the data that were fitted.
     problem = replace(problem, data=tuple(replace(one, file=None) for one in problem.data))
-    fixed = {name for one in problem.variables for name in _names(one.shape)}
+    fixed = {name for variable in problem.variables for name in _names(variable.shape)}
     fixed |= binding.labels.keys()
     dims = {name: size for name, size in binding.sizes.items() if name in fixed}
-    own = {one.name for one in problem.dims}
+    own = {dim.name for dim in problem.dims}
     dims = {name: size for name, size in dims.items() if name in own}
     labels = {name: list(one) for name, one in binding.labels.items()}
     alone = bind(problem, data, dims, None, labels)

@@ -39,7 +39,7 @@ def affine_unknowns(
 
     The set is maximal, though there may be larger ones.
     """
-    residuals = [one.residual for one in squares]
+    residuals = [square.residual for square in squares]
     variables = compiled.derivatives.variables
     factors = [build.data(f"factor {k}", one.shape) for k, one in enumerate(residuals)]
     total: Expr = build.const(0.0)

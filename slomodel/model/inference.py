@@ -206,16 +206,16 @@ class FittedPoint:
 
     def _held(self) -> Mask:
         """The elements of u at active bounds. Raises DomainError for sets without an interior."""
-        for one in self.problem.variables:
-            kind = None if one.set is None else one.set.kind
+        for variable in self.problem.variables:
+            kind = None if variable.set is None else variable.set.kind
             if kind is not None and kind not in _SETS_WITH_EDGES:
                 message = f"standard errors are not available for variables in a {kind}"
                 remedy = "declare `in open_simplex`" if kind == "simplex" else ""
                 remedy = remedy or "hold the variable with model.fix, or write it by angles"
                 raise DomainError(Diagnostic("E607", message, help=remedy))
-            marks = self.solution.active.get(one.name)
+            marks = self.solution.active.get(variable.name)
             if kind in ("ball", "psd") and marks is not None and marks.any():
-                message = f"`{one.name}` is on the boundary of its set, a {kind}"
+                message = f"`{variable.name}` is on the boundary of its set, a {kind}"
                 remedy = "standard errors need a solution inside such a set, or hold the variable"
                 raise DomainError(Diagnostic("E607", message, help=remedy))
         if self.within is None:
@@ -251,9 +251,9 @@ class FittedPoint:
     def _factor(self, found: _Residuals) -> Vector:
         """A factor (N, m) of the Gauss-Newton matrix: √(2w)·J over all squares."""
         blocks = []
-        for one in found.squares:
-            (weight,) = self.quantities.evaluated((one.weight,), self.parts)
-            jacobian = self.quantities.derivatives(one.residual, self.parts, "the residuals")
+        for square in found.squares:
+            (weight,) = self.quantities.evaluated((square.weight,), self.parts)
+            jacobian = self.quantities.derivatives(square.residual, self.parts, "the residuals")
             blocks.append(np.sqrt(2.0 * np.abs(weight)).reshape(-1, 1) * jacobian)
         return np.concatenate(blocks)
 

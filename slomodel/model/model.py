@@ -445,7 +445,8 @@ class Model(Proving):
             return None
         given = {True: "given", False: "missing"}
         rows = [
-            ("variable", one.name, show_shape(one.shape), "") for one in self._problem.variables
+            ("variable", variable.name, show_shape(variable.shape), "")
+            for variable in self._problem.variables
         ]
         rows += [
             ("data", one.name, show_shape(one.shape), given[one.name in binding.arrays])

@@ -131,7 +131,7 @@ class Plans:
 
     @cached_property
     def _has_open(self) -> bool:
-        return any(change_of(one) is not None for one in self.problem.variables)
+        return any(change_of(variable) is not None for variable in self.problem.variables)
 
     def smooth(self, binding: Binding) -> bool:
         """Whether the objective is proved continuously differentiable for these data."""

@@ -85,9 +85,11 @@ def profile_intervals(
 def _first_unknown(fit: Fit, name: str) -> int:
     """The position in u of the first element of a variable that is x = x(u) elementwise."""
     first = 0
-    for one in fit.problem.variables:
-        if one.set is not None:
-            message = f"profile intervals are not available with closed sets, as of `{one.name}`"
+    for variable in fit.problem.variables:
+        if variable.set is not None:
+            message = (
+                f"profile intervals are not available with closed sets, as of `{variable.name}`"
+            )
             raise DomainError(Diagnostic("E607", message, help='use method="delta"'))
     for free, array in fit.parts.items():
         if free == name:

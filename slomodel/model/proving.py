@@ -143,10 +143,10 @@ class Proving(Fitting):
             if modulo == "invariances":
                 across = slice_at(setting, self.invariances(), x, part.free)
                 part = part if across is None else part.on_slice(across)
-            found = certify(setting, self._problem.sense == "maximize", part)
-        if found.exists or modulo != "invariances" or part.reason or setting.n > _MOST_NAMED:
-            return found
-        return replace(found, undetermined=self._undetermined(x, found.held))
+            result = certify(setting, self._problem.sense == "maximize", part)
+        if result.exists or modulo != "invariances" or part.reason or setting.n > _MOST_NAMED:
+            return result
+        return replace(result, undetermined=self._undetermined(x, result.held))
 
     def _undetermined(self, x: Vector, held: NDArray[np.bool_]) -> tuple[str, ...]:
         """The directions without curvature at x in the unknowns that are not held, by elements."""

@@ -53,10 +53,10 @@ class Quantities:
     def graph(self, name: str) -> Expr:
         """The graph of a quantity. Raises DomainError for an unknown name."""
         problem = self._problem
-        found = self._graphs.get(name)
-        if found is None and name == problem.objective_name:
-            found = problem.objective
-        if found is None:
+        result = self._graphs.get(name)
+        if result is None and name == problem.objective_name:
+            result = problem.objective
+        if result is None:
             known = [*(v.name for v in problem.variables), *problem.definitions]
             listed = ", ".join(f"`{one}`" for one in known)
             remedy = suggestion(name, self._graphs) or f"there is {listed}"
@@ -67,7 +67,7 @@ class Quantities:
                 remedy = f"name the expression in the model, as in `let q = {name}`, and give `q`"
             message = f"the model has no variable and no definition `{name}`"
             raise DomainError(Diagnostic("E309", message, help=remedy))
-        return found
+        return result
 
     def _element(self, name: str) -> str:
         """How to read an element of an array."""
@@ -101,7 +101,7 @@ class Quantities:
         `name` stands for the graph in errors.
         """
         self._require(name, graph)
-        wrt = [one.node for one in self._problem.variables]
+        wrt = [variable.node for variable in self._problem.variables]
         columns = sum(parts[one.name].size for one in wrt)
         rows = int(np.prod(concrete(graph.shape, self._binding.sizes), dtype=np.int64))
         if rows * columns > _MOST_ENTRIES:
@@ -111,8 +111,8 @@ class Quantities:
             return _unit_rows(parts, graph, columns)
         if not graph.rank:
             slopes = gradient(graph, wrt)
-            found = self._evaluated(slopes, parts)
-            return np.concatenate([one.ravel() for one in found])[None, :]
+            evaluated = self._evaluated(slopes, parts)
+            return np.concatenate([one.ravel() for one in evaluated])[None, :]
         directions = {node: build.direction(node.name, node.shape) for node in wrt}
         along_each: dict[Expr, Expr] = dict(directions.items())
         (tangent,) = jvp([graph], along_each)
@@ -149,7 +149,7 @@ class Quantities:
 
     def _values(self, graph: Expr, parts: Mapping[str, Vector]) -> dict[Input, Vector]:
         arrays = self._binding.arrays
-        known = {one.node: parts[one.name] for one in self._problem.variables}
+        known = {variable.node: parts[variable.name] for variable in self._problem.variables}
         return known | {
             one.node: arrays[one.name] for one in self._problem.data if one.name in arrays
         }

@@ -76,8 +76,8 @@ class Rays:
         v = tuple(build.variable(f"v[{one.name}]", one.shape) for one in x)
         end = build.variable("end of ray", ())
         results = tuple(build.variable(f"ray[{name}]", ()) for name in _RESULTS)
-        made = _computed(compiled.prepared)
-        (rewritten,) = substitute((own.objective,), made)
+        computed = _computed(compiled.prepared)
+        (rewritten,) = substitute((own.objective,), computed)
         forms = (rewritten, written) if plain is None else (plain, rewritten, written)
         graph = _first_with_a_proof(forms, dict(zip(x, v, strict=True)), end)
         given = compiled.given

@@ -19,7 +19,7 @@ def replaced(problem: Problem, values: Mapping[Expr, Expr]) -> Problem:
 
     The declarations are unchanged, and warnings about the model as written are dropped.
     """
-    limits = [one.value for one in problem.constraints]
+    limits = [constraint.value for constraint in problem.constraints]
     written = problem.plain.get(problem.objective, problem.objective)
     roots = (problem.objective, written, *limits, *problem.spans, *problem.definitions.values())
     became = composed(roots, values)
@@ -68,8 +68,8 @@ def held(problem: Problem, names: Collection[str]) -> Problem:
         vector = vector_of(kept)
         values[problem.vector or vector] = _around(problem, vector, data)
     variables = tuple(v if v.set is None else replace(v, set=over(v.set, values)) for v in kept)
-    made = replaced(problem, values)
-    return replace(made, variables=variables, data=(*problem.data, *fixed), vector=vector)
+    result = replaced(problem, values)
+    return replace(result, variables=variables, data=(*problem.data, *fixed), vector=vector)
 
 
 def vector_of(variables: Sequence[Variable]) -> Input:

@@ -35,30 +35,30 @@ def scipy_arguments(
     sign: float,
 ) -> dict[str, object]:
     """`fun`, `jac` and `hessp`, times a sign, with `bounds` and `constraints` where needed."""
-    found: dict[str, object] = {
+    result: dict[str, object] = {
         "fun": lambda x: sign * value(x),
         "jac": lambda x: sign * gradient(x),
         "hessp": lambda x, v: sign * hvp(x, v),
     }
-    found |= {} if within is None else for_scipy(within)
+    result |= {} if within is None else for_scipy(within)
     if constraints is not None:
-        before = found.get("constraints", [])
+        before = result.get("constraints", [])
         assert isinstance(before, list)
-        found["constraints"] = [*before, *nonlinear(constraints)]
-    return found
+        result["constraints"] = [*before, *nonlinear(constraints)]
+    return result
 
 
 def nonlinear(constraints: CompiledConstraints) -> list[NonlinearConstraint]:
     """The equations and the inequalities c(x) <= 0, with Jacobians and Hessians."""
     from scipy.optimize import NonlinearConstraint
 
-    equations, found = constraints.equations, []
+    equations, result = constraints.equations, []
     for of, low in ((equations, 0.0), (~equations, -np.inf)):
         if of.any():
             rows = _Rows(constraints, np.flatnonzero(of))
             own = (rows.values, low, 0.0, rows.jacobian, rows.hessian)
-            found.append(NonlinearConstraint(*own))
-    return found
+            result.append(NonlinearConstraint(*own))
+    return result
 
 
 @dataclass(frozen=True, slots=True)

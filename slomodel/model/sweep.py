@@ -72,12 +72,12 @@ class Sweep(Sequence[SweepRun]):
     @property
     def solutions(self) -> list[Solution | None]:
         """The solution of each run; None for a run that failed or was not reached."""
-        return [one.solution for one in self._runs]
+        return [run.solution for run in self._runs]
 
     @property
     def best(self) -> SweepRun:
         """The run with the best objective. Raises DomainError if no run was completed."""
-        done = [(one.solution, one) for one in self._runs if one.solution is not None]
+        done = [(run.solution, run) for run in self._runs if run.solution is not None]
         if not done:
             message = "no run of the sweep was completed"
             raise DomainError(Diagnostic("E707", message, help="see the status of each run"))
@@ -85,7 +85,7 @@ class Sweep(Sequence[SweepRun]):
 
     def rows(self) -> list[dict[str, Cell]]:
         """The table as a list of rows."""
-        return [one.row() for one in self._runs]
+        return [run.row() for run in self._runs]
 
     def frame(self) -> DataFrame:
         """The table as a pandas DataFrame."""
@@ -110,7 +110,7 @@ class Sweep(Sequence[SweepRun]):
             return table(("no runs",), ())
         shown = table(tuple(rows[0]), [tuple(row.values()) for row in rows])
         first, *others = self._runs[0].values
-        along = [one.row() for one in self._runs]
+        along = [run.row() for run in self._runs]
         points = [(row[first], row["fun"]) for row in along if isinstance(row["fun"], float)]
         numbers = [(x, f) for x, f in points if isinstance(x, int | float)]
         if others or len(numbers) < _FEWEST_DRAWN or len(numbers) < len(along):
@@ -273,7 +273,7 @@ def _run(
 
 def _state(runs: Iterable[SweepRun], count: int, sign: float) -> State:
     """The runs so far for the display."""
-    known = [one.solution for one in runs if one.solution is not None]
+    known = [run.solution for run in runs if run.solution is not None]
     known.sort(key=lambda one: rank(one, sign))
     if not known:
         return State(0, np.zeros(0), math.nan, math.nan, 0.0, count, 0.0, 0, 0, 0)

@@ -50,16 +50,20 @@ def change_of(variable: Variable) -> OpenSetMap | None:
 def unbounded_ends(problem: Problem, binding: Binding) -> frozenset[str]:
     """The variables in open boxes with infinite elements in ends that are data."""
     known = {d.node: binding.arrays[d.name] for d in problem.data if d.name in binding.arrays}
-    found = set()
-    for one in problem.variables:
-        ends = one.set.numbers if one.set is not None and one.set.kind == "open_box" else ()
+    result = set()
+    for variable in problem.variables:
+        ends = (
+            variable.set.numbers
+            if variable.set is not None and variable.set.kind == "open_box"
+            else ()
+        )
         for end in ends:
             read = inputs(end)
             if read and all(node in known for node in read):
                 (value,) = evaluate([end], known, binding.sizes)
                 if not is_end(_real(value)).all():
-                    found.add(one.name)
-    return frozenset(found)
+                    result.add(variable.name)
+    return frozenset(result)
 
 
 def _with_ends(variable: Variable, unbounded: Collection[str]) -> Variable:
@@ -74,7 +78,8 @@ class ChangeOfVariables:
     def __init__(self, problem: Problem, unbounded: Collection[str] = ()) -> None:
         """Variables in `unbounded` have infinite elements in ends that are data."""
         problem = replace(
-            problem, variables=tuple(_with_ends(one, unbounded) for one in problem.variables)
+            problem,
+            variables=tuple(_with_ends(variable, unbounded) for variable in problem.variables),
         )
         self.written = problem
         self._users: dict[Expr, Expr] = {}
@@ -101,7 +106,7 @@ class ChangeOfVariables:
     @property
     def graphs(self) -> dict[str, Expr]:
         """x(u) of each variable by name."""
-        return {one.name: self._users[one.node] for one in self.written.variables}
+        return {variable.name: self._users[variable.node] for variable in self.written.variables}
 
     def binding(self, binding: Binding) -> Binding:
         """The binding of the problem in u, given that of the problem in x.
@@ -114,7 +119,7 @@ class ChangeOfVariables:
 
     def user(self, u: Mapping[str, Vector], binding: Binding) -> dict[str, Vector]:
         """The arrays x(u) by name; `binding` is that of the problem in u."""
-        nodes = {one.node: u[one.name] for one in self.problem.variables}
+        nodes = {variable.node: u[variable.name] for variable in self.problem.variables}
         names = [one.name for one in self.written.variables]
         roots = [self._users[one.node] for one in self.written.variables]
         found = evaluate(roots, self._values(binding) | nodes, binding.sizes)
@@ -122,7 +127,10 @@ class ChangeOfVariables:
 
     def free(self, x: Mapping[str, Vector], binding: Binding, what: str = "x") -> dict[str, Vector]:
         """The arrays u by name with x(u) = x. Raises DomainError for a point outside a set."""
-        return {one.name: self._free_one(one, x, binding, what) for one in self.written.variables}
+        return {
+            variable.name: self._free_one(variable, x, binding, what)
+            for variable in self.written.variables
+        }
 
     def start(self, seed: int, binding: Binding) -> dict[str, Vector]:
         """A start in x by name: as given by `init`, and a random point of each other open set.
@@ -131,9 +139,9 @@ class ChangeOfVariables:
         """
         shapes = vector_layout(self.written, binding.sizes).shapes
         inside = {
-            one.name
-            for one in self.written.variables
-            if one.init.kind == "inside" and change_of(one) is not None
+            variable.name
+            for variable in self.written.variables
+            if variable.init.kind == "inside" and change_of(variable) is not None
         }
         free = vector_layout(self.problem, binding.sizes).shapes
         drawing = {name: free[name] if name in inside else shape for name, shape in shapes.items()}
@@ -204,20 +212,22 @@ class ChangeOfVariables:
     def logarithmic(self, u: Mapping[str, Vector]) -> dict[str, Vector]:
         """1 for the elements of u on a logarithmic scale, 0 for others, by name."""
         marks = {name: np.zeros(array.shape) for name, array in u.items()}
-        for one in self.written.variables:
-            change = change_of(one)
-            if change is not None and one.set is not None:
-                marks[one.name] = change.logarithmic(u[one.name], one.set).astype(np.float64)
+        for variable in self.written.variables:
+            change = change_of(variable)
+            if change is not None and variable.set is not None:
+                marks[variable.name] = change.logarithmic(u[variable.name], variable.set).astype(
+                    np.float64
+                )
         return marks
 
     def near_edge(self, u: Mapping[str, Vector]) -> list[Variable]:
         """The variables that u puts at the edge of their sets."""
         return [
-            one
-            for one in self.written.variables
-            if (change := change_of(one)) is not None
-            and one.set is not None
-            and change.near_edge(u[one.name], one.set)
+            variable
+            for variable in self.written.variables
+            if (change := change_of(variable)) is not None
+            and variable.set is not None
+            and change.near_edge(u[variable.name], variable.set)
         ]
 
     def check(self, name: str, value: Vector, binding: Binding) -> None:
@@ -231,7 +241,11 @@ class ChangeOfVariables:
             self._free_one(variable, {name: value}, binding, "the value")
 
     def _known(self, x: Mapping[str, Vector]) -> dict[Input, Vector]:
-        return {one.node: x[one.name] for one in self.written.variables if one.name in x}
+        return {
+            variable.node: x[variable.name]
+            for variable in self.written.variables
+            if variable.name in x
+        }
 
     def _values(self, binding: Binding) -> dict[Input, Vector]:
         return {
@@ -292,7 +306,7 @@ class UserCoordinates:
         edges = self._change.near_edge(self._free.unpack(u))
         if not edges:
             return ""
-        listed = ", ".join(f"`{one.name}`" for one in edges)
+        listed = ", ".join(f"`{edge.name}`" for edge in edges)
         where = "is at the edge of its set" if len(edges) == 1 else "are at the edge of their sets"
         scales = any(one.set and one.set.low is not None and one.set.high is None for one in edges)
         joint = ", as for a scale that is estimated together with its effects (integrate over them)"

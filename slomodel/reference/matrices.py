@@ -24,7 +24,7 @@ def value_of_operation(
     kind = np.result_type(*operands, np.float64)
     result = np.empty(shape, kind)
     for place in np.ndindex(operands[0].shape[:-2]):
-        result[place] = _value(function, [np.asarray(one[place], kind) for one in operands])
+        result[place] = _value(function, [np.asarray(operand[place], kind) for operand in operands])
     return result
 
 

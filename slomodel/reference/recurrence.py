@@ -64,15 +64,15 @@ def inputs_at(
     sizes: Mapping[str, int],
 ) -> dict[Expr, Array]:
     """The values of the placeholders of update k at step t, from the final states."""
-    found: dict[Expr, Array] = {}
+    result: dict[Expr, Array] = {}
     for node, source in _inputs(loop.updates[k].value, loop):
         if isinstance(source, StateAt):
-            found[node] = np.asarray(states[source.state][t + place(source.shift, sizes)])
+            result[node] = np.asarray(states[source.state][t + place(source.shift, sizes)])
         elif isinstance(source, SliceAt):
-            found[node] = np.asarray(operands[source.operand][t + place(source.shift, sizes)])
+            result[node] = np.asarray(operands[source.operand][t + place(source.shift, sizes)])
         else:
-            found[node] = operands[source.operand]
-    return found
+            result[node] = operands[source.operand]
+    return result
 
 
 def _inputs(value: Expr, loop: Loop) -> list[tuple[Expr, Source]]:

@@ -95,12 +95,12 @@ def block_sum(objective: Expr, dim: str, total: Input, rows: Rows) -> BlockSum |
     kinds: dict[Expr, _Kind] = {}
     for node in postorder(objective):
         kinds[node] = split.kind(node, [kinds[operand] for operand in node.operands])
-    found = kinds[objective]
-    if isinstance(found, NoBlockSum):
-        return found
-    if not isinstance(found, _Sum) or found.block is None:
+    result = kinds[objective]
+    if isinstance(result, NoBlockSum):
+        return result
+    if not isinstance(result, _Sum) or result.block is None:
         return NoBlockSum(objective, f"it does not depend on data over `{dim}`")
-    return BlockSum(found.block, found.rest, total)
+    return BlockSum(result.block, result.rest, total)
 
 
 def for_each_block(condition: Expr, dim: str, total: Input, rows: Rows) -> Expr | None:
@@ -174,7 +174,7 @@ class _Split:
             return self._indexed(node, operands)
         if isinstance(node, (Extreme, Scan)):
             return self._along_axes(node, operands)
-        if all(isinstance(one, _Free) for one in operands) and not self.axes(node):
+        if all(isinstance(operand, _Free) for operand in operands) and not self.axes(node):
             return _Free(_remade(node, operands))
         if isinstance(node, Reshape) and isinstance(operands[0], _Sum):
             return _each(operands[0], lambda expr: build.reshape(expr, node.shape))
@@ -191,7 +191,7 @@ class _Split:
     def _map(self, node: Map, operands: Sequence[_Kind]) -> _Kind:
         if any(isinstance(one, _Sum) for one in operands):
             return self._linear_map(node, operands)
-        exprs = [one.expr for one in operands if isinstance(one, (_Free, _OfSamples))]
+        exprs = [operand.expr for operand in operands if isinstance(operand, (_Free, _OfSamples))]
         made = build.apply_along(node.function, exprs, node.axes, node.shape)
         places = {
             own[one.axis]
@@ -204,7 +204,7 @@ class _Split:
     def _linear_map(self, node: Map, operands: Sequence[_Kind]) -> _Kind:
         """A sum, difference or multiple of sums over samples."""
         function, axes, shape = node.function, node.axes, node.shape
-        if any(isinstance(one, _OfSamples) for one in operands):
+        if any(isinstance(operand, _OfSamples) for operand in operands):
             return NoBlockSum(node, "combines samples with a sum over all of them")
 
         def placed(expr: Expr, k: int) -> Expr:
@@ -257,7 +257,7 @@ class _Split:
             return NoBlockSum(node, "counts the entries of all samples")
         if len(rows) > 1 or len(sums) > 1 or (rows and sums) or len(over - set(counted)) > 1:
             return NoBlockSum(node, "combines samples with others, or with a sum over all of them")
-        exprs = [one.expr for one in operands if isinstance(one, (_Free, _OfSamples))]
+        exprs = [operand.expr for operand in operands if isinstance(operand, (_Free, _OfSamples))]
         if sums:
             (k,) = sums
             own = operands[k]
@@ -267,14 +267,14 @@ class _Split:
             return _each(
                 own, lambda expr: self._product(node, [*exprs[:k], expr, *exprs[k:]], counted)
             )
-        made = self._product(node, exprs, counted)
+        product = self._product(node, exprs, counted)
         shared = (rows or over) - set(counted)
         if not shared:
-            return _Free(made)
+            return _Free(product)
         (label,) = shared
         if label in node.output:
-            return _OfSamples(made, node.output.index(label))
-        return _Sum(made, None)
+            return _OfSamples(product, node.output.index(label))
+        return _Sum(product, None)
 
     def _product(self, node: Einsum, operands: Sequence[Expr], counted: Sequence[int]) -> Expr:
         """The node over other operands; a sum over samples that none has is their number."""
@@ -291,7 +291,7 @@ class _Split:
     def _indexed(self, node: Gather | Scatter, operands: Sequence[_Kind]) -> _Kind:
         """A gather or scatter: samples are read at tables over samples, or stay in their places."""
         body, tables = operands[0], dict(zip(node.operands[1:], operands[1:], strict=True))
-        if any(isinstance(one, _Sum) for one in tables.values()):
+        if any(isinstance(table, _Sum) for table in tables.values()):
             return NoBlockSum(node, "indexes by a sum over all samples")
         rank = node.rank if isinstance(node, Gather) else node.operands[0].rank
         iterated = node.shape if isinstance(node, Gather) else node.operands[0].shape
@@ -352,14 +352,16 @@ class _Split:
     def _along_axes(self, node: Extreme | Scan, operands: Sequence[_Kind]) -> _Kind:
         if any(isinstance(one, _Sum) for one in operands):
             return NoBlockSum(node, "is not linear in a sum over all samples")
-        made = _remade(node, operands)
-        rows = {one.axis for one in operands if isinstance(one, _OfSamples)}
+        remade = _remade(node, operands)
+        rows = {operand.axis for operand in operands if isinstance(operand, _OfSamples)}
         taken = node.axes if isinstance(node, Extreme) else (node.axis,)
         if rows & set(taken) or len(rows) > 1:
             return NoBlockSum(node, "needs all samples at once")
         if not rows:
-            return NoBlockSum(node, "needs all samples at once") if self.axes(node) else _Free(made)
-        return _OfSamples(made, self.axes(node)[0])
+            return (
+                NoBlockSum(node, "needs all samples at once") if self.axes(node) else _Free(remade)
+            )
+        return _OfSamples(remade, self.axes(node)[0])
 
 
 def _is_unit(one: Index, axis: int) -> bool:
@@ -370,7 +372,7 @@ def _is_unit(one: Index, axis: int) -> bool:
 
 
 def _remade(node: Expr, operands: Sequence[_Kind]) -> Expr:
-    found = tuple(one.expr for one in operands if isinstance(one, (_Free, _OfSamples)))
+    found = tuple(operand.expr for operand in operands if isinstance(operand, (_Free, _OfSamples)))
     return remake(node, found) if node.operands else node
 
 

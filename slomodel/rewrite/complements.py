@@ -121,12 +121,12 @@ class Complements:
         if not _may_match(node):
             return None
         for form in _FORMS:
-            found = form.product.applied(node)
-            if found is not None:
+            applied = form.product.applied(node)
+            if applied is not None:
                 both = None if form.logarithm is None else form.logarithm.applied(node)
                 if both is not None:
-                    self._logarithms[found] = both
-                return found
+                    self._logarithms[applied] = both
+                return applied
         return None
 
     def of_log(self, node: Map) -> Expr | None:

@@ -160,7 +160,7 @@ class _Plan:
         columns, rows = self._stack.columns, self._stack.rows
         if not 0 < rows < columns:
             return False
-        read = (math.prod(concrete(one.shape, self._facts.sizes)) for one in self._sources)
+        read = (math.prod(concrete(source.shape, self._facts.sizes)) for source in self._sources)
         if columns * rows > max(_MOST_ELEMENTS, _MOST_TIMES * sum(read)):
             return False
         wide = {at.node for at in self._steps if not at.is_free} & graph.moving

@@ -122,7 +122,7 @@ class _Quantities:
         Each with whether a function with an infinite series is among those from it to the node.
         """
         if node not in self._of:
-            is_next = all(one in self._of for one in node.operands)
+            is_next = all(operand in self._of for operand in node.operands)
             for one in (node,) if is_next else postorder(node):
                 if one not in self._of:
                     self._of[one] = self._found(one)
@@ -131,15 +131,15 @@ class _Quantities:
     def _found(self, node: Expr) -> dict[Expr, bool]:
         if _is_constant(node):
             return {}
-        found: dict[Expr, bool] = {}
+        result: dict[Expr, bool] = {}
         if _is_elementwise(node):
             is_function = _is_series_function(node)
-            moving = [self._of[one] for one in node.operands if self._of[one]]
+            moving = [self._of[operand] for operand in node.operands if self._of[operand]]
             for u in moving[0]:
-                if len(found) < _MOST_TRIED and all(u in other for other in moving):
-                    found[u] = is_function or any(other[u] for other in moving)
-        found[node] = False
-        return found
+                if len(result) < _MOST_TRIED and all(u in other for other in moving):
+                    result[u] = is_function or any(other[u] for other in moving)
+        result[node] = False
+        return result
 
 
 class _LeadingTerms:
@@ -303,7 +303,7 @@ def _expanded(node: Expr, u: Expr, terms: int) -> dict[Expr, Laurent]:
 def _is_constant(node: Expr) -> bool:
     """Whether a node is a number, or a function of numbers, as log(2)."""
     return isinstance(node, Const) or (
-        isinstance(node, Map) and all(isinstance(one, Const) for one in node.operands)
+        isinstance(node, Map) and all(isinstance(operand, Const) for operand in node.operands)
     )
 
 
@@ -318,21 +318,21 @@ def _series_of(node: Map, operands: Sequence[Laurent]) -> Laurent:
     function = node.function
     if function in (add, sub):
         left, right = operands
-        found = left + (right.scaled(Fraction(-1)) if function is sub else right)
+        result = left + (right.scaled(Fraction(-1)) if function is sub else right)
     elif function is mul:
-        found = operands[0] * operands[1]
+        result = operands[0] * operands[1]
     elif function is div:
-        found = operands[0] * operands[1].reciprocal()
+        result = operands[0] * operands[1].reciprocal()
     elif function is pow:
         exponent = node.operands[1]
         if not isinstance(exponent, Const) or math.fabs(exponent.value) > _LARGEST_EXPONENT:
             raise NoSeries
-        found = operands[0].power(Fraction(exponent.value))
+        result = operands[0].power(Fraction(exponent.value))
     else:
-        found = SERIES[function.name](operands[0])
-    if found.is_zero:
+        result = SERIES[function.name](operands[0])
+    if result.is_zero:
         raise NoSeries
-    return found
+    return result
 
 
 def _cancels(node: Map, u: Expr, leading: _LeadingTerms, is_summed: bool) -> bool:

@@ -121,7 +121,7 @@ def _present_work(flat: _Flat, sizes: Sizes) -> float:
     """Operations of the tree as written; of all terms at once if it is a single contraction."""
     if len(flat.trees) == 1:
         return float(len(flat.terms) * math.prod(concrete(flat.dims, sizes)))
-    parts = ((one.inputs, one.output, concrete(one.dims, sizes)) for one in flat.trees)
+    parts = ((tree.inputs, tree.output, concrete(tree.dims, sizes)) for tree in flat.trees)
     return sum(work_of_product(*part) for part in parts)
 
 
@@ -134,13 +134,13 @@ def _pair(
     kept = tuple(label for label in every if label in read) if output is None else output
     number = {label: k for k, label in enumerate(every)}
     inputs = [tuple(number[label] for label in own) for own in labels]
-    made = build.einsum(
+    einsum = build.einsum(
         [node for node, _ in parts],
         inputs,
         tuple(number[label] for label in kept),
         tuple(dims[label] for label in every),
     )
-    return made, kept
+    return einsum, kept
 
 
 def _note(flat: _Flat) -> str:

@@ -100,7 +100,7 @@ def _pair(node: Map) -> tuple[int, int] | None:
     """The axes of i and j if a node is i - j."""
     if node.function is not sub or node.rank != 2:
         return None
-    if not all(isinstance(one, Iota) for one in node.operands):
+    if not all(isinstance(operand, Iota) for operand in node.operands):
         return None
     ((rows,), (columns,)) = node.axes
     return rows, columns

@@ -68,7 +68,7 @@ def divergence(node: Map) -> Expr | None:
 
 def _terms(node: Map) -> Terms | None:
     """The terms of a sum; None if there are many."""
-    found: Terms = {}
+    result: Terms = {}
     stack = [(whole(node), 1.0)]
     while stack:
         one, factor = stack.pop()
@@ -79,10 +79,10 @@ def _terms(node: Map) -> Terms | None:
             minus = -1.0 if is_map(core.node, sub) else 1.0
             stack += [(right, minus * term.coefficient), (left, term.coefficient)]
         else:
-            found[core] = found.get(core, 0.0) + term.coefficient
-        if len(found) + len(stack) > _MOST_TERMS:
+            result[core] = result.get(core, 0.0) + term.coefficient
+        if len(result) + len(stack) > _MOST_TERMS:
             return None
-    return found
+    return result
 
 
 def _may_be_logarithmic(part: Part | None) -> bool:
@@ -160,8 +160,14 @@ def _subtracted(c: float, y: Part, terms: Terms) -> Iterator[tuple[Part, Part]]:
 
 def _of_complements(terms: Terms, shape: Shape) -> list[Expr]:
     """c (y log(y/m) + z log(z/n)) with y + z = m + n = 1."""
-    known = [one for part, c in terms.items() if part and c for one in _entropies(part) if one.m]
-    found: list[Expr] = []
+    known = [
+        entropy
+        for part, c in terms.items()
+        if part and c
+        for entropy in _entropies(part)
+        if entropy.m
+    ]
+    result: list[Expr] = []
     for one in known:
         for other in known:
             c = terms[one.part] * one.factor
@@ -172,9 +178,9 @@ def _of_complements(terms: Terms, shape: Shape) -> list[Expr]:
                 terms[one.part] = terms[other.part] = 0.0
                 y, m = one.y.along(shape), one.m.along(shape)
                 others = other.y.along(shape), other.m.along(shape)
-                found.append(mul(c, _kullback_leibler(y, m, sub(y, m))))
-                found.append(mul(c, _kullback_leibler(*others, sub(m, y))))
-    return found
+                result.append(mul(c, _kullback_leibler(y, m, sub(y, m))))
+                result.append(mul(c, _kullback_leibler(*others, sub(m, y))))
+    return result
 
 
 def _is_complement(z: Part, y: Part) -> bool:
@@ -187,7 +193,7 @@ def _is_complement(z: Part, y: Part) -> bool:
 
 def _of_ratios(terms: Terms, shape: Shape) -> list[Expr]:
     """c (r - 1 - log(r)), with r - 1 as (a - b)/b for r = a/b."""
-    found: list[Expr] = []
+    result: list[Expr] = []
     for part in list(terms):
         if part is None or not is_map(part.node, log) or not terms[part]:
             continue
@@ -199,13 +205,13 @@ def _of_ratios(terms: Terms, shape: Shape) -> list[Expr]:
             difference = _difference_over(r, shape, terms)
             if terms.get(r) == c and terms.get(None) == -c:
                 terms[r] = terms[None] = terms[part] = 0.0
-                found.append(mul(c, _less_logarithm(r.along(shape), t)))
+                result.append(mul(c, _less_logarithm(r.along(shape), t)))
                 break
             if difference is not None and terms.get(difference) == c:
                 terms[difference] = terms[part] = 0.0
-                found.append(mul(c, _less_logarithm(r.along(shape), t)))
+                result.append(mul(c, _less_logarithm(r.along(shape), t)))
                 break
-    return found
+    return result
 
 
 def _reciprocal(r: Part) -> Part | None:
@@ -226,7 +232,7 @@ def _less_one(r: Part, shape: Shape) -> Expr:
 def _difference_over(r: Part, shape: Shape, terms: Terms) -> Part | None:
     """The term (a - b)/b, for r = a/b."""
     wanted = _less_one(r, shape)
-    return next((one for one in terms if one is not None and one.node is wanted), None)
+    return next((term for term in terms if term is not None and term.node is wanted), None)
 
 
 def _less_logarithm(r: Expr, t: Expr) -> Expr:

@@ -26,7 +26,7 @@ class _DividedSum:
 
     def rebuilt(self, quotient: Expr, done: Callable[[Expr], Expr]) -> Expr:
         """The sum with another quotient, and with its other operands replaced."""
-        operands = [done(one) for one in self.total.operands]
+        operands = [done(operand) for operand in self.total.operands]
         shape = self.total.operands[self.k].shape
         operands[self.k] = build.broadcast(quotient, (), shape) if not quotient.rank else quotient
         return build.einsum(operands, self.total.inputs, self.total.output, self.total.dims)

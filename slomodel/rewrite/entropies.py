@@ -38,9 +38,9 @@ class Entropies:
         for x, other in ((left, right), (right, left)):
             if not self._may_vanish(x, other):
                 continue
-            found = self._distributed(x, other, node)
-            if found is not None:
-                return found
+            distributed = self._distributed(x, other, node)
+            if distributed is not None:
+                return distributed
         return None
 
     def of_sum(self, node: Einsum) -> Expr | None:
@@ -130,20 +130,20 @@ def _is_shifted_sum(node: Expr) -> bool:
 
 def _terms(part: Part, sign: float = 1.0) -> list[tuple[float, Part | None]]:
     """The terms of a sum with their coefficients; None for a constant."""
-    found: list[tuple[float, Part | None]] = []
+    result: list[tuple[float, Part | None]] = []
     stack = [(part, sign)]
-    while stack and len(found) <= _MOST_TERMS:
+    while stack and len(result) <= _MOST_TERMS:
         one, factor = stack.pop()
         term = scaled(one, factor)
         if term.core is None:
-            found.append((term.coefficient, None))
+            result.append((term.coefficient, None))
         elif is_map(term.core.node, add, sub):
             left, right = term.core.parts()
             minus = -1.0 if is_map(term.core.node, sub) else 1.0
             stack += [(right, minus * term.coefficient), (left, term.coefficient)]
         else:
-            found.append((term.coefficient, term.core))
-    return found
+            result.append((term.coefficient, term.core))
+    return result
 
 
 def _logarithms(part: Part) -> list[Part]:

@@ -82,8 +82,12 @@ class Logarithms:
             if summed is not None and inside.operands[1] is count(summed.x, summed.axes):
                 mean = _ordered(log_mean_exp(summed.x, summed.axes), summed)
                 return Part(mean, part.axes).along(inside.shape)
-        found = self._shifted_product(inside)
-        return add(found.shift.along(inside.shape), log(found.rest)) if found else None
+        shifted_product = self._shifted_product(inside)
+        return (
+            add(shifted_product.shift.along(inside.shape), log(shifted_product.rest))
+            if shifted_product
+            else None
+        )
 
     def of_one_more(self, node: Map) -> Expr | None:
         """log1p of an exponential, or of a sum of them."""
@@ -255,9 +259,9 @@ class ShiftedQuotients:
                 shifted = None if inner is None else Part(inner, part.axes).along(node.shape)
             if shifted is not None:
                 product = product_with(parts, k, shifted, node.shape)
-                found = div(product, Part(total, below.axes).along(node.shape))
-                self._originals[found] = node
-                return found
+                result = div(product, Part(total, below.axes).along(node.shape))
+                self._originals[result] = node
+                return result
         return None
 
     def of_sum(self, node: Einsum) -> Expr | None:
@@ -333,7 +337,7 @@ def _soft_mean(parts: Sequence[Part], summed: ExponentialSum, node: Map) -> Expr
             continue
         shift, total = shifted_sum(summed.x, summed.axes)
         shifted = exp(sub(summed.x, shift))
-        operands = [shifted if one is exponential else one for one in above.operands]
+        operands = [shifted if operand is exponential else operand for operand in above.operands]
         mean = build.einsum(operands, above.inputs, above.output, above.dims)
         mean = Part(mean, part.axes).along(node.shape)
         return div(product_with(parts, k, mean, node.shape), total)
@@ -350,10 +354,10 @@ def log_softmax(node: Map) -> Expr | None:
     if not is_map(quotient, div):
         return None
     assert isinstance(quotient, Map)
-    found = _shifted(quotient) or _of_one(quotient) or _of_two(quotient)
-    if found is None or not isinstance(inside, Gather):
-        return found
-    return build.gather(found, inside.index, inside.shape)
+    result = _shifted(quotient) or _of_one(quotient) or _of_two(quotient)
+    if result is None or not isinstance(inside, Gather):
+        return result
+    return build.gather(result, inside.index, inside.shape)
 
 
 def _shifted(quotient: Map) -> Expr | None:

@@ -67,8 +67,8 @@ class _Folder:
         labels = self._foldable(node)
         if not labels or not self._pays(node, labels):
             return node
-        self.sums[node] = made = self._summed(node, labels)
-        return made
+        self.sums[node] = result = self._summed(node, labels)
+        return result
 
     def _foldable(self, node: Einsum) -> Axes:
         """The largest set of labels of one operand whose order does not matter."""
@@ -269,7 +269,7 @@ def _without_factors(operands: Sequence[Expr]) -> tuple[list[Expr], tuple[Expr, 
             operand = inner
         rest.append(operand)
     number = prod(one.value for one in factors if isinstance(one, Const))
-    others = [one for one in factors if not isinstance(one, Const)]
+    others = [factor for factor in factors if not isinstance(factor, Const)]
     return ([build.const(number)] if number != 1.0 else []) + others, tuple(rest)
 
 

@@ -94,7 +94,7 @@ class GammaSums:
 
     def of_sum(self, node: Map) -> Expr | None:
         """The sum with its lgammas grouped; None where that is no better than it is."""
-        if not all(self._holds(one) for one in node.operands):
+        if not all(self._holds(operand) for operand in node.operands):
             return None
         groups: dict[_Sum | None, _GammaGroup] = {None: _GammaGroup(node.shape, None)}
         rest: list[Expr] = []
@@ -185,7 +185,7 @@ def _below(node: Expr) -> tuple[Expr, ...]:
         return factor[1:]
     if is_map(node, add, sub, neg):
         return node.operands
-    if is_map(node, mul) and any(isinstance(one, Const) for one in node.operands):
+    if is_map(node, mul) and any(isinstance(operand, Const) for operand in node.operands):
         return node.operands
     return ()
 
@@ -196,8 +196,8 @@ def _times(c: float, node: Expr) -> Expr:
 
 def _sum(terms: Sequence[Expr]) -> Expr:
     total = terms[0]
-    for one in terms[1:]:
-        total = sub(total, one.operands[0]) if is_map(one, neg) else add(total, one)
+    for term in terms[1:]:
+        total = sub(total, term.operands[0]) if is_map(term, neg) else add(total, term)
     return total
 
 
@@ -214,8 +214,8 @@ def _grouped(group: _GammaGroup) -> list[Expr] | None:
             terms.append(_GammaTerm(sign * c, function, argument, _linear(argument)))
     terms = _without_opposites(terms)
     ways = [_by(terms, ways, group.shape) for ways in ((_beta, _difference), (_difference,))]
-    after, found = min(ways, key=lambda way: way[0])
-    return found if after < before else None
+    after, result = min(ways, key=lambda way: way[0])
+    return result if after < before else None
 
 
 def _by(
@@ -229,10 +229,10 @@ def _by(
             node, penalty, terms = made
             found.append(node)
             total += penalty
-    for one in terms:
-        value = Part(one.function(one.argument.node), one.argument.axes)
-        found.append(_times(one.coefficient, value.along(shape)))
-        total += _PENALTIES[one.function]
+    for term in terms:
+        value = Part(term.function(term.argument.node), term.argument.axes)
+        found.append(_times(term.coefficient, value.along(shape)))
+        total += _PENALTIES[term.function]
     return total, found
 
 
@@ -257,7 +257,7 @@ def _joint(parts: Sequence[Part], shape: Shape) -> Part:
 
 def _linear(argument: Part) -> dict[Part | None, float]:
     """The terms of an argument and their coefficients."""
-    found: dict[Part | None, float] = {}
+    result: dict[Part | None, float] = {}
     stack = [(argument, 1.0)]
     count = 0
     while stack:
@@ -270,8 +270,8 @@ def _linear(argument: Part) -> dict[Part | None, float]:
             minus = -1.0 if is_map(core.node, sub) else 1.0
             stack += [(right, minus * term.coefficient), (left, term.coefficient)]
         else:
-            found[core] = found.get(core, 0.0) + term.coefficient
-    return found
+            result[core] = result.get(core, 0.0) + term.coefficient
+    return result
 
 
 def _less(
@@ -288,14 +288,14 @@ def _less(
 def _without_opposites(terms: Sequence[_GammaTerm]) -> list[_GammaTerm]:
     """The terms without pairs that cancel exactly."""
     result: list[_GammaTerm] = []
-    for one in terms:
+    for term in terms:
         for other in result:
-            opposite = other.coefficient == -one.coefficient and other.function is one.function
-            if opposite and not _less(one.linear, other.linear):
+            opposite = other.coefficient == -term.coefficient and other.function is term.function
+            if opposite and not _less(term.linear, other.linear):
                 result.remove(other)
                 break
         else:
-            result.append(one)
+            result.append(term)
     return result
 
 
@@ -303,9 +303,9 @@ def _beta(terms: list[_GammaTerm], shape: Shape) -> tuple[Expr, int, list[_Gamma
     """lgamma(b) + lgamma(c) - lgamma(b + c - j), j = 0 or 1, as lbeta(b, c) and a logarithm."""
     for a in terms:
         others = [
-            one
-            for one in terms
-            if one.function is a.function is lgamma and one.coefficient == -a.coefficient
+            term
+            for term in terms
+            if term.function is a.function is lgamma and term.coefficient == -a.coefficient
         ]
         for b, c in combinations(others, 2):
             # a - b - c is 0 or -1.
@@ -342,4 +342,4 @@ def _difference(terms: list[_GammaTerm], shape: Shape) -> tuple[Expr, int, list[
     )
     function = _DIFFERENCES[upper.function]
     node = _times(upper.coefficient, function(lower.argument.along(shape), step))
-    return node, _PENALTIES[function], [one for one in terms if one not in (upper, lower)]
+    return node, _PENALTIES[function], [term for term in terms if term not in (upper, lower)]

@@ -179,7 +179,11 @@ class _Alignment:
                 stack.pop()
                 continue
             operands = list(zip(*(node.operands for node in column), strict=True))
-            waiting = [one for one in operands if one not in self._place and _is_walked(one)]
+            waiting = [
+                operand
+                for operand in operands
+                if operand not in self._place and _is_walked(operand)
+            ]
             if waiting:
                 stack += reversed(waiting)
                 continue
@@ -252,7 +256,7 @@ class _Batch:
 
     def sum(self) -> Expr:
         for node, operands in self._like.nodes:
-            taken = [self._operand(one) for one in operands]
+            taken = [self._operand(operand) for operand in operands]
             built = self._map(node, taken) if isinstance(node, Map) else self._einsum(node, taken)
             self._built.append(built)
             if built[1]:

@@ -103,7 +103,7 @@ def _replaced(objective: Expr, better: Callable[[Expr, Map], Expr | None]) -> Ex
     """The graph with better nodes: of a node before and with the new operands, or None."""
     done: dict[Expr, Expr] = {}
     for node in postorder(objective):
-        operands = tuple(done[one] for one in node.operands)
+        operands = tuple(done[operand] for operand in node.operands)
         made = node if operands == node.operands else remade(node, operands)
         found = better(node, made) if isinstance(made, Map) else None
         done[node] = made if found is None else found
@@ -155,7 +155,7 @@ def _grows(node: Expr, growing: set[Expr]) -> bool:
             return False
     elif not isinstance(node, Einsum | Gather | Reshape):
         return False
-    return any(one in growing for one in node.operands)
+    return any(operand in growing for operand in node.operands)
 
 
 class _Signs:
@@ -183,7 +183,7 @@ class _Signs:
             return math.fabs(node.value) >= _LEAST_FACTOR
         if isinstance(node, Map) and node.function not in _ALGEBRAIC:
             return False
-        return all(one in self.moderate or one.dtype != "real" for one in node.operands)
+        return all(operand in self.moderate or operand.dtype != "real" for operand in node.operands)
 
     def _is_nonnegative(self, node: Expr) -> bool:
         if isinstance(node, Const):
@@ -191,7 +191,7 @@ class _Signs:
         if is_map(node, exp, cosh, square, abs, sqrt):
             return True
         carries = isinstance(node, Einsum | Gather | Reshape) or is_map(node, add, mul, div)
-        return carries and all(one in self.nonnegative for one in node.operands)
+        return carries and all(operand in self.nonnegative for operand in node.operands)
 
     def _is_away(self, node: Expr) -> bool:
         if isinstance(node, Const):
@@ -216,12 +216,12 @@ class _Signs:
         adds = is_map(node, add, sub) or (
             isinstance(node, Einsum) and bool({*chain(*node.inputs)} - {*node.output})
         )
-        terms = [one for one in node.operands if one in growing]
+        terms = [operand for operand in node.operands if operand in growing]
         if not adds or (len(terms) < 2 and not isinstance(node, Einsum)):
             return False
         if isinstance(node, Einsum):
             terms = list(node.operands)
-        return is_map(node, sub) or not all(one in self.nonnegative for one in terms)
+        return is_map(node, sub) or not all(term in self.nonnegative for term in terms)
 
 
 @dataclass(slots=True)
@@ -279,9 +279,9 @@ def _carried(
     operands: Sequence[Expr], own: _Uses, growing: set[Expr], is_product: bool = True
 ) -> list[tuple[bool, bool, float]]:
     """The uses of the operands of a sum or product."""
-    found = []
-    count = sum(one in growing for one in operands) if is_product else 1
+    result = []
+    count = sum(operand in growing for operand in operands) if is_product else 1
     for one in operands:
         others = count - (one in growing) if is_product else 0
-        found.append((own.is_free, own.is_scaled or others > 0, own.power * max(1, count)))
-    return found
+        result.append((own.is_free, own.is_scaled or others > 0, own.power * max(1, count)))
+    return result

@@ -29,9 +29,9 @@ def solution_for_inverse(node: Einsum) -> Expr | None:
     for k, operand in enumerate(node.operands):
         if _is_inverse(operand) and _changes(operand):
             for transposed in (False, True):
-                found = _solved(node, k, transposed)
-                if found is not None:
-                    return found
+                solved = _solved(node, k, transposed)
+                if solved is not None:
+                    return solved
     return None
 
 
@@ -119,5 +119,5 @@ def _applied(inverse: Expr, right: Expr, transposed: bool) -> Expr | None:
     is_symmetric = inner.operands[0] is build.transposed(matrix)
     if transposed and not is_symmetric:
         return None
-    found = _applied(inner, right, transposed=False)
-    return None if found is None else build.matrix_operation(function, matrix, found)
+    applied = _applied(inner, right, transposed=False)
+    return None if applied is None else build.matrix_operation(function, matrix, applied)

@@ -42,10 +42,10 @@ def power_of_power(node: Map) -> Expr | None:
     if p is None or p.is_integer():
         return None
     inside = whole(node).parts()[0]
-    found = _single_power(inside)
-    if found is None:
+    single_power = _single_power(inside)
+    if single_power is None:
         return None
-    number, base, q = found
+    number, base, q = single_power
     if q == 1.0 or number <= 0.0 or not _is_exact_product(q, p):
         return None
     shape = node.shape
@@ -88,13 +88,13 @@ def merged_product(node: Map) -> Expr | None:
     if factors is None:
         return None
     found = _MergedFactors()
-    for one in factors:
-        inner = one.base.inner(exp)
+    for factor in factors:
+        inner = factor.base.inner(exp)
         term = None if inner is None else scaled(inner)
         if term is not None and term.core is not None:
-            found.exponents.setdefault(term.core, []).append(one.exponent * term.coefficient)
+            found.exponents.setdefault(term.core, []).append(factor.exponent * term.coefficient)
         else:
-            found.powers.setdefault(one.base, []).append(one)
+            found.powers.setdefault(factor.base, []).append(factor)
     merges = [
         base
         for base, own in found.powers.items()
@@ -142,7 +142,7 @@ def _has_powers(product: Map) -> bool:
 
 def _factors(product: Part) -> list[_PowerFactor] | None:
     """The factors of a product, powers split into base and exponent; None if there are too many."""
-    found: list[_PowerFactor] = []
+    result: list[_PowerFactor] = []
     stack = [(product, 1.0)]
     while stack:
         part, p = stack.pop()
@@ -153,10 +153,10 @@ def _factors(product: Part) -> list[_PowerFactor] | None:
             left, right = part.parts()
             stack += [(right, -p), (left, p)]
         else:
-            found.append(_as_power(part, p))
-        if len(found) + len(stack) > _MOST_FACTORS:
+            result.append(_as_power(part, p))
+        if len(result) + len(stack) > _MOST_FACTORS:
             return None
-    return found
+    return result
 
 
 def _as_power(part: Part, p: float) -> _PowerFactor:
@@ -198,7 +198,7 @@ def _single_power(part: Part) -> tuple[float, Part, float] | None:
     base = factors[0].base
     if any(one.base != base for one in factors) or isinstance(base.node, Const):
         return None
-    q = sum((one.exponent for one in factors), 0.0)
+    q = sum((factor.exponent for factor in factors), 0.0)
     if any(one.has_root for one in factors) and (len(factors) > 1 or q.is_integer()):
         return None
     return term.coefficient, base, q
@@ -210,8 +210,8 @@ def _power(x: Expr, p: float) -> Expr:
 
 def _times(factors: Sequence[Expr]) -> Expr:
     result: Expr = Const(1.0)
-    for one in factors:
-        result = mul(result, one)
+    for factor in factors:
+        result = mul(result, factor)
     return result
 
 
@@ -223,9 +223,9 @@ def _is_exact_product(a: float, b: float) -> bool:
 def _is_exact_sum(numbers: Sequence[float]) -> bool:
     """Whether the sum of numbers is exact, from the order of their magnitudes."""
     total = 0.0
-    for one in numbers:
-        new = total + one
-        if new - total != one or new - one != total:
+    for number in numbers:
+        new = total + number
+        if new - total != number or new - number != total:
             return False
         total = new
     return True

@@ -106,13 +106,13 @@ def heads(pattern: Expr) -> frozenset[ScalarFunction]:
 
 def heads_of(node: Map) -> frozenset[ScalarFunction]:
     """The functions of a node's operands, and those below their constant factors and signs."""
-    found: set[ScalarFunction] = set()
+    result: set[ScalarFunction] = set()
     for operand in node.operands:
         below: Expr | None = operand
         while isinstance(below, Map):
-            found.add(below.function)
+            result.add(below.function)
             below = _without_factor(below)
-    return frozenset(found)
+    return frozenset(result)
 
 
 def _without_factor(node: Map) -> Expr | None:

@@ -90,7 +90,7 @@ class FactoredProduct:
 
 def factored(part: Part) -> FactoredProduct | None:
     """The factors of a product; None if there are too many."""
-    found = FactoredProduct()
+    result = FactoredProduct()
     stack = [(part, 1)]
     steps = 0
     while stack:
@@ -102,24 +102,24 @@ def factored(part: Part) -> FactoredProduct | None:
         if isinstance(node, Const):
             if not node.value or node.value - node.value != 0.0:
                 return None
-            found.number *= Fraction(node.value) ** p
+            result.number *= Fraction(node.value) ** p
         elif is_map(node, mul):
             stack += [(own, p) for own in reversed(one.parts())]
         elif is_map(node, div):
             left, right = one.parts()
             stack += [(right, -p), (left, p)]
         elif is_map(node, neg):
-            found.number *= (-1) ** p
+            result.number *= (-1) ** p
             stack.append((one.parts()[0], p))
         elif is_map(node, square):
             stack.append((one.parts()[0], 2 * p))
         elif (q := _whole_exponent(node)) is not None:
             stack.append((one.parts()[0], q * p))
         else:
-            found.powers[one] = found.powers.get(one, 0) + p
-    if len(found.powers) > _MOST_FACTORS or not _is_moderate(found.number):
+            result.powers[one] = result.powers.get(one, 0) + p
+    if len(result.powers) > _MOST_FACTORS or not _is_moderate(result.number):
         return None
-    return found
+    return result
 
 
 def _is_moderate(number: Fraction) -> bool:
@@ -199,7 +199,7 @@ def _meets(
         contributions = [q * other.monomial.powers.get(core, 0) for q, other in zeros.values()] + (
             [product.powers[core]] if core in product.powers and core not in zeros else []
         )
-        above = sum(one for one in contributions if one > 0)
+        above = sum(contribution for contribution in contributions if contribution > 0)
         below = -sum(one for one in contributions if one < 0)
         if own and above and below and above >= below:
             return True

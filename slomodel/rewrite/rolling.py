@@ -67,12 +67,12 @@ class Rolled:
         """Notes on nodes of the original graph, carried over to the rolled graph."""
         if not self.origins:
             return notes
-        found: dict[Expr, _Note] = {}
+        result: dict[Expr, _Note] = {}
         for node in postorder(self.root):
             origin = node if node in notes else self.origins.get(node)
             if origin is not None and origin in notes:
-                found[node] = notes[origin]
-        return found
+                result[node] = notes[origin]
+        return result
 
     def _roll(self, root: Expr) -> Expr:
         order = postorder(root)
@@ -112,10 +112,10 @@ class Rolled:
         parts = [*rest, *self._gathered_again(gathered)]
         if len(parts) == len(terms):
             return None
-        made = _total(parts)
-        self.origins.setdefault(made, node)
+        total = _total(parts)
+        self.origins.setdefault(total, node)
         self.remarks.append(f"{len(terms)} terms that were written out become {len(parts)}")
-        return made
+        return total
 
     def _gathered(self, parts: list[_Part]) -> tuple[list[_Part], list[_Part]]:
         """The unchanged terms, and the new terms that replace like ones."""

@@ -109,15 +109,15 @@ class Roots:
 
     def _varying_factors(self, node: Einsum) -> list[Expr]:
         """The operands that depend on x, those of nested contractions in place of these."""
-        found: list[Expr] = []
+        result: list[Expr] = []
         stack: list[Expr] = [*node.operands]
-        while stack and len(found) <= _MOST_SIDES:
+        while stack and len(result) <= _MOST_SIDES:
             one = stack.pop()
             if isinstance(one, Einsum) and self._varies(one):
                 stack += one.operands
             elif self._varies(one):
-                found.append(one)
-        return found
+                result.append(one)
+        return result
 
 
 def _root_of_sides(length: Expr) -> Expr:

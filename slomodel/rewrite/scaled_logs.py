@@ -99,8 +99,8 @@ class ScaledLogarithms:
         inside = node.operands[0]
         if not self._is_short(inside) or self._estimate(inside) is None:
             return None
-        found = self._scaled(inside)
-        return None if found.shift is None else add(found.shift, log(found.rest))
+        scaled = self._scaled(inside)
+        return None if scaled.shift is None else add(scaled.shift, log(scaled.rest))
 
     def of_one_more(self, node: Map) -> Expr | None:
         """log(1 + A) in scaled form."""
@@ -120,7 +120,7 @@ class ScaledLogarithms:
             if node in self._estimates:
                 continue
             if isinstance(node, Einsum) or is_map(node, add, sub, mul, div, neg):
-                stack += [one for one in node.operands if one not in seen]
+                stack += [operand for operand in node.operands if operand not in seen]
                 seen.update(node.operands)
         return len(seen) <= _MOST_NODES
 
@@ -153,7 +153,7 @@ class ScaledLogarithms:
         ]
         if all(one is None for one in found):
             return None
-        bounded = [one in self._nonpositive for one in node.operands]
+        bounded = [operand in self._nonpositive for operand in node.operands]
         if function is neg:
             self._nonpositive |= {node} if bounded[0] else set()
             return found[0]
@@ -219,10 +219,10 @@ class ScaledLogarithms:
         inside = self._with_one_exponential(node, shift)
         if inside is not None:
             return inside
-        found = self._scaled(node)
-        if found.shift is None:
-            return mul(found.rest, exp(neg(shift)))
-        return mul(found.rest, exp(sub(found.shift, shift)))
+        scaled = self._scaled(node)
+        if scaled.shift is None:
+            return mul(scaled.rest, exp(neg(shift)))
+        return mul(scaled.rest, exp(sub(scaled.shift, shift)))
 
     def _scaled_product(self, node: Map) -> _Scaled:
         """A product of exponentials, of factors that are scaled in turn, and of others."""
@@ -243,10 +243,10 @@ class ScaledLogarithms:
             if own is None:
                 group.append(part.along(shape))
                 continue
-            found = self._scaled(part.node)
-            group.append(Part(found.rest, part.axes).along(shape))
-            if found.shift is not None:
-                wide = Part(found.shift, part.axes).along(shape)
+            scaled = self._scaled(part.node)
+            group.append(Part(scaled.rest, part.axes).along(shape))
+            if scaled.shift is not None:
+                wide = Part(scaled.shift, part.axes).along(shape)
                 wide = neg(wide) if is_divisor else wide
                 shift = wide if shift is None else add(shift, wide)
         if exponent is not None:
@@ -328,12 +328,12 @@ def _places(labels: Sequence[int], node: Einsum) -> list[int]:
 
 def _flat(product: Part) -> list[tuple[Part, bool]]:
     """The factors of a product with quotients and signs; the flag marks divisors."""
-    found: list[tuple[Part, bool]] = []
+    result: list[tuple[Part, bool]] = []
     stack = [(product, False)]
     while stack:
         part, is_divisor = stack.pop()
         if is_map(part.node, neg):
-            found.append((Part(Const(-1.0), ()), False))
+            result.append((Part(Const(-1.0), ()), False))
             stack.append((part.parts()[0], is_divisor))
         elif is_map(part.node, mul):
             stack += [(one, is_divisor) for one in reversed(part.parts())]
@@ -341,12 +341,12 @@ def _flat(product: Part) -> list[tuple[Part, bool]]:
             left, right = part.parts()
             stack += [(right, not is_divisor), (left, is_divisor)]
         else:
-            found.append((part, is_divisor))
-    return found
+            result.append((part, is_divisor))
+    return result
 
 
 def _product(factors: Sequence[Expr]) -> Expr:
     result: Expr = Const(1.0)
-    for one in factors:
-        result = mul(result, one)
+    for factor in factors:
+        result = mul(result, factor)
     return result

@@ -63,11 +63,11 @@ def sums_of_squares(node: Expr, moving: frozenset[Expr]) -> Iterator[WeightedSqu
 
 def varying_axes(order: Sequence[Expr], moving: frozenset[Expr]) -> dict[Expr, frozenset[int]]:
     """The axes of each node in `moving`, for a postorder, along which more than data varies."""
-    found: dict[Expr, frozenset[int]] = {}
+    result: dict[Expr, frozenset[int]] = {}
     for node in order:
         if node in moving:
-            found[node] = frozenset(_varying(node, found))
-    return found
+            result[node] = frozenset(_varying(node, result))
+    return result
 
 
 def _varying(node: Expr, found: Mapping[Expr, frozenset[int]]) -> Iterator[int]:

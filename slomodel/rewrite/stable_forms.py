@@ -247,9 +247,9 @@ def elementwise(node: Map) -> Expr | None:
     is_one_operand = len(set(node.operands)) == 1
     for candidate in forms:
         if candidate.heads <= present and (is_one_operand or not candidate.has_equal_operands):
-            found = candidate.form.applied(node)
-            if found is not None:
-                return found
+            applied = candidate.form.applied(node)
+            if applied is not None:
+                return applied
     return None
 
 

@@ -50,7 +50,7 @@ def symmetry(objective: Expr, variables: Sequence[Input], facts: Facts) -> Joint
 
 def _may_fold(objective: Expr) -> bool:
     return any(
-        isinstance(node, Einsum) and any(one.rank >= LEAST_RANK for one in node.operands)
+        isinstance(node, Einsum) and any(operand.rank >= LEAST_RANK for operand in node.operands)
         for node in postorder(objective)
     )
 
@@ -70,7 +70,7 @@ def _operands(found: Folded) -> set[Expr]:
 def _joint(found: Folded) -> Joint:
     notes = []
     for node, _ in found.sums:
-        widest = max((one.shape for one in node.operands), key=len)
+        widest = max((operand.shape for operand in node.operands), key=len)
         note = f"a sum over {show_shape(widest)} over its distinct terms"
         notes.append(note)
     return Joint(found.roots[0], found.roots[1:], found.sizes, tuple(dict.fromkeys(notes)))

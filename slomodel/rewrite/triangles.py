@@ -33,12 +33,12 @@ class Stack:
     @property
     def rows(self) -> int:
         """The number of elements per sample, which is the number of rows of the factor."""
-        return sum(math.prod(concrete(one.own_shape, self.sizes)) for one in self.pieces)
+        return sum(math.prod(concrete(piece.own_shape, self.sizes)) for piece in self.pieces)
 
     @property
     def filled(self) -> list[Expr]:
         """Each piece along its own axes and all samples, scaled."""
-        return [_filled(one, self.shape) for one in self.pieces]
+        return [_filled(piece, self.shape) for piece in self.pieces]
 
     @property
     def factors(self) -> dict[At, Expr]:

@@ -28,12 +28,12 @@ def conforms(one: object, protocol: Callable[..., T]) -> TypeGuard[T]:
     only for objects whose attributes cannot change.
     """
     kind = type(one)
-    found = _known.get((kind, protocol))
-    if found is None:
-        found = isinstance(one, protocol)  # type: ignore[arg-type]
-        if found or not kind.__dictoffset__:
-            _known[kind, protocol] = found
-    return found
+    result = _known.get((kind, protocol))
+    if result is None:
+        result = isinstance(one, protocol)  # type: ignore[arg-type]
+        if result or not kind.__dictoffset__:
+            _known[kind, protocol] = result
+    return result
 
 
 @runtime_checkable

@@ -70,8 +70,8 @@ def archive(path: str | os.PathLike[str], what: str, writer: str) -> dict[str, A
     Raises DomainError if it cannot be read.
     """
     try:
-        found = load(Path(path))
-        return found if isinstance(found, dict) else {"a single array": np.zeros(0)}
+        result = load(Path(path))
+        return result if isinstance(result, dict) else {"a single array": np.zeros(0)}
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         message = f"cannot read `{os.fspath(path)}`: {reason}"

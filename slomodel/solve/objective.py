@@ -253,11 +253,11 @@ class Evaluator:
         self.check_time()
         assert conforms(self._objective, RayBounded)
         began = perf_counter()
-        found = self._objective.ray_bounds(x, v, T)
+        result = self._objective.ray_bounds(x, v, T)
         if not self._ray_loaded:
             self._ray_loaded = True
             self._stop_clock(perf_counter() - began)
-        return found if self.sign > 0.0 else found.negated
+        return result if self.sign > 0.0 else result.negated
 
     @property
     def work(self) -> int:

@@ -179,7 +179,7 @@ class Uncertainty:
             return name, None
         if name not in labels:
             message = f"`{whole}` has no element `{name}`"
-            some = ", ".join(f"`{one}`" for one in labels[:_MOST_ROWS])
+            some = ", ".join(f"`{label}`" for label in labels[:_MOST_ROWS])
             raise DomainError(Diagnostic("E309", message, help=f"there is {some}"))
         return whole, labels.index(name)
 
@@ -202,7 +202,7 @@ class Uncertainty:
             every = self._linearise(whole, None).labels
             labels = every if element is None else every[element : element + 1]
             columns = (found.value, found.standard_error, found.low, found.high)
-            numbers = np.stack([one.ravel() for one in columns], axis=1).tolist()
+            numbers = np.stack([column.ravel() for column in columns], axis=1).tolist()
             rows += [EstimateRow(label, *row) for label, row in zip(labels, numbers, strict=True)]
         return rows
 
@@ -246,8 +246,8 @@ class Uncertainty:
         """The table with its assumption and notes, for notebooks."""
         rows = self.rows()
         cells = [
-            (one.name, f"{one.estimate:.6g}", f"{one.standard_error:.4g}", _ends(one))
-            for one in rows[:_MOST_ROWS]
+            (row.name, f"{row.estimate:.6g}", f"{row.standard_error:.4g}", _ends(row))
+            for row in rows[:_MOST_ROWS]
         ]
         shown = table(("", "estimate", "std. error", "95 % interval"), cells)
         more = [f"… {len(rows) - _MOST_ROWS} more rows"] if len(rows) > _MOST_ROWS else []

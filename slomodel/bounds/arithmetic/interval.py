@@ -177,7 +177,7 @@ def _ends(a: Interval, b: Interval, op: Callable[[Array, Array], Array]) -> tupl
     results = [np.asarray(op(left, right)) for left in lefts for right in rights]
     lo, hi = reduce(np.minimum, results), reduce(np.maximum, results)
     if np.count_nonzero(np.isnan(lo)):
-        results = [np.where(np.isnan(one), 0.0, one) for one in results]
+        results = [np.where(np.isnan(result), 0.0, result) for result in results]
         lo, hi = reduce(np.minimum, results), reduce(np.maximum, results)
     return lo, hi
 

@@ -242,10 +242,10 @@ def down_others(e: Array) -> Array:
 
 def _others(e: Array) -> Array:
     """The sums of those before and after k: nothing cancels, and there are len(e) roundings."""
-    found = np.zeros_like(e)
-    found[1:] += np.cumsum(e[:-1], axis=0)
-    found[:-1] += np.cumsum(e[:0:-1], axis=0)[::-1]
-    return found
+    result = np.zeros_like(e)
+    result[1:] += np.cumsum(e[:-1], axis=0)
+    result[:-1] += np.cumsum(e[:0:-1], axis=0)[::-1]
+    return result
 
 
 def up_reduceat(a: Array, starts: NDArray[np.intp]) -> Array:

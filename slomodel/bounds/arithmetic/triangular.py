@@ -110,10 +110,10 @@ def solved(L: SparseIntervals, b: Interval, order: Places) -> Interval | None:
         if start:
             before = moved.part(own, slice(0, start))
             right = right + before.times(interval(lo[:start], hi[:start]))
-        found = _solved_block(moved.part(own, own), right)
-        if found is None:
+        solved_block = _solved_block(moved.part(own, own), right)
+        if solved_block is None:
             return None
-        lo[own], hi[own] = found.lo, found.hi
+        lo[own], hi[own] = solved_block.lo, solved_block.hi
     return Interval(lo[back], hi[back])
 
 
@@ -162,7 +162,7 @@ class _KnownSystems:
     def of(self, L: SparseIntervals) -> _System | None:
         """The system of L, known or new."""
         parts = (L.entries.lo, L.entries.hi, L.rows, L.columns)
-        key = b"".join(blake2b(one.tobytes(), digest_size=16).digest() for one in parts)
+        key = b"".join(blake2b(part.tobytes(), digest_size=16).digest() for part in parts)
         key += len(L.rows).to_bytes(8, "little") + L.shape[0].to_bytes(8, "little")
         if key not in self._known:
             while len(self._known) >= _MOST_KNOWN:

@@ -71,7 +71,7 @@ class FreeUnknowns:
             self,
             free=self.free & ~across.held,
             remarks=self.remarks + (said if count else ()),
-            invariances=tuple(one.text for one in across.groups),
+            invariances=tuple(group.text for group in across.groups),
             across=across,
         )
 
@@ -180,10 +180,10 @@ def _critical_point(setting: Setting, at: BoundsAt, part: FreeUnknowns) -> Criti
     if reason:
         return _with_reason(nothing, reason)
     try:
-        found = critical_point(setting, part.free, lambda radius: at(radius).L2)
+        result = critical_point(setting, part.free, lambda radius: at(radius).L2)
     except MissingRule as gap:
         return _with_reason(nothing, str(gap))
-    return _with_reason(found, part.reason) if part.reason else found
+    return _with_reason(result, part.reason) if part.reason else result
 
 
 def _blocked(found: CriticalPoint, part: FreeUnknowns, x: Array, sign: float) -> str:

@@ -118,13 +118,13 @@ def hessian_in_box(setting: Setting, radii: Array) -> HessianBox:
 
 
 def _boxes(setting: Setting, radii: Array) -> Mapping[Input, Interval]:
-    found, start = {}, 0
+    result, start = {}, 0
     for variable in setting.variables:
         value = setting.values[variable]
         stop = start + int(np.size(value))
-        found[variable] = around(value, radii[start:stop].reshape(np.shape(value)))
+        result[variable] = around(value, radii[start:stop].reshape(np.shape(value)))
         start = stop
-    return found
+    return result
 
 
 def critical_point(setting: Setting, free: Truths, lipschitz: Lipschitz) -> CriticalPoint:
@@ -155,10 +155,10 @@ def critical_point(setting: Setting, free: Truths, lipschitz: Lipschitz) -> Crit
         ways.reverse()
     reasons = []
     for way in ways:
-        found = way(nothing)
-        if found.exists:
-            return found
-        reasons.append(found.reason)
+        result = way(nothing)
+        if result.exists:
+            return result
+        reasons.append(result.reason)
     if spectral_norm(distance_from_identity(R, _taken(at.H, free))) > _NO_INVERSE:
         reasons[0] = "the Hessian at x is singular up to rounding; minimisers may not be isolated"
     return replace(nothing, reason=reasons[0])

@@ -166,7 +166,7 @@ class PointCertificate:
 
     def _others(self) -> list[str]:
         lines = list(self.remarks)
-        lines += [f"Up to the invariance: {one}." for one in self.invariances]
+        lines += [f"Up to the invariance: {invariance}." for invariance in self.invariances]
         return lines + [f"Not determined: {one}." for one in self.undetermined]
 
     def as_json(self) -> dict[str, object]:
@@ -178,7 +178,7 @@ class PointCertificate:
             "distance": _finite(self.distance),
             "unique_within": _or_infinite(self.unique_within),
             "kind": self.kind,
-            "eigenvalues": [_finite(one) for one in self.eigenvalues],
+            "eigenvalues": [_finite(eigenvalue) for eigenvalue in self.eigenvalues],
             "convex_within": _or_infinite(self.convex_within),
             "gap": _finite(self.gap),
             "gap_within": _or_infinite(self.gap_within),

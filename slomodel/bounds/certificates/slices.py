@@ -42,7 +42,7 @@ class OrbitSlice:
         if not self.held.any():
             return True
         at = _directions(self.setting, self.groups, x)[self.held][:, self.which]
-        parts = [one.moved(self.setting, error) for one in self.groups]
+        parts = [group.moved(self.setting, error) for group in self.groups]
         moved = _ROUNDED * np.abs(at) + np.concatenate(parts, axis=1)[self.held][:, self.which]
         moved = np.asarray(up_add(moved, _ROUNDED * moved))
         G = interval(-up_add(-at, moved), up_add(at, moved))
@@ -60,7 +60,7 @@ def slice_at(
     setting: Setting, groups: Sequence[Invariance], x: Array, free: Truths
 ) -> OrbitSlice | None:
     """A slice through x that holds free unknowns only; None where there are too many directions."""
-    continuous = tuple(one for one in groups if one.generators(setting, x).shape[1])
+    continuous = tuple(group for group in groups if group.generators(setting, x).shape[1])
     G = _directions(setting, continuous, x)
     if G.size > MOST_NUMBERS or not np.isfinite(G).all():
         return None
@@ -78,5 +78,5 @@ def slice_at(
 
 
 def _directions(setting: Setting, groups: Sequence[Invariance], x: Array) -> Array:
-    parts = [one.generators(setting, x) for one in groups]
+    parts = [group.generators(setting, x) for group in groups]
     return np.concatenate(parts, axis=1) if parts else np.zeros((len(x), 0))

@@ -62,12 +62,12 @@ def spectral_interval(H: Interval, *, signs: bool = True) -> SpectralInterval:
         return UNKNOWN
     if not M.value.size:
         return SpectralInterval(math.inf, -math.inf)
-    found = _of_matrix(M.value).widened(spectral_norm(M.error))
-    for low, sign in ((found.low, 1.0), (-found.high, -1.0)) if signs else ():
+    result = _of_matrix(M.value).widened(spectral_norm(M.error))
+    for low, sign in ((result.low, 1.0), (-result.high, -1.0)) if signs else ():
         if not low > 0.0 and (sign * np.diag(M.value) > 0.0).all():
             end = _definite(H if sign > 0.0 else -H)
-            found = found.meet(end, math.inf) if sign > 0.0 else found.meet(-math.inf, -end)
-    return found
+            result = result.meet(end, math.inf) if sign > 0.0 else result.meet(-math.inf, -end)
+    return result
 
 
 def unit_scales(H: Array) -> Array:

@@ -81,7 +81,7 @@ def second_order_ends(parts: Sequence[Weighted]) -> Ends:
 def matrix_of_side(parts: Sequence[Weighted], sign: float) -> Bounded[float]:
     """M (n, n) with sign · H <= M in the Loewner order."""
     n = parts[0].columns
-    return _total([quadratic_sum(one.rows, one_side(one, sign)) for one in parts], (n, n))
+    return _total([quadratic_sum(part.rows, one_side(part, sign)) for part in parts], (n, n))
 
 
 def matrix_of_third(parts: Sequence[Weighted]) -> Bounded[float]:
@@ -98,7 +98,7 @@ def _matrix_of_order(
     parts: Sequence[Weighted], order: int, size: Callable[[Slots, Interval], Array]
 ) -> Bounded[float]:
     n = parts[0].columns
-    weights = [by_lengths(one.rows, one.of_order(order, size)) for one in parts]
+    weights = [by_lengths(part.rows, part.of_order(order, size)) for part in parts]
     sums = [quadratic_sum(one.rows, own) for one, own in zip(parts, weights, strict=True)]
     return _total(sums, (n, n))
 
@@ -147,7 +147,7 @@ def third_order(
     """
     n = parts[0].columns
     products = n**3 * sum(len(one.rows[0].length) * len(one.rows) ** 3 for one in parts)
-    sizes = [size for one in parts for size in one.of_order(3, _magnitude).values()]
+    sizes = [size for part in parts for size in part.of_order(3, _magnitude).values()]
     finite = all(np.isfinite(size).all() for size in sizes)
     if n > _MOST_COLUMNS or products > _MOST_PRODUCTS or not finite:
         return _absolute(parts, 3, _magnitude, 0.0, useless), float(np.inf)
@@ -173,7 +173,7 @@ def third_spread(parts: Sequence[Weighted]) -> float:
 def middle_third(parts: Sequence[Weighted]) -> Bounded[float]:
     """D³f with all ranges replaced by their midpoints."""
     n = parts[0].columns
-    sums = [cubic_sum(one.rows, one.of_order(3, _mid)) for one in parts]
+    sums = [cubic_sum(part.rows, part.of_order(3, _mid)) for part in parts]
     return _total(sums, (n, n, n))
 
 
@@ -208,7 +208,7 @@ def _absolute(
     A bound is not refined once it is at most `enough`, or known to stay at least `useless`.
     """
     n = parts[0].columns
-    weights = [one.of_order(order, size) for one in parts]
+    weights = [part.of_order(order, size) for part in parts]
     sums = [
         quadratic_sum(one.rows, by_lengths(one.rows, own))
         for one, own in zip(parts, weights, strict=True)

@@ -77,7 +77,7 @@ def _error(d: Array, rows: Sequence[Rows], sums: int) -> float:
     """Error of Σ d_i a_i ⊗ b_i .., with its transpose, within a total of `sums` additions."""
     entries, roundings = rows[0].value.shape[1] ** len(rows), len(d) + len(rows) + 1 + sums
     return error_of_sum(
-        d, [one.length for one in rows], [one.error for one in rows], roundings, entries
+        d, [row.length for row in rows], [one.error for one in rows], roundings, entries
     )
 
 

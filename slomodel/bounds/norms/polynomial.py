@@ -266,10 +266,10 @@ def _rounded_up(found: Array, powers: Array, middle: Array, half: Array) -> Arra
 
 def _corners(terms: Array, slopes: Array) -> Array:
     """Terms (C, M) times or divided by the slopes (C, M, b) in all 2^b ways, (C, 2^b, M)."""
-    found = terms[:, np.newaxis, :]
+    result = terms[:, np.newaxis, :]
     for slope in slopes.transpose(2, 0, 1)[:, :, np.newaxis, :]:
-        found = np.concatenate([found * slope, found / slope], axis=1)
-    return found
+        result = np.concatenate([result * slope, result / slope], axis=1)
+    return result
 
 
 def _parted(lo: Array, hi: Array, score: Array) -> tuple[Array, Array]:

@@ -93,8 +93,8 @@ def _at_critical_points(
 
 
 def _at_points(graphs: Sequence[Expr], argument: Input, x: Array) -> list[Interval]:
-    found = values_at(graphs, argument, x)
-    return found or [elementwise(graph, {argument: point(x)}) for graph in graphs]
+    values = values_at(graphs, argument, x)
+    return values or [elementwise(graph, {argument: point(x)}) for graph in graphs]
 
 
 @cache

@@ -46,7 +46,7 @@ def gradient_interval(setting: Setting) -> Interval:
         for variable, graph in zip(setting.variables, setting.gradient, strict=True)
     ]
     nothing = [np.zeros(0)]
-    low = np.concatenate([*nothing, *(one.lo.ravel() for one in parts)])
+    low = np.concatenate([*nothing, *(part.lo.ravel() for part in parts)])
     high = np.concatenate([*nothing, *(one.hi.ravel() for one in parts)])
     return Interval(low, high)
 

@@ -61,12 +61,16 @@ def _size(setting: Setting, node: Einsum) -> int:
 
 def _under(nodes: Collection[Expr], moving: Collection[Expr]) -> set[Expr]:
     """The nodes and the moving ones below them."""
-    found, stack = set(nodes), list(nodes)
+    result, stack = set(nodes), list(nodes)
     while stack:
-        fresh = [one for one in stack.pop().operands if one in moving and one not in found]
-        found.update(fresh)
+        fresh = [
+            operand
+            for operand in stack.pop().operands
+            if operand in moving and operand not in result
+        ]
+        result.update(fresh)
         stack += fresh
-    return found
+    return result
 
 
 @singledispatch

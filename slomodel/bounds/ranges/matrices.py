@@ -103,14 +103,14 @@ def _where(holds: NDArray[np.bool_], a: Interval) -> Interval:
 
 def _inverses(mid: Array) -> Array:
     """Approximate inverses; zeros, which prove nothing, for matrices that are singular."""
-    found = np.zeros_like(mid)
+    result = np.zeros_like(mid)
     for k in np.ndindex(mid.shape[:-2]):
         try:
             own = np.linalg.inv(mid[k])
         except np.linalg.LinAlgError:
             continue
-        found[k] = own if np.isfinite(own).all() else 0.0
-    return found
+        result[k] = own if np.isfinite(own).all() else 0.0
+    return result
 
 
 def _log_determinant(A: Interval, X: Array, Y: Array, symmetric: bool) -> Interval:

@@ -61,13 +61,13 @@ def distance_from_identity(run: BallGraph, matrix: Expr) -> Array:
 
 def _distance(run: BallGraph, matrix: Expr) -> Array:
     over = _from_identity(run.ranges[matrix])
-    found = norms(over.magnitude)
+    result = norms(over.magnitude)
     if matrix not in run.centre.moving or not run.region.is_ball:
-        return found
+        return result
     at_centre = norms(_from_identity(run.centre.values[matrix]).magnitude)
     along = up_mul(np.asarray(run.region.radius), _slope_at_centre(run, matrix))
     bent = up_mul(np.asarray(0.5), _frobenius(run.curves[matrix].bend))
-    return np.minimum(found, up_add(up_add(at_centre, along), bent))
+    return np.minimum(result, up_add(up_add(at_centre, along), bent))
 
 
 def _from_identity(a: Interval) -> Interval:
@@ -81,19 +81,19 @@ def _slope_at_centre(run: BallGraph, matrix: Expr) -> Array:
     if slopes is None:
         return _frobenius(np.broadcast_to(run.centre.lengths[matrix], shape))
     size = np.moveaxis(slopes.magnitude, 0, -3)
-    found = _frobenius(np.asarray(up_norm(size, -3)))
+    result = _frobenius(np.asarray(up_norm(size, -3)))
     n, count = size.shape[-3], int(np.prod(shape[:-2]))
     if n * count <= _MOST_MATRICES:
         middle, spread = (np.moveaxis(a, 0, -3) for a in (slopes.mid, slopes.rad))
         flat = (-1, *shape[-2:])
         by_unknown = up_add(stack_norm(middle.reshape(flat)), norms(spread.reshape(flat)))
         own = np.asarray(up_norm(by_unknown.reshape((*shape[:-2], n)), -1))
-        found = np.minimum(found, own)
+        result = np.minimum(result, own)
     if count <= _MOST_MATRICES:
         J, E = (a.reshape((n, count, -1)) for a in (slopes.mid, slopes.rad))
         whole = [up_add(spectral_norm(J[:, k]), float(up_norm(E[:, k]))) for k in range(count)]
-        found = np.minimum(found, np.reshape(whole, shape[:-2]))
-    return found
+        result = np.minimum(result, np.reshape(whole, shape[:-2]))
+    return result
 
 
 def norms(size: Array) -> Array:
@@ -207,9 +207,9 @@ def _of_solution(
 
 
 def _forms(run: BallGraph, node: Expr, known: Mapping[Expr, Forms]) -> Forms:
-    found = known.get(node)
-    if found is not None:
-        return found
+    cached = known.get(node)
+    if cached is not None:
+        return cached
     nothing = np.zeros(run.ranges[node].shape)
     return Forms(nothing, nothing, nothing)
 
@@ -238,7 +238,7 @@ def with_inverses(
         if node.operands[0] not in near:
             continue
         found = enclose(node.operands, boxes, sizes, known=found, live=live)
-        operands = [found[one] for one in node.operands]
+        operands = [found[operand] for operand in node.operands]
         own = range_of_operation(node.function, operands)
         matrix, transposed = near[node.operands[0]]
         right = operands[1] if len(operands) > 1 else None

@@ -66,15 +66,15 @@ class RangeCache:
         if known is not None:
             self._entries.move_to_end(key)
             return known[0]
-        found = tuple(compute())
-        self._entries[key] = (found, operands)
-        self._unique.update(map(id, found))
-        self._numbers += sum(a.lo.size for a in found)
+        result = tuple(compute())
+        self._entries[key] = (result, operands)
+        self._unique.update(map(id, result))
+        self._numbers += sum(a.lo.size for a in result)
         while self._numbers > MOST_NUMBERS:
             _, (oldest, _) = self._entries.popitem(last=False)
             self._unique.difference_update(map(id, oldest))
             self._numbers -= sum(a.lo.size for a in oldest)
-        return found
+        return result
 
 
 def _with_own_arrays(a: Interval) -> Interval:

@@ -79,7 +79,7 @@ class Walk:
 
     def of_product(self, powers: Sequence[KinkedPower]) -> Orders:
         """The order (cells,) of a product of powers of nodes: the least over its elements."""
-        orders = [np.minimum(self.least(one.base), one.order) for one in powers]
+        orders = [np.minimum(self.least(power.base), power.order) for power in powers]
         return np.asarray(np.minimum.reduce(np.broadcast_arrays(*orders)))
 
 
@@ -200,7 +200,9 @@ def _(node: Recur, walk: Walk) -> Orders:
     for state in node.states:
         of_body.put(state, np.asarray(ANALYTIC))
     _pass_over(order, of_body)
-    least = np.minimum.reduce(np.broadcast_arrays(least, *(of_body.least(one) for one in values)))
+    least = np.minimum.reduce(
+        np.broadcast_arrays(least, *(of_body.least(value) for value in values))
+    )
     return np.asarray(least.reshape(least.shape + (1,) * node.rank))
 
 

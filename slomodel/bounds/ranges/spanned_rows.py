@@ -65,7 +65,7 @@ def _derivatives(setting: Setting, node: Expr) -> Interval:
         return flat[0] if len(flat) == 1 else np.concatenate(flat, axis=1)
 
     rows = [found[graph] for graph in graphs]
-    lo = joined([one.lo for one in rows])
+    lo = joined([row.lo for row in rows])
     is_point = all(one.is_point for one in rows)
     return Interval(lo, lo if is_point else joined([one.hi for one in rows]))
 

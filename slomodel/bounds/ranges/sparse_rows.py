@@ -111,14 +111,14 @@ def sparse_rows(setting: Setting, affine: Sequence[Expr]) -> dict[Expr, SparseRo
         start += prod(shape)
     for node in order:
         if node in moving and node not in found:
-            made = _entries(node, found, moving, setting)
+            entries = _entries(node, found, moving, setting)
             if (
-                made is None
-                or made.size.size > _MOST_ENTRIES
-                or made.size.shape[-1] > _MOST_IN_A_ROW
+                entries is None
+                or entries.size.size > _MOST_ENTRIES
+                or entries.size.shape[-1] > _MOST_IN_A_ROW
             ):
                 return None
-            found[node] = made
+            found[node] = entries
     return {node: _rows(found[node]) for node in affine}
 
 
@@ -160,7 +160,7 @@ def _(
         full = (*shape, own.size.shape[-1])
         columns.append(np.broadcast_to(np.expand_dims(own.column, missing), full))
         sizes.append(up_mul(np.expand_dims(own.size, missing), np.asarray(factor)))
-    if not columns or sum(one.size for one in columns) > _MOST_ENTRIES:
+    if not columns or sum(column.size for column in columns) > _MOST_ENTRIES:
         return None
     return _Entries(np.concatenate(columns, axis=-1), np.concatenate(sizes, axis=-1))
 

@@ -205,7 +205,7 @@ def _joined(parts: Sequence[Pieces]) -> Pieces:
 
     return Pieces(
         tuple(all_of(own) for own in zip(*(one.boxes for one in parts), strict=True)),
-        np.concatenate([one.element for one in parts]),
+        np.concatenate([part.element for part in parts]),
         tuple(all_of(own) for own in zip(*(one.ranges for one in parts), strict=True)),
     )
 

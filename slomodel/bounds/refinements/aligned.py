@@ -102,11 +102,11 @@ class Aligned:
         T = third_along(self.setting, np.ascontiguousarray(V[:, : int(np.max(chosen))].T))
         if T is None or not np.isfinite(T.mid).all():
             return ()
-        found = []
+        result = []
         for p in map(int, chosen):
             first, other = (float(up_add(float(values[k]), self.off)) for k in (0, p))
-            found.append(Split(first, other, *_norms(Interval(T.lo[:p], T.hi[:p]), V, p)))
-        return tuple(found)
+            result.append(Split(first, other, *_norms(Interval(T.lo[:p], T.hi[:p]), V, p)))
+        return tuple(result)
 
 
 @once_per_setting

@@ -106,7 +106,7 @@ def curved_terms(setting: Setting, radius: float) -> Enclosure | None:
     whole = _over(known, CellOfBall.whole(setting.n), ball_graph(own, radius, known.centre))
     at_centre = _centre_norm(setting)
     cells = _cells(known, whole, radius, at_centre)
-    order, reason = min((one.order, one.reason) for one in cells)
+    order, reason = min((cell.order, cell.reason) for cell in cells)
     if order < 1:
         return Enclosure(order=order, reason=reason)
     ends = max(one.ends[0] for one in cells), max(one.ends[1] for one in cells)
@@ -173,13 +173,13 @@ def _vector(setting: Setting) -> Array:
 
 def _by_variable(setting: Setting, x: Array) -> dict[Input, Array]:
     """The vector (n,) as arrays of each variable's shape."""
-    found, start = {}, 0
+    result, start = {}, 0
     for variable in setting.variables:
         shape = np.shape(setting.values[variable])
         stop = start + prod(shape)
-        found[variable] = x[start:stop].reshape(shape)
+        result[variable] = x[start:stop].reshape(shape)
         start = stop
-    return found
+    return result
 
 
 @once_per_setting
@@ -267,7 +267,7 @@ def _sums(known: _Known, ball: BallGraph) -> list[CurvedSum]:
     ranges = {made: ball.ranges[node] for node, made in known.linear.items()}
     live = live_in(setting, *known.adjoints) if not known.weights else {}
     adjoints = with_inverses(ball, known.adjoints, boxes, ranges, live, known.linear)
-    found = []
+    result = []
     for term, graph in zip(known.terms, known.adjoints, strict=True):
         shape = concrete(term.node.shape, setting.sizes)
         adjoint = adjoints[graph].each(partial(np.broadcast_to, shape=shape))
@@ -278,5 +278,5 @@ def _sums(known: _Known, ball: BallGraph) -> list[CurvedSum]:
         else:
             one = log_sums_sum(ball, term, adjoint, rows)
         if one is not None:
-            found.append(one)
-    return found
+            result.append(one)
+    return result

@@ -68,15 +68,15 @@ def gradient_jets(setting: Setting, radius: float) -> Enclosure | None:
     if order < 3:  # D³f may jump, so that D⁴f does not bound its variation
         over = (*over[:2], np.full_like(over[2], np.inf))
     pieces = _pieces(setting, prepared, over, _by_block(prepared, centre), ball.radius)
-    found = close_blocks(pieces)
-    closure = close(found, radius)
+    result = close_blocks(pieces)
+    closure = close(result, radius)
     finite = np.isfinite([closure.first.value, closure.second.value]).all()
     second_by, third_by = (
         replace(by, lines=_largest(prepared, blocks))
-        for by, blocks in zip((found.second_by, found.third_by), over, strict=False)
+        for by, blocks in zip((result.second_by, result.third_by), over, strict=False)
     )
     reason = "" if finite else unbounded(setting, radius)
-    return replace(found, order=order, reason=reason, second_by=second_by, third_by=third_by)
+    return replace(result, order=order, reason=reason, second_by=second_by, third_by=third_by)
 
 
 def _largest(prepared: Prepared, blocks: Array) -> tuple[str, ...]:

@@ -140,10 +140,10 @@ def _at_centre(setting: Setting, order: int) -> float:
     norm = network_hessian_norm if order == 2 else network_third_norm
     rest = prepared.rest.over(setting, 0.0).over
     beside = norm_of(rest.second) if order == 2 else rest.third
-    found = float(up_add(norm(prepared.values, setting.effort), beside))
-    if order == 3 or not np.isfinite(found):
-        found = min(found, _over_centre(setting).bounds[order - 2])
-    return found
+    result = float(up_add(norm(prepared.values, setting.effort), beside))
+    if order == 3 or not np.isfinite(result):
+        result = min(result, _over_centre(setting).bounds[order - 2])
+    return result
 
 
 @once_per_setting
@@ -178,7 +178,7 @@ def _natural(
     bounds = up_add(second, norm_of(rest.over.second)), up_add(third, rest.over.third)
     fourth = float(np.inf)
     if order > 2 and matters and matters(*bounds):
-        fourth = up_add(max(one.orders(4, 4)[0] for one in jets), norm_of(rest.over.fourth))
+        fourth = up_add(max(jet.orders(4, 4)[0] for jet in jets), norm_of(rest.over.fourth))
     return Natural((*bounds, fourth), order, reason)
 
 

@@ -59,10 +59,10 @@ def log_sum_exp(setting: Setting, radius: float) -> Enclosure | None:
     sum over the others; |D^k f[v, .., v]| is at most the sum of |w_i| ‖D^k F‖ ‖A_i v‖² ‖A_i‖^(k-2).
     Over the ball u_ij is within r‖a_ij‖ of its value at the centre.
     """
-    found = _recognised(setting)
-    if found is None:
+    recognised = _recognised(setting)
+    if recognised is None:
         return None
-    sums, rest = found
+    sums, rest = recognised
     total = add([rest.over(setting, radius), *(_over(one, radius) for one in sums)])
     if total.order < 2:
         return total

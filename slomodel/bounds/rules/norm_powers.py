@@ -42,14 +42,14 @@ def norm_powers(setting: Setting, radius: float) -> Enclosure | None:
         return None
     powers, remainder = found
     first, second = remainder, 0.0
-    for one in powers:
-        p = one.exponent
-        reach = up_add(one.length, up_mul(radius, float(up_sqrt(one.stretch))))
-        weight = up_mul(one.weight, up_mul(p, p - 1.0))
-        own = up_mul(up_mul(weight, _power(reach, p - 2.0)), one.stretch)
+    for power in powers:
+        p = power.exponent
+        reach = up_add(power.length, up_mul(radius, float(up_sqrt(power.stretch))))
+        weight = up_mul(power.weight, up_mul(p, p - 1.0))
+        own = up_mul(up_mul(weight, _power(reach, p - 2.0)), power.stretch)
         first = up_add(first, own)
         slope = np.inf if p < 3.0 else up_mul(weight, up_mul(p - 2.0, _power(reach, p - 3.0)))
-        cubed = up_mul(one.stretch, float(up_sqrt(one.stretch)))
+        cubed = up_mul(power.stretch, float(up_sqrt(power.stretch)))
         second = up_add(second, up_mul(slope, cubed))
     reason = (
         "" if np.isfinite(second) else "a power of a norm below 3 has no Lipschitz Hessian at 0"
@@ -73,7 +73,7 @@ def _powers(setting: Setting) -> tuple[tuple[_NormTerm, ...], float] | None:
     remainder = constant_hessian(replace(setting, objective=rest))
     if remainder is None:
         return None
-    roots = [node for one in powers for node in (one.weight, one.squared)]
+    roots = [node for power in powers for node in (power.weight, power.squared)]
     at_centre = enclose(roots, boxed(setting.values), setting.sizes)
     result = []
     for one in powers:

@@ -133,7 +133,7 @@ def _letter(power: int, group: Group) -> Letter:
 
 def _is_positive_part(node: Map) -> bool:
     """Whether a node is max(x, 0) or min(x, 0)."""
-    zeros = [isinstance(one, Const) and one.value == 0 for one in node.operands]
+    zeros = [isinstance(operand, Const) and operand.value == 0 for operand in node.operands]
     return node.function in (table.maximum, table.minimum) and any(zeros)
 
 

@@ -174,14 +174,14 @@ def _found(
 
     None where a node is of another kind, and for more than `_MOST_TERMS`.
     """
-    found: dict[Expr, CurvedTerm] = {}
+    result: dict[Expr, CurvedTerm] = {}
     seen, stack = {objective}, [objective]
     while stack:
         node = stack.pop()
         if node not in moving or node in affine:
             continue
         if node in given:
-            found.update((term.node, term) for term in given[node])
+            result.update((term.node, term) for term in given[node])
             below = node.operands
         elif is_linear(node, moving):
             below = node.operands
@@ -189,14 +189,14 @@ def _found(
             term = _term(node, moving, affine, terms)
             if term is None:
                 return None
-            found[node] = term
+            result[node] = term
             below = term.operands
-        if len(found) > _MOST_TERMS:
+        if len(result) > _MOST_TERMS:
             return None
         fresh = [operand for operand in dict.fromkeys(below) if operand not in seen]
         seen.update(fresh)
         stack += fresh
-    return found
+    return result
 
 
 def _term(
@@ -269,9 +269,9 @@ def _elements(
 
 def moving_nodes(order: Collection[Expr], variables: Collection[Input]) -> set[Expr]:
     """The nodes of a postorder that depend on the variables, but for those marked constant."""
-    found: set[Expr] = set(variables)
+    result: set[Expr] = set(variables)
     for node in order:
         is_still = isinstance(node, Map) and node.function is still
-        if not is_still and any(operand in found for operand in node.operands):
-            found.add(node)
-    return found
+        if not is_still and any(operand in result for operand in node.operands):
+            result.add(node)
+    return result

@@ -60,21 +60,21 @@ def element_forms(setting: Setting) -> tuple[Setting, ...]:
 def _functions_of_affine(order: list[Expr], moving: Collection[Expr]) -> set[Expr]:
     """The elementwise functions of affine nodes that depend on x and are not affine themselves."""
     affine = affine_nodes(order, moving)
-    found: set[Expr] = set()
+    result: set[Expr] = set()
     for node in order:
         if node not in moving or node in affine or not isinstance(node, Map):
             continue
         below = [operand for operand in node.operands if operand in moving]
-        if node.function is not still and all(one in affine or one in found for one in below):
-            found.add(node)
-    return found
+        if node.function is not still and all(one in affine or one in result for one in below):
+            result.add(node)
+    return result
 
 
 def _moved_below(node: Expr, gather: Gather, functions: Collection[Expr]) -> Expr:
     """The gathered elements of a node, of the gather's shape, gathered below its functions."""
     whole = tuple(range(gather.rank))
-    made, axes = _gathered(node, gather.index, gather, functions)
-    return made if axes == whole else build.broadcast(made, axes, gather.shape)
+    result, axes = _gathered(node, gather.index, gather, functions)
+    return result if axes == whole else build.broadcast(result, axes, gather.shape)
 
 
 def _gathered(

@@ -76,11 +76,11 @@ def _read_by_range(order: Sequence[Expr], moving: Collection[Expr], setting: Set
     """
     if degree(setting.objective, setting.variables) is not None:
         return set()
-    found: set[Expr] = set()
+    result: set[Expr] = set()
     for node in reversed(order):
-        if node in moving and (node in found or not is_linear(node, moving)):
-            found.update(node.operands)
-    return found
+        if node in moving and (node in result or not is_linear(node, moving)):
+            result.update(node.operands)
+    return result
 
 
 def _as_squares(node: Einsum, moving: Collection[Expr], products: Collection[Expr]) -> Expr | None:
@@ -160,11 +160,11 @@ def _terms(
     r: Expr, moving: Collection[Expr], holding: Collection[Expr]
 ) -> list[SignedContraction] | None:
     """r as a sum of products, through sums and differences of arrays of its shape."""
-    found: list[SignedContraction] = []
+    result: list[SignedContraction] = []
     stack = [(1.0, r)]
     while stack:
         sign, node = stack.pop()
-        if len(found) + len(stack) > _MOST_TERMS or node.shape != r.shape:
+        if len(result) + len(stack) > _MOST_TERMS or node.shape != r.shape:
             return None
         whole = tuple(range(r.rank))
         if isinstance(node, Map) and node.function in (table.add, table.sub) and node in moving:
@@ -177,11 +177,11 @@ def _terms(
         elif isinstance(node, Einsum) and node in moving and not repeats(node):
             if len(set(node.output)) < len(node.output):
                 return None
-            found.append(_joined(_flattened(sign, node, holding), r.rank, moving))
+            result.append(_joined(_flattened(sign, node, holding), r.rank, moving))
         else:
             labels = frozenset(whole if node in moving else ())
-            found.append(SignedContraction(sign, ((node, whole),), r.shape, labels))
-    return found
+            result.append(SignedContraction(sign, ((node, whole),), r.shape, labels))
+    return result
 
 
 def _flattened(sign: float, node: Einsum, holding: Collection[Expr]) -> SignedContraction:
@@ -215,13 +215,13 @@ def _factors(node: Einsum) -> list[tuple[Expr, Axes]]:
 
 def _with_data(order: Sequence[Expr], moving: Collection[Expr]) -> set[Expr]:
     """The products that depend on x and contain data at any depth."""
-    found: set[Expr] = set()
+    result: set[Expr] = set()
     for node in order:
         if not isinstance(node, Einsum) or node not in moving or not _is_product(node):
             continue
-        if any(operand not in moving or operand in found for operand in node.operands):
-            found.add(node)
-    return found
+        if any(operand not in moving or operand in result for operand in node.operands):
+            result.add(node)
+    return result
 
 
 def _is_product(node: Einsum) -> bool:

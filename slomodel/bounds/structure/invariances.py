@@ -138,22 +138,22 @@ class Invariance:
 
 def invariances(setting: Setting) -> tuple[Invariance, ...]:
     """The invariances that the rules prove of the setting's objective."""
-    found: list[Invariance] = []
+    result: list[Invariance] = []
     if len(setting.objective.operands) == 0:
         return ()
     for group in _GROUPS:
         for places, letters in _candidates(setting, group):
             own = Invariance(group, places, letters)
-            if not _is_known(own, found) and is_invariant(
+            if not _is_known(own, result) and is_invariant(
                 setting.objective, group, _acted(places, letters)
             ):
-                found.append(own)
+                result.append(own)
     for places, letters in _shifted(setting):
         own = Invariance("shift", places, letters)
         shifts = _as_shifts(places, letters)
-        if not _is_known(own, found) and is_shift_invariant(setting.objective, shifts):
-            found.append(own)
-    return tuple(found)
+        if not _is_known(own, result) and is_shift_invariant(setting.objective, shifts):
+            result.append(own)
+    return tuple(result)
 
 
 def _is_known(own: Invariance, found: Sequence[Invariance]) -> bool:

@@ -34,9 +34,9 @@ def matrix_chain(setting: Setting) -> Chain | None:
     """The single sum of squares that the objective is a multiple of, up to a quadratic."""
     moving = dependents(postorder(setting.objective), set(setting.variables).__contains__)
     for squares in sums_of_squares(setting):
-        found = _residual(squares, moving)
-        if found is not None and _is_once(found):
-            return found
+        result = _residual(squares, moving)
+        if result is not None and _is_once(result):
+            return result
     return None
 
 

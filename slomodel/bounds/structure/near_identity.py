@@ -46,7 +46,7 @@ class MatrixEquations:
 
     def terms(self, moving: Collection[Expr]) -> dict[Expr, tuple[CurvedTerm, ...]]:
         """The terms of the operations whose value depends on x; none where only b does."""
-        found: dict[Expr, tuple[CurvedTerm, ...]] = {}
+        result: dict[Expr, tuple[CurvedTerm, ...]] = {}
         for node in postorder(self.setting.objective):
             if not isinstance(node, MatrixOperation) or node not in moving:
                 continue
@@ -54,12 +54,12 @@ class MatrixEquations:
             if matrix not in self.matrices:
                 continue
             if matrix not in moving:
-                found[node] = ()
+                result[node] = ()
             elif others:
-                found[node] = (_products(node, self.right_sides[node]),)
+                result[node] = (_products(node, self.right_sides[node]),)
             else:
-                found[node] = (CurvedLogDet(node, matrix, self.matrices[matrix]),)
-        return found
+                result[node] = (CurvedLogDet(node, matrix, self.matrices[matrix]),)
+        return result
 
 
 def _products(solution: MatrixOperation, right_side: Input) -> CurvedElements:
@@ -94,7 +94,7 @@ def with_matrix_equations(setting: Setting) -> MatrixEquations:
     operations = [one for one in order if isinstance(one, MatrixOperation) and one in moving]
     if not operations:
         return MatrixEquations(setting)
-    operands = [one.operands[0] for one in operations]
+    operands = [operation.operands[0] for operation in operations]
     found = evaluate(operands, setting.values, setting.sizes)
     at_centre = {
         one: np.asarray(a, dtype=np.float64) for one, a in zip(operations, found, strict=True)
@@ -159,9 +159,9 @@ class _Equations:
         return build.product(Y, solution)
 
     def _input(self, array: Array, like: Expr) -> Input:
-        made = build.data(f"of equation {len(self.values)}", like.shape)
-        self.values[made] = array
-        return made
+        data = build.data(f"of equation {len(self.values)}", like.shape)
+        self.values[data] = array
+        return data
 
 
 def _log_determinant(triangular: Expr) -> Expr:

@@ -65,7 +65,7 @@ def network(objective: Expr, variables: Collection[Input]) -> Network | None:
     parts = _parts(others, variables, deep)
     if parts is None or len(sums) > 1:
         return None
-    losses = tuple(one for one in parts if any(laid.node in deep for laid in one.affine))
+    losses = tuple(part for part in parts if any(laid.node in deep for laid in part.affine))
     rest = tuple(one for one in parts if one not in losses)
     log_sum = sums[0] if sums else None
     top = _output(losses, log_sum)
@@ -115,7 +115,7 @@ def _network(
 
 def _output(losses: Collection[Elements], log_sum: LogSum | None) -> Expr | None:
     """The node that all losses are functions of; None where there are several."""
-    tops = {_only_argument(one) for one in losses} | ({log_sum.u} if log_sum else set())
+    tops = {_only_argument(loss) for loss in losses} | ({log_sum.u} if log_sum else set())
     return tops.pop() if len(tops) == 1 else None
 
 

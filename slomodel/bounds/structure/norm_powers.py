@@ -85,7 +85,7 @@ def _exponent(node: Expr, squared: Expr) -> float | None:
         inner = _exponent(node.operands[0], squared)
         return None if inner is None else inner * float(node.operands[1].value)
     if node.function is table.mul:
-        left, right = (_exponent(one, squared) for one in node.operands)
+        left, right = (_exponent(operand, squared) for operand in node.operands)
         return None if left is None or right is None else left + right
     return None
 

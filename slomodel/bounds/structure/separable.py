@@ -97,25 +97,25 @@ def parts_over(
     weights = gradient(linear, list(stand_ins.values())) if stand_ins else ()
     if not set(stand_ins.values()).isdisjoint(inputs(*weights)):
         return None
-    found = []
+    result = []
     for factors, weight in zip(outermost.values(), weights, strict=True):
         one = element_function(factors, weight, moving, affine, layers)
         if one is None:
             return None
-        found.append(one)
-    return tuple(found)
+        result.append(one)
+    return tuple(result)
 
 
 def affine_nodes(order: list[Expr], moving: Collection[Expr]) -> set[Expr]:
     """The nodes that depend on x and are affine in the variables."""
-    found: set[Expr] = set()
+    result: set[Expr] = set()
     for node in order:
         if node not in moving:
             continue
         own = [operand for operand in node.operands if operand in moving]
-        if all(operand in found for operand in own) and is_linear(node, moving):
-            found.add(node)
-    return found
+        if all(operand in result for operand in own) and is_linear(node, moving):
+            result.add(node)
+    return result
 
 
 def is_linear(node: Expr, moving: Collection[Expr]) -> bool:
@@ -145,25 +145,25 @@ def _outermost(
     A node is the sum over elements of the product of its factors; a map is its own single factor.
     None where a node is of another kind.
     """
-    found: dict[Expr, tuple[Expr, ...]] = {}
+    result: dict[Expr, tuple[Expr, ...]] = {}
     seen, stack = {objective}, [objective]
     while stack:
         node = stack.pop()
         if node not in moving or node in affine:
             continue
         if node in layers:
-            found[node] = (node,)
+            result[node] = (node,)
         elif is_linear(node, moving):
             fresh = [operand for operand in node.operands if operand not in seen]
             seen.update(fresh)
             stack += fresh
         elif isinstance(node, Map):
-            found[node] = (node,)
+            result[node] = (node,)
         elif (factors := factors_of(node, moving)) is not None:
-            found[node] = factors
+            result[node] = factors
         else:
             return None
-    return found
+    return result
 
 
 def factors_of(node: Expr, moving: Collection[Expr]) -> tuple[Expr, ...] | None:

@@ -51,7 +51,7 @@ def difference(residual: Expr, moving: Collection[Expr]) -> tuple[Expr, Expr | N
     """P and Y with ± (P - Y) = residual, where Y is constant; Y is None where it is 0."""
     if isinstance(residual, Map) and residual.function is table.sub:
         whole = tuple(range(residual.rank))
-        own = [one for one in residual.operands if one in moving]
+        own = [operand for operand in residual.operands if operand in moving]
         if residual.axes == (whole, whole) and len(own) == 1:
             first, second = residual.operands
             return (own[0], second if own[0] is first else first)
@@ -79,9 +79,9 @@ def power_sum(setting: Setting) -> PowerSum | None:
     moving = dependents(postorder(setting.objective), set(setting.variables).__contains__)
     for squares in sums_of_squares(setting):
         product, target = difference(squares.residual, moving)
-        found = _power(product)
-        if found is not None and found[0] in moving:
-            return PowerSum(squares.weight, *found, product.rank, target, squares.rest)
+        power = _power(product)
+        if power is not None and power[0] in moving:
+            return PowerSum(squares.weight, *power, product.rank, target, squares.rest)
     return None
 
 
@@ -109,12 +109,12 @@ def _factors(product: Expr) -> list[tuple[Expr, Axes]] | None:
 
     Axes 0, 1, .. are those of the product, others are summed over all factors.
     """
-    found: list[tuple[Expr, Axes]] = []
+    result: list[tuple[Expr, Axes]] = []
     fresh = product.rank
     stack = [(product, tuple(range(product.rank)))]
     while stack:
         node, labels = stack.pop()
-        if len(found) + len(stack) > _MOST_ORDER:
+        if len(result) + len(stack) > _MOST_ORDER:
             return None
         if isinstance(node, Map) and node.function is table.mul:
             for one, own in zip(node.operands, node.axes, strict=True):
@@ -132,5 +132,5 @@ def _factors(product: Expr) -> list[tuple[Expr, Axes]] | None:
             for one, own in zip(node.operands, node.inputs, strict=True):
                 stack.append((one, tuple(place[label] for label in own)))
         else:
-            found.append((node, labels))
-    return found
+            result.append((node, labels))
+    return result

@@ -51,8 +51,8 @@ def _rounding(node: Einsum) -> Expr:
 
 def _nonnegative(node: Einsum, factors: Sequence[Expr], rounding: Expr) -> Expr:
     """Upper bound on a sum of products of computed numbers >= 0, up to underflow."""
-    found = _applied(node, factors)
-    return add(found, mul(rounding, found))
+    applied = _applied(node, factors)
+    return add(applied, mul(rounding, applied))
 
 
 def _norm_product(node: Einsum, factors: Sequence[Expr], rounding: Expr) -> Expr | None:
@@ -80,11 +80,13 @@ def _sizes(node: Einsum, factors: Sequence[Expr], rounding: Expr) -> Expr:
 
     Norms of data are computed once for all rays.
     """
-    has_data = any(isinstance(one, Input) and one.role == "data" for one in node.operands)
+    has_data = any(
+        isinstance(operand, Input) and operand.role == "data" for operand in node.operands
+    )
     if len(factors) == 2 and (has_data or not is_elementwise(node)):
-        found = _norm_product(node, factors, rounding)
-        if found is not None:
-            return found
+        norm_product = _norm_product(node, factors, rounding)
+        if norm_product is not None:
+            return norm_product
     return _nonnegative(node, factors, rounding)
 
 

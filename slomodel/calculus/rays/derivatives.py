@@ -86,7 +86,7 @@ def _computed_value(graph: Expr, operands: Mapping[Input, Expr]) -> Expr:
     found: dict[Expr, Expr] = {}
     for node in postorder(graph):
         if isinstance(node, Map):
-            found[node] = node.function(*(found[one] for one in node.operands))
+            found[node] = node.function(*(found[operand] for operand in node.operands))
         else:
             found[node] = operands[node] if isinstance(node, Input) else node
     return found[graph]
@@ -104,8 +104,8 @@ def _relative_steps(node: Expr) -> float | None:
     function, operands = node.function, node.operands
     if function.result == "bool" or any(one.dtype == "bool" for one in operands):
         return None
-    steps = [_relative_steps(one) for one in operands]
-    if any(one is None for one in steps):
+    steps = [_relative_steps(operand) for operand in operands]
+    if any(step is None for step in steps):
         return None
     lost = sum(one for one in steps if one is not None)
     if function is neg:
@@ -124,18 +124,18 @@ def _relative_steps(node: Expr) -> float | None:
 
 def coefficient_at(one: PartialFunction, k: int, operands: Sequence[MidRad]) -> MidRad | None:
     """The k-th derivative over k! at numbers; None for 0 everywhere."""
-    found = derivative_at(one, k, operands)
-    if found is None or k < 2:
-        return found
+    derivative = derivative_at(one, k, operands)
+    if derivative is None or k < 2:
+        return derivative
     count = float(math.factorial(k))
-    rad = None if found.rad is None else div(found.rad, count)
-    return MidRad(div(found.mid, count)).rounded(rad)
+    rad = None if derivative.rad is None else div(derivative.rad, count)
+    return MidRad(div(derivative.mid, count)).rounded(rad)
 
 
 def coefficient_range(one: PartialFunction, k: int, operands: Sequence[Range]) -> Range | None:
     """The range of the k-th derivative over k!, as `derivative_range` bounds the derivative."""
-    found = derivative_range(one, k, operands)
-    return found if found is None or k < 2 else found.times(1.0 / math.factorial(k))
+    result = derivative_range(one, k, operands)
+    return result if result is None or k < 2 else result.times(1.0 / math.factorial(k))
 
 
 def largest_coefficient(one: PartialFunction, k: int, operands: Sequence[Range]) -> Expr | None:
@@ -223,11 +223,11 @@ def derivative_range(one: PartialFunction, k: int, operands: Sequence[Range]) ->
 
     It is unbounded where the (k - 1)-th derivative may be discontinuous.
     """
-    found = _derivative_range(one, k, operands)
+    result = _derivative_range(one, k, operands)
     if not k or not one.function.kinks:
-        return found
-    found = Range(Const(0.0), Const(0.0)) if found is None else found
-    return found.where(_smooth(one.function, k - 1, operands))
+        return result
+    result = Range(Const(0.0), Const(0.0)) if result is None else result
+    return result.where(_smooth(one.function, k - 1, operands))
 
 
 def _derivative_range(one: PartialFunction, k: int, operands: Sequence[Range]) -> Range | None:
@@ -298,7 +298,7 @@ def _size_by_images(graph: Expr) -> float | None:
         return None
     if graph.function in (neg, mul):
         sizes = [_size_by_images(operand) for operand in graph.operands]
-        known_sizes = [one for one in sizes if one is not None]
+        known_sizes = [size for size in sizes if size is not None]
         return math.prod(known_sizes) if len(known_sizes) == len(sizes) else None
     stated = graph.function.monotonicity
     image = (-math.inf, math.inf) if stated is None else stated.image

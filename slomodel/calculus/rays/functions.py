@@ -132,8 +132,8 @@ def _whole_power(x: Range, q: float) -> Range:
     if q in (1.0, 2.0):
         return x if q == 1.0 else x.squared
     base = x if q % 2.0 else _absolute(x)
-    found = outward(pow(base.lo, q), pow(base.hi, q), _ROUNDING_OF_POWERS)
-    return found if q % 2.0 else found.within(0.0, math.inf)
+    result = outward(pow(base.lo, q), pow(base.hi, q), _ROUNDING_OF_POWERS)
+    return result if q % 2.0 else result.within(0.0, math.inf)
 
 
 _RANGES: dict[ScalarFunction, Callable[..., Value]] = {
@@ -200,16 +200,16 @@ def value_range(function: ScalarFunction, *operands: Value) -> Value:
 
 def extended(graph: Expr, operands: Mapping[Input, Value]) -> dict[Expr, Value]:
     """The numbers that every node of a graph of scalars may be, from those of its inputs."""
-    found: dict[Expr, Value] = {}
+    result: dict[Expr, Value] = {}
     for node in postorder(graph):
         if isinstance(node, Input):
-            found[node] = operands[node]
+            result[node] = operands[node]
         elif isinstance(node, Const):
-            found[node] = known(node) if node.dtype == "bool" else MidRad(node)
+            result[node] = known(node) if node.dtype == "bool" else MidRad(node)
         else:
             assert isinstance(node, Map)
-            found[node] = applied(node.function, [found[o] for o in node.operands])
-    return found
+            result[node] = applied(node.function, [result[o] for o in node.operands])
+    return result
 
 
 def applied(function: ScalarFunction, operands: Sequence[Value]) -> Value:
@@ -229,8 +229,8 @@ def applied(function: ScalarFunction, operands: Sequence[Value]) -> Value:
     if exact and stated and function.result != "bool":
         value = function(*(o.mid for o in balls))
         return _computed(function, value, [o.mid for o in balls])
-    found = value_range(function, *balls)
-    return found.midrad if isinstance(found, Range) else found
+    result = value_range(function, *balls)
+    return result.midrad if isinstance(result, Range) else result
 
 
 def _either(holds: Expr, a: MidRad, b: MidRad) -> MidRad:
@@ -309,13 +309,13 @@ def _over_corners(
             own.append((a.hi, always))
             own += [(Const(p), land(lt(a.lo, p), gt(a.hi, p))) for p in critical]
         choices.append(own)
-    found: Range | None = None
+    result: Range | None = None
     for corner in product(*choices):
         value = _value_at(function, [x for x, _ in corner])
         inside = reduce(land, [one for _, one in corner])
-        found = value if found is None else _joined(found, value, inside)
-    assert found is not None
-    return found
+        result = value if result is None else _joined(result, value, inside)
+    assert result is not None
+    return result
 
 
 def _joined(a: Range, b: Range, which: Expr) -> Range:
@@ -332,26 +332,26 @@ def over_critical_points(
 
     A critical point is known to 1e-15, which changes the value there by less than an ulp.
     """
-    found = values(a.lo)
+    result = values(a.lo)
     if a.is_point and not stated.poles:
-        return found
-    found = found if a.is_point else found.hull(values(a.hi))
+        return result
+    result = result if a.is_point else result.hull(values(a.hi))
     for at in stated.critical_points[k]:
         if stated.period:
             for place in (at, at + stated.period):
                 inside = _recurs(place, 2.0 * stated.period, a)
-                found = _joined(found, _stepped(values(Const(place))), inside)
+                result = _joined(result, _stepped(values(Const(place))), inside)
         else:
             margin = 8.0 * UNIT * math.fabs(at)
             inside = land(le(a.lo, at + margin), ge(a.hi, at - margin))
-            found = _joined(found, _stepped(values(Const(at))), inside)
+            result = _joined(result, _stepped(values(Const(at))), inside)
     for pole in stated.poles:
         if stated.period:
             may_be = _recurs(pole, stated.period, a)
         else:
             may_be = lnot(lor(gt(a.lo, pole), lt(a.hi, pole)))
-        found = found.where(lnot(may_be))
-    return found
+        result = result.where(lnot(may_be))
+    return result
 
 
 def _stepped(a: Range) -> Range:

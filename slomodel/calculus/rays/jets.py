@@ -78,13 +78,13 @@ def known(number: MidRad | None) -> MidRad:
 
 def sizes(jet: Jet, end: Expr) -> list[Expr | None]:
     """Upper bounds M_k on |u^(k)| T^k/k! over the ray, 0 <= k <= 4, as computed."""
-    found = _shifted(_scaled(jet.at, end), jet)
+    shifted = _shifted(_scaled(jet.at, end), jet)
     if jet.over is not None:
         for k, power in enumerate((None, end, mul(end, end))):
-            own, taylor = jet.over[k], found[k]
+            own, taylor = jet.over[k], shifted[k]
             size = None if own is None else own.size if power is None else mul(power, own.size)
-            found[k] = size if size is None or taylor is None else least(taylor, size)
-    return found
+            shifted[k] = size if size is None or taylor is None else least(taylor, size)
+    return shifted
 
 
 def _scaled(at: Orders, end: Expr) -> list[Expr | None]:
@@ -98,21 +98,21 @@ def _scaled(at: Orders, end: Expr) -> list[Expr | None]:
 
 def _shifted(scaled: Sizes, jet: Jet) -> list[Expr | None]:
     """Σ_j C(j, k) s_j for 0 <= k <= 4, with the fourth for s_4 or the third for s_3 as the last."""
-    found = _shift([*scaled, jet.fourth])
+    result = _shift([*scaled, jet.fourth])
     if jet.fourth is not None and jet.third is not None:
         for k, other in enumerate(_shift([*scaled[:-1], jet.third])):
-            own = found[k]
-            found[k] = other if own is None or other is None else least(own, other)
-    return found
+            own = result[k]
+            result[k] = other if own is None or other is None else least(own, other)
+    return result
 
 
 def _shift(coefficients: Sizes) -> list[Expr | None]:
     """The coefficients of a polynomial shifted by 1."""
-    found = list(coefficients)
-    for k in range(len(found) - 1):
-        for j in range(len(found) - 2, k - 1, -1):
-            found[j] = _plus(found[j], found[j + 1])
-    return found
+    result = list(coefficients)
+    for k in range(len(result) - 1):
+        for j in range(len(result) - 2, k - 1, -1):
+            result[j] = _plus(result[j], result[j + 1])
+    return result
 
 
 def _plus(a: Expr | None, b: Expr | None) -> Expr | None:
@@ -156,16 +156,16 @@ def spread(jet: Jet, end: Expr) -> Orders:
     if jet.over is not None:
         return jet.over
     scaled = _scaled(jet.at, end)
-    found: list[MidRad | None] = []
+    result: list[MidRad | None] = []
     for k, power in enumerate((None, end, mul(end, end))):
         own = jet.at[k]
         rest = _shifted([None if j <= k else one for j, one in enumerate(scaled)], jet)[k]
         if own is None or rest is None:
-            found.append(own)
+            result.append(own)
             continue
         rest = rest if power is None else quotient_of_length(rest, power)
-        found.append(MidRad(own.mid, raised([rest, *([] if own.rad is None else [own.rad])])))
-    return found
+        result.append(MidRad(own.mid, raised([rest, *([] if own.rad is None else [own.rad])])))
+    return result
 
 
 def quotient_of_length(size: Expr, power: Expr) -> Expr:
@@ -209,8 +209,8 @@ def _largest_factors(
 
 def weighted(weight: float, factors: Sequence[Expr]) -> Expr:
     """A weight times a product."""
-    found = reduce(mul, factors)
-    return found if weight == 1.0 else mul(weight, found)
+    result = reduce(mul, factors)
+    return result if weight == 1.0 else mul(weight, result)
 
 
 def summed(terms: Terms) -> MidRad | None:
@@ -224,7 +224,7 @@ def product_jet(a: Jet, b: Jet, end: Expr) -> Jet:
     at = [summed(convolution([a.at, b.at], k, alike)) for k in range(ORDERS)]
     bounds = [sizes(a, end), sizes(b, end)]
     third, fourth = (
-        raised([weighted(*one) for one in terms]) if terms else None
+        raised([weighted(*term) for term in terms]) if terms else None
         for terms in (_largest_factors(bounds, alike, order) for order in (ORDERS - 1, ORDERS))
     )
     # Only bounds of both factors by other rules say more than the coefficients of the product.
@@ -266,7 +266,7 @@ def _sum_jet(node: Einsum, own: Jet, end: Expr) -> Jet:
     """The jet of a sum along axes of one operand, or of a view of it."""
 
     def added(orders: Orders) -> list[MidRad | None]:
-        return [None if one is None else contract_midrad(node, [one]) for one in orders]
+        return [None if order is None else contract_midrad(node, [order]) for order in orders]
 
     ends = None
     if own.ends is not None:
@@ -296,7 +296,7 @@ def mapped(jet: Jet, linear: Callable[[MidRad], MidRad]) -> Jet:
     """The jet of a linear function of numbers with radii."""
 
     def each(orders: Orders) -> list[MidRad | None]:
-        return [None if one is None else linear(one) for one in orders]
+        return [None if order is None else linear(order) for order in orders]
 
     def size(one: Expr | None) -> Expr | None:
         return None if one is None else linear(MidRad(build.zeros(one.shape), one)).rad
@@ -347,7 +347,7 @@ def sum_jet(a: Jet, b: Jet, end: Expr) -> Jet:
         return [p if q is None else q if p is None else p + q for p, q in pairs]
 
     def added(*sizes_: Expr | None) -> Expr | None:
-        present = [one for one in sizes_ if one is not None]
+        present = [size for size in sizes_ if size is not None]
         return enlarged(present) if len(present) > 1 else present[0] if present else None
 
     fourth, third = added(a.fourth, b.fourth), None
@@ -364,15 +364,15 @@ def sum_jet(a: Jet, b: Jet, end: Expr) -> Jet:
 
 def composed(outer: Orders, u: Orders) -> list[MidRad | None]:
     """The coefficients of φ(u(t)), as many as u has, from φ^(j)/j! and those of u."""
-    found: list[MidRad | None] = [outer[0]]
+    result: list[MidRad | None] = [outer[0]]
     for k in range(1, len(u)):
         terms: Terms = []
         for weight, order, own in _CHAIN[k]:
             value, inner = outer[order], [u[j] for j in own]
             if value is not None and all(one is not None for one in inner):
                 terms.append((weight, [*(known(one) for one in inner), value]))
-        found.append(summed(terms))
-    return found
+        result.append(summed(terms))
+    return result
 
 
 def largest_composed(outer: Sizes, u: Sizes, k: int = ORDERS) -> Expr | None:
@@ -380,7 +380,7 @@ def largest_composed(outer: Sizes, u: Sizes, k: int = ORDERS) -> Expr | None:
     terms = []
     for weight, order, own in _CHAIN[k]:
         factors = [outer[order], *(u[j] for j in own)]
-        present = [one for one in factors if one is not None]
+        present = [factor for factor in factors if factor is not None]
         if len(present) == len(factors):
             terms.append(weighted(weight, present))
     return raised(terms) if terms else None
@@ -440,5 +440,5 @@ def reciprocal_jet(b: Jet, end: Expr) -> Jet:
 
 def quotient_jet(a: Jet, b: Jet, end: Expr) -> Jet:
     """The jet of a/b."""
-    found = product_jet(a, reciprocal_jet(b, end), end)
-    return replace(found, ends=values(a, end) / values(b, end))
+    result = product_jet(a, reciprocal_jet(b, end), end)
+    return replace(result, ends=values(a, end) / values(b, end))

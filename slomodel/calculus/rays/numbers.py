@@ -154,9 +154,9 @@ def combined(terms: Sequence[tuple[float, Sequence[MidRad]]]) -> MidRad:
         return terms[0][1][0]
     count = len(terms) + max(len(factors) for _, factors in terms)
     upper, lost = total(uppers), (4.0 * count + 12.0) * UNIT
-    if all(one.rad is None for _, factors in terms for one in factors):
+    if all(factor.rad is None for _, factors in terms for factor in factors):
         return MidRad(total(mids), add(mul(lost, upper), TINY))
-    lower = total([abs(one) for one in mids])
+    lower = total([abs(mid) for mid in mids])
     return MidRad(total(mids), add(sub(mul(1.0 + lost, upper), lower), TINY))
 
 

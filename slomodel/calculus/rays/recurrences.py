@@ -129,11 +129,11 @@ def states_along(
             states.append((shape, array))
             updates.append(Update(at, Dim(), update.start, _filled(value, shape)))
     arrays = build.recur(loop.length, states, updates, step.readings, backwards=loop.backwards)
-    made = []
+    result = []
     for k, form in enumerate(forms):
         parts = [arrays[step.place[k, j]] if has else None for j, has in enumerate(form.present)]
-        made.append(jet_of_parts(parts))
-    return tuple(made)
+        result.append(jet_of_parts(parts))
+    return tuple(result)
 
 
 def _filled(array: Expr | None, shape: Shape) -> Expr:
@@ -201,7 +201,7 @@ def scan_as_loop(node: Scan) -> Expr:
     rank, axis = node.rank, node.axis
     moved = (axis, *(k for k in range(rank) if k != axis))
     first = tuple(node.shape[k] for k in moved)
-    factor, term = (_permuted(one, moved, node.shape) for one in node.operands)
+    factor, term = (_permuted(operand, moved, node.shape) for operand in node.operands)
     shape = first[1:]
     a, b, y = (Input(name, "step", shape) for name in ("factor", "term", "state"))
     one = Dim() + 1

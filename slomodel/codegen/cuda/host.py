@@ -75,8 +75,8 @@ class _Host:
         if unit.workspace:
             lines.append(f"w = cp.empty({unit.workspace}, real)")
         lines += [
-            f"{one.name} = w[{one.start}:{one.start + one.size}]  # {one.remark}"
-            for one in unit.buffers
+            f"{buffer.name} = w[{buffer.start}:{buffer.start + buffer.size}]  # {buffer.remark}"
+            for buffer in unit.buffers
         ]
         if unit.partial:
             lines.append(f"q = cp.empty({unit.partial}, float)")
@@ -135,7 +135,7 @@ class _Host:
         name = f"k{self._kernels}"
         arrays = [f"q[:{a.size}]" if a.name == "q" else a.name for a in work.arrays]
         moves = self.moving.intersection(arrays)
-        own = [f"own_{one}" if one in moves else one for one in arrays]
+        own = [f"own_{array}" if array in moves else array for array in arrays]
         bind = "_checked" if moves else "_bound"
         self.prelude.append(f"{name} = {bind}({', '.join([repr(work.name), *own])})")
         return f"{name}({', '.join(arrays) if moves else ''})"

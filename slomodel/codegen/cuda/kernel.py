@@ -38,7 +38,7 @@ def kernel(
 ) -> Kernel:
     """A kernel with this body over the arrays named in it; those not `written` are `const`."""
     words = set(re.findall(r"\w+", "\n".join(body)))
-    own = tuple(one for one in arrays.values() if one.name in words)
+    own = tuple(array for array in arrays.values() if array.name in words)
     parameters = ", ".join(
         f"{'' if one.name in written else 'const '}{one.kind} *__restrict__ {one.name}"
         for one in own

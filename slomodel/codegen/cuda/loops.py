@@ -43,14 +43,16 @@ def is_rectangular(nest: Nest) -> bool:
     if not all(axis.is_fixed for axis in nest.axes):
         return False
     targets = [one.target for one in nest.statements if not isinstance(one, Apply)]
-    if any(isinstance(one, Element) and one.position.lookups for one in targets):
+    if any(isinstance(target, Element) and target.position.lookups for target in targets):
         return False
     for element in (element for one in nest.statements for element in places(one)):
         for read in element.position.lookups:
             if isinstance(read.integers, IndexTable) or not read.position.is_affine:
                 return False
     counted = any(
-        isinstance(one, Count) for statement in nest.statements for one in operands(statement)
+        isinstance(operand, Count)
+        for statement in nest.statements
+        for operand in operands(statement)
     )
     return not counted or len(nest.axes) == 1
 
@@ -70,7 +72,7 @@ class LoopKernels:
         self.axes: list[str] = []
         self.integers: dict[str, str] = {}
         self.scalars: list[str] = []
-        self.sums = [one for one in nest.statements if isinstance(one, Reduce)]
+        self.sums = [statement for statement in nest.statements if isinstance(statement, Reduce)]
 
     def kernels(self, name: str) -> list[Kernel]:
         """One kernel, or two where sums are cut into parts."""
@@ -91,11 +93,11 @@ class LoopKernels:
 
     def _merged(self, axes: Sequence[int]) -> list[Axis]:
         shape = [self.shape[axis] for axis in axes]
-        every = [[one.position.strides[axis] for axis in axes] for one in self.pointers]
+        every = [[pointer.position.strides[axis] for axis in axes] for pointer in self.pointers]
         return merged_axes(shape, every) if every else [(prod(shape), ())]
 
     def _kind(self) -> str:
-        reach = max((_reach(one, self.shape) for one in self.pointers), default=0)
+        reach = max((_reach(pointer, self.shape) for pointer in self.pointers), default=0)
         looked_up = any(one.lookups for one in self.pointers)
         sizes = (one.size for one in self.names.taken.values()) if looked_up else ()
         return index_type(self.shape, max((reach, *sizes)))
@@ -233,7 +235,9 @@ class LoopKernels:
 
     def _scalar_results(self) -> list[str]:
         targets = [one.target for one in self.sums]
-        return [self.names.located(one.node)[0] for one in targets if isinstance(one, Scalar)]
+        return [
+            self.names.located(target.node)[0] for target in targets if isinstance(target, Scalar)
+        ]
 
     def _lies_along_kept(self, first: Sequence[Axis], second: Sequence[Axis]) -> bool:
         """Whether more arrays are contiguous along the result than along the summed axes."""

@@ -153,7 +153,7 @@ def module_text(
     name: str, units: Sequence[DeviceUnit], layout: Layout, numbers: Mapping[str, int]
 ) -> str:
     """A module with `make_NAME(data)` and, for single calls, `NAME(x, data)` for each entry."""
-    kernels = [kernel for one in units for kernel in one.kernels]
+    kernels = [kernel for unit in units for kernel in unit.kernels]
     bodies = ["\n".join(entry_lines(one)) for one in units]
     preparation = plan_preparation(layout, numbers)
     if preparation is not None:
@@ -197,9 +197,11 @@ def _table(kernels: Sequence[Kernel], layout: Layout) -> list[str]:
     """How each kernel is launched: blocks, threads, and the types and lengths of its arrays."""
     kinds = {"real": layout.precision, "double": "float64", "long long": "int64"}
     rows = []
-    for one in kernels:
-        arrays = "".join(f'("{kinds[a.kind]}", {a.size}), ' for a in one.arrays)
-        rows.append(f'    "{one.name}": ({one.blocks}, {one.threads}, ({arrays.rstrip()})),')
+    for kernel in kernels:
+        arrays = "".join(f'("{kinds[a.kind]}", {a.size}), ' for a in kernel.arrays)
+        rows.append(
+            f'    "{kernel.name}": ({kernel.blocks}, {kernel.threads}, ({arrays.rstrip()})),'
+        )
     return [
         "# Blocks, threads, and the types and lengths of the arrays.",
         "KERNELS = {",

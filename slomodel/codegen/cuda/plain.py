@@ -29,10 +29,12 @@ def plain_kernel(name: str, nest: Nest, names: DeviceNames) -> list[Kernel]:
     names.begin()
     for element in _elements(nest):
         names.base(element.array)
-    targets = [one.target for one in nest.statements if not isinstance(one, Apply)]
+    targets = [
+        statement.target for statement in nest.statements if not isinstance(statement, Apply)
+    ]
     written = [
-        names.located(one.node)[0] if isinstance(one, Scalar) else names.base(one.array)
-        for one in targets
+        names.located(target.node)[0] if isinstance(target, Scalar) else names.base(target.array)
+        for target in targets
     ]
     axes = nest.axes[: _threads(nest)]
     shape = [axis.size for axis in axes]
@@ -49,14 +51,16 @@ def plain_kernel(name: str, nest: Nest, names: DeviceNames) -> list[Kernel]:
 
 
 def _elements(nest: Nest) -> list[Element]:
-    return [element for one in nest.statements for element in places(one)]
+    return [element for statement in nest.statements for element in places(statement)]
 
 
 def _threads(nest: Nest) -> int:
     """The number of outer axes that threads can divide without writing to the same element."""
-    targets = [one.target for one in nest.statements if not isinstance(one, Apply)]
+    targets = [
+        statement.target for statement in nest.statements if not isinstance(statement, Apply)
+    ]
     fixed = next((k for k, axis in enumerate(nest.axes) if not axis.is_fixed), len(nest.axes))
-    arrays = [one.array for one in targets if isinstance(one, Element)]
+    arrays = [target.array for target in targets if isinstance(target, Element)]
     if len(set(arrays)) < len(targets):
         return 0
     return min((_apart(one, nest, fixed) for one in targets if isinstance(one, Element)), default=0)

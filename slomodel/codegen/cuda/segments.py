@@ -42,7 +42,9 @@ def is_segmented(nest: Nest) -> bool:
     if not _read_along(nest):
         return False
     (*_, last) = nest.statements
-    if any(isinstance(one, Reduce) for one in nest.statements[:-1]) or not isinstance(last, Reduce):
+    if any(isinstance(statement, Reduce) for statement in nest.statements[:-1]) or not isinstance(
+        last, Reduce
+    ):
         return False
     target = last.target
     if not isinstance(target, Element) or not target.position.is_affine or target.position.offset:
@@ -58,8 +60,8 @@ def segment_kernels(name: str, nest: Nest, names: DeviceNames) -> list[Kernel]:
     (*_, reduce) = nest.statements
     assert isinstance(reduce, Reduce)
     assert isinstance(reduce.target, Element)
-    for one in nest.statements:
-        for element in places(one):
+    for statement in nest.statements:
+        for element in places(statement):
             names.base(element.array)
     kept = prod(shape)
     if not kept:
@@ -164,13 +166,13 @@ class _Ranges:
 def _read_along(nest: Nest) -> list[Integers | Output]:
     """The arrays that a nest reads one element after another along its last axis."""
     last = len(nest.axes) - 1
-    found: list[Integers | Output] = []
-    for element in (element for one in nest.statements for element in places(one)):
+    result: list[Integers | Output] = []
+    for element in (element for statement in nest.statements for element in places(statement)):
         reads = [(read.position, read.integers) for read in element.position.lookups]
         for position, array in ((element.position, element.array), *reads):
             if position.strides[last:] == (1,):
-                found.append(array)
-    return found
+                result.append(array)
+    return result
 
 
 def _size(array: Integers | Output, names: DeviceNames) -> int:

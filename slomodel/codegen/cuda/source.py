@@ -81,7 +81,7 @@ class DeviceUnit:
 
     @property
     def kernels(self) -> list[Kernel]:
-        every = [one for works in self.work.values() for one in works]
+        every = [work for works in self.work.values() for work in works]
         return [one for one in every if isinstance(one, Kernel)]
 
 

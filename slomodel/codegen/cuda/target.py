@@ -36,8 +36,8 @@ class CupyTarget:
         """`make_NAME` of the module of one entry."""
         text = self.source(name, [entry], layout, numbers)
         space = load(text, f"{name} {entry.name} cupy")
-        made: Maker = space[f"make_{entry.name}"]  # type: ignore[assignment]
-        return made
+        result: Maker = space[f"make_{entry.name}"]  # type: ignore[assignment]
+        return result
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,7 +75,7 @@ def affine_values(loop: Loop, numbers: Numbers) -> tuple[Expr, ...]:
     order = postorder(*scalars)
     moving = dependents(order, lambda node: node in inputs and inputs[node][0] in states)
     forms = _forms(order, moving)
-    known = [forms[one] for one in scalars]
+    known = [forms[scalar] for scalar in scalars]
     if any(one is None for one in known):
         return values
     before = sum(isinstance(node, Map) for node in moving)
@@ -99,7 +99,7 @@ def _forms(order: Sequence[Expr], moving: set[Expr]) -> dict[Expr, AffineForm | 
         elif isinstance(node, Input):
             forms[node] = AffineForm(_ZERO, {node: Const(1.0)})
         else:
-            forms[node] = _form(node, [forms[one] for one in node.operands], moving)
+            forms[node] = _form(node, [forms[operand] for operand in node.operands], moving)
     return forms
 
 

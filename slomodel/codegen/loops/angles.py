@@ -75,7 +75,7 @@ def with_products_of_angles(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[
 
 
 def _of_steps(loop: Loop, numbers: Numbers) -> Loop:
-    values = with_products_of_angles(tuple(one.value for one in loop.updates), numbers)
+    values = with_products_of_angles(tuple(update.value for update in loop.updates), numbers)
     updates = (replace(one, value=v) for one, v in zip(loop.updates, values, strict=True))
     return replace(loop, updates=tuple(updates))
 

@@ -30,7 +30,7 @@ class Collected:
     def of(cls, program: Program) -> Collected:
         steps = {step.node: step for step in program.steps}
         starts = {step.in_place for step in program.steps if step.in_place is not None}
-        partial = frozenset(one for one in starts if _is_sum_of_slices(steps[one]))
+        partial = frozenset(start for start in starts if _is_sum_of_slices(steps[start]))
         return cls(steps, partial)
 
     def holds(self, node: Expr) -> bool:

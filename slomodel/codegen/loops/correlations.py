@@ -48,7 +48,7 @@ def _correlation(node: Scatter, product: Einsum) -> Expr | None:
     axes = _axes(node, product)
     if axes is None or len(product.operands) != 2:
         return None
-    windows = {one.window for one in axes if one.window is not None}
+    windows = {axis.window for axis in axes if axis.window is not None}
     moved = {one.label for one in axes if one.window is not None}
     if not windows:
         return None
@@ -60,7 +60,7 @@ def _correlation(node: Scatter, product: Einsum) -> Expr | None:
 
 
 def _axes(node: Scatter, product: Einsum) -> list[_Axis] | None:
-    found = []
+    result = []
     for one in node.index:
         if not isinstance(one, Affine):
             return None
@@ -72,12 +72,12 @@ def _axes(node: Scatter, product: Einsum) -> list[_Axis] | None:
         # The later axis is that of the window: a convolution runs over places, then over shifts.
         labels = [product.output[axis] for axis in own]
         window = labels[1] if len(own) > 1 else None
-        found.append(_Axis(one.offset, labels[0], window, one.coefficients[own[-1]]))
-    used = [label for one in found for label in (one.label, one.window) if label is not None]
+        result.append(_Axis(one.offset, labels[0], window, one.coefficients[own[-1]]))
+    used = [label for one in result for label in (one.label, one.window) if label is not None]
     in_place = all(
-        one.window is not None or (not one.offset.terms and not one.offset.const) for one in found
+        one.window is not None or (not one.offset.terms and not one.offset.const) for one in result
     )
-    return found if in_place and sorted(used) == sorted(product.output) else None
+    return result if in_place and sorted(used) == sorted(product.output) else None
 
 
 def _product(node: Scatter, product: Einsum, axes: list[_Axis], kernel: int, values: int) -> Expr:
@@ -119,7 +119,7 @@ def _product(node: Scatter, product: Einsum, axes: list[_Axis], kernel: int, val
             before = product.dims[window] - 1 if sign > 0 else Dim()
         index.append(Affine(before, tuple(here)))
     windows = build.gather(padded, index, tuple(dims[label] for label in inside))
-    output = tuple(new.get(one.label, one.label) for one in axes)
+    output = tuple(new.get(axis.label, axis.label) for axis in axes)
     operands, inputs = [product.operands[kernel], windows], [product.inputs[kernel], tuple(inside)]
     used = sorted({label for own in (*inputs, output) for label in own})
     number = {label: k for k, label in enumerate(used)}

@@ -44,7 +44,7 @@ def pieces_of(
     prepared: Mapping[Input, Expr], numbers: Numbers
 ) -> dict[Expr, tuple[IndexPiece, ...]]:
     """The pieces of those prepared index data that sizes alone determine, where they are few."""
-    found: dict[Expr, tuple[IndexPiece, ...]] = {}
+    result: dict[Expr, tuple[IndexPiece, ...]] = {}
     for data, graph in prepared.items():
         if data.rank != 1 or data.dtype != "whole" or inputs(graph):
             continue
@@ -53,10 +53,10 @@ def pieces_of(
             starts = [0, *(np.flatnonzero(np.diff(table) != 1) + 1)]
             if len(starts) <= _MOST_PIECES:
                 ends = [*starts[1:], table.size]
-                found[data] = tuple(
+                result[data] = tuple(
                     (int(a), int(b), int(table[a])) for a, b in zip(starts, ends, strict=True)
                 )
-    return found
+    return result
 
 
 def with_index_pieces(roots: tuple[Expr, ...], pieces: Pieces) -> tuple[Expr, ...]:

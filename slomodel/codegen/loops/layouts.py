@@ -202,8 +202,10 @@ def with_copies(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[Expr, ...]:
     done: dict[Expr, Expr] = {}
     for node in order:
         operands = tuple(
-            copies[one][0] if one in copies and node in copies[one][1] else done[one]
-            for one in node.operands
+            copies[operand][0]
+            if operand in copies and node in copies[operand][1]
+            else done[operand]
+            for operand in node.operands
         )
         done[node] = remake(node, operands) if operands else node
     return tuple(Reshape(done[root], root.shape) if root in added else done[root] for root in roots)
@@ -222,7 +224,8 @@ def _is_loop(node: Expr, numbers: Numbers) -> bool:
         same = len({frozenset(own) for own in node.inputs}) == 1
         in_loop = same or is_summed_in_loop(node, in_order=True) or is_thin(node, numbers)
         narrow = len(node.operands) == 2 and any(
-            one.rank == 2 and one.shape[-1].size(numbers) <= ROW for one in node.operands
+            operand.rank == 2 and operand.shape[-1].size(numbers) <= ROW
+            for operand in node.operands
         )
         return bool(node.operands) and (in_loop or narrow)
     return isinstance(node, Map) or _is_windows(node)

@@ -52,10 +52,10 @@ def log_products(node: Recur, fusion: Fusion, first: int) -> LogProducts | None:
     if len(loop.updates) != 1 or len(loop.shapes) != 1 or len(loop.shapes[0]) != 1:
         return None
     (update,), count = loop.updates, number_of(loop.shapes[0][0], numbers)
-    found = _term_and_weights(update.value)
-    if found is None or loop.backwards or first < 1 or not 2 <= count <= _MOST_STATES:
+    term_and_weights = _term_and_weights(update.value)
+    if term_and_weights is None or loop.backwards or first < 1 or not 2 <= count <= _MOST_STATES:
         return None
-    term, weights, state, summed = found
+    term, weights, state, summed = term_and_weights
     sources = dict(loop.sources)
     places = [sources.get(one) for one in (term, weights, state)]
     if not isinstance(places[0], SliceAt) or not isinstance(places[1], Whole):
@@ -64,7 +64,7 @@ def log_products(node: Recur, fusion: Fusion, first: int) -> LogProducts | None:
         return None
     if [number_of(one.shift, numbers) for one in (update, places[2])] != [0, -1]:
         return None
-    terms, table = (fusion.accesses.of(node.operands[one.operand]) for one in places[:2])  # type: ignore[union-attr]
+    terms, table = (fusion.accesses.of(node.operands[place.operand]) for place in places[:2])  # type: ignore[union-attr]
     if not terms.base.rank or not table.base.rank:
         return None
     offset = terms.offset + terms.strides[0] * (first + number_of(places[0].shift, numbers))

@@ -217,7 +217,7 @@ class Nest:
 
         Simple positions are affine, or look up index data at affine positions.
         """
-        every = [one for statement in self.statements for one in operands(statement)]
+        every = [operand for statement in self.statements for operand in operands(statement)]
         if not all(axis.is_fixed for axis in self.axes):
             return False
         if any(isinstance(one, Element) and one.position.lookups for one in every):
@@ -243,15 +243,15 @@ def operands(statement: Statement) -> tuple[Operand, ...]:
 
 def places(statement: Statement) -> list[Element]:
     """The elements of arrays that a statement reads, followed by the one that it writes."""
-    return [one for one in operands(statement) if isinstance(one, Element)]
+    return [operand for operand in operands(statement) if isinstance(operand, Element)]
 
 
 def _is_plain(operand: Operand) -> bool:
     if isinstance(operand, Count):
         return False
     return not isinstance(operand, Element) or all(
-        isinstance(one.integers, Expr) and one.position.is_affine
-        for one in operand.position.lookups
+        isinstance(lookup.integers, Expr) and lookup.position.is_affine
+        for lookup in operand.position.lookups
     )
 
 
@@ -429,4 +429,4 @@ def depth(target: Element | Scalar) -> int:
 
 def _depth(position: Position) -> int:
     own = max((k + 1 for k, stride in enumerate(position.strides) if stride), default=0)
-    return max(own, *(_depth(one.position) for one in position.lookups), 0)
+    return max(own, *(_depth(lookup.position) for lookup in position.lookups), 0)

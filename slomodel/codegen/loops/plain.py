@@ -111,9 +111,11 @@ class PlainLoops:
             for k, step in enumerate(position.strides)
             if step
         ]
-        for one in position.lookups:
-            factor = "" if one.stride == 1 else f" * {one.stride}"
-            terms.append(f"{self._integers(one.integers)}[{self._position(one.position)}]{factor}")
+        for lookup in position.lookups:
+            factor = "" if lookup.stride == 1 else f" * {lookup.stride}"
+            terms.append(
+                f"{self._integers(lookup.integers)}[{self._position(lookup.position)}]{factor}"
+            )
         if position.offset or not terms:
             terms.append(str(position.offset))
         return " + ".join(terms)

@@ -58,9 +58,9 @@ class Pointers:
         self._names = names
         self._rank = len(nest.axes)
         self._found: dict[tuple[object, ...], Pointer] = {}
-        for one in nest.statements:
-            every = places(one)
-            writes = not isinstance(one, Apply) and isinstance(one.target, Element)
+        for statement in nest.statements:
+            every = places(statement)
+            writes = not isinstance(statement, Apply) and isinstance(statement.target, Element)
             for element in every[:-1] if writes else every:
                 self.of(element).reads = True
             if writes:
@@ -72,14 +72,14 @@ class Pointers:
     def of(self, element: Element) -> Pointer:
         """The pointer to an element."""
         base, position = self._names.base(element.array), element.position
-        lookups = tuple((self._table(one), one.stride) for one in position.lookups)
+        lookups = tuple((self._table(lookup), lookup.stride) for lookup in position.lookups)
         return self._pointer(base, position, lookups)
 
     def _table(self, one: IndexRead) -> Pointer:
-        found = self._pointer(self._names.integers(one.integers), one.position, ())
-        found.reads = found.integers = True
-        found.run, found.pieces = one.run, one.pieces
-        return found
+        pointer = self._pointer(self._names.integers(one.integers), one.position, ())
+        pointer.reads = pointer.integers = True
+        pointer.run, pointer.pieces = one.run, one.pieces
+        return pointer
 
     def _pointer(
         self, base: str, position: Position, lookups: tuple[tuple[Pointer, int], ...]

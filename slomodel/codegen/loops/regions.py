@@ -43,13 +43,13 @@ class OpenRegions:
 
     def first(self, shape: tuple[int, ...], kept: Axes | None, earliest: int) -> int | None:
         """The first loop from `earliest` on with sums, if any, along all axes but `kept`."""
-        found = None
+        result = None
         for own, places in self._places.get(shape, {}).items():
             if kept is None or own is None or own == kept:
                 k = bisect_left(places, earliest)
-                if k < len(places) and (found is None or places[k] < found):
-                    found = places[k]
-        return found
+                if k < len(places) and (result is None or places[k] < result):
+                    result = places[k]
+        return result
 
     def add(self, shape: tuple[int, ...], kept: Axes | None, place: int) -> None:
         insort(self._places.setdefault(shape, {}).setdefault(kept, []), place)

@@ -24,10 +24,10 @@ def runs_of(prepared: Mapping[Input, Expr], numbers: Numbers) -> dict[Expr, int]
 
     They are expected, not certain: a loop determines where each run ends.
     """
-    found: dict[Expr, int] = {}
+    result: dict[Expr, int] = {}
     for data, pieces in pieces_of(prepared, numbers).items():
         if max(stop - start for start, stop, _ in pieces) >= _LONG:
-            found[data] = 1
+            result[data] = 1
     for data, graph in prepared.items():
         steps: dict[Expr, int | None] = {}
         for node in postorder(graph):
@@ -35,8 +35,8 @@ def runs_of(prepared: Mapping[Input, Expr], numbers: Numbers) -> dict[Expr, int]
         lengths = [_mean_length(node, numbers) for node in steps if isinstance(node, Listing)]
         step = steps[graph]
         if data.rank == 1 and step is not None and lengths and min(lengths) >= _LONG:
-            found[data] = step
-    return found
+            result[data] = step
+    return result
 
 
 def _step(node: Expr, steps: Mapping[Expr, int | None]) -> int | None:

@@ -49,12 +49,12 @@ def terms_of(node: Expr, known: Mapping[Expr, SeparateProducts]) -> SeparateProd
     if len(wide) != len(node.operands):
         return None
     signs = {add: (True, True), sub: (True, False), neg: (False,)}[node.function]
-    found = [
+    result = [
         SeparateProduct(one.is_added == sign, one.factors)
         for sign, operand in zip(signs, node.operands, strict=True)
         for one in known[operand]
     ]
-    return tuple(found) if len(found) <= _MOST_TERMS else None
+    return tuple(result) if len(result) <= _MOST_TERMS else None
 
 
 def separated(
@@ -88,5 +88,5 @@ def _sum_of(node: Einsum, k: int, term: SeparateProduct, labels: Axes, numbers: 
     for factor, axes in term.factors:
         operands.append(factor)
         inputs.append(tuple(labels[axis] for axis in axes))
-    made = build.einsum(operands, [tuple(own) for own in inputs], node.output, node.dims)
-    return lowered(made, numbers)
+    einsum = build.einsum(operands, [tuple(own) for own in inputs], node.output, node.dims)
+    return lowered(einsum, numbers)

@@ -54,9 +54,9 @@ def time_loop(node: Recur, fusion: Fusion, blocks: Blocks) -> TimeLoop:
         parts = _Parts(node, fusion.accesses)
         program = parts.by_element(group) or parts.as_arrays(group)
         passages.append(parts.passage(group, program, blocks))
-    first_step = min((one.start for one in passages), default=length)
+    first_step = min((passage.start for passage in passages), default=length)
     own = (length, loop.backwards, first_step, tuple(begins), tuple(passages))
-    if any(one.cleared for one in begins):
+    if any(begin.cleared for begin in begins):
         return TimeLoop(*own)
     sums = log_sum_terms(node, fusion, first_step)
     return TimeLoop(*own, sums, log_products(node, fusion, first_step))

@@ -23,7 +23,7 @@ LoopAxes = list[tuple[int, tuple[int, ...]]]
 def arranged(nest: Nest, pointers: Pointers) -> LoopAxes:
     """The axes of the loop, merged where possible, with the one that passes run along last."""
     shape, rank = nest.shape, len(nest.axes)
-    strides = [one.position.strides for one in pointers]
+    strides = [pointer.position.strides for pointer in pointers]
     every: list[tuple[float, int, LoopAxes]] = []
     for last in reversed(range(rank)):
         order = [axis for axis in range(rank) if axis != last] + [last]
@@ -76,8 +76,10 @@ def _cost(axes: LoopAxes, nest: Nest, pointers: Pointers) -> float:
             step = step_of[pointers.of(target).name] if isinstance(target, Element) else 0
             cost, once = cost + 1, once + (0 if step else _TOTAL)
     costly = any(
-        isinstance(one, Apply) and one.function is not None and one.function.costly
-        for one in nest.statements
+        isinstance(statement, Apply)
+        and statement.function is not None
+        and statement.function.costly
+        for statement in nest.statements
     )
     if size < LANES and not costly:
         return cost * _UNROLLED  # such rows are unrolled, and their totals are plain sums

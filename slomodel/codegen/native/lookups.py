@@ -70,7 +70,7 @@ def piece_lines(pointer: Pointer, text: str) -> list[str]:
 
 def tables_in_runs(pointers: Sequence[Pointer]) -> list[Pointer]:
     """The index data of a loop along one axis if it can go from run to run; else empty."""
-    tables = [one for one in pointers if one.integers]
+    tables = [pointer for pointer in pointers if pointer.integers]
     read = [table for one in pointers for table, _ in one.lookups]
     same = len(tables) == len({table.name for table in read})
     if not same or any(table.run is None or table.steps != (1,) for table in tables):

@@ -95,16 +95,16 @@ def rolling(nest: Nest, names: Names) -> Rolling:
     """
     if len(nest.axes) != 1 or not nest.axes[0].size:
         return {}
-    zeros = {one.array for one in nest.fills if isinstance(one, Fill)}
+    zeros = {fill.array for fill in nest.fills if isinstance(fill, Fill)}
     found: Rolling = {}
     spoilt: set[str] = set()
-    for one in nest.statements:
-        if isinstance(one, Reduce) and isinstance(one.target, Element):
-            position, base = one.target.position, names.base(one.target.array)
+    for statement in nest.statements:
+        if isinstance(statement, Reduce) and isinstance(statement.target, Element):
+            position, base = statement.target.position, names.base(statement.target.array)
             if position.strides != (1,) or position.offset < 0 or position.lookups:
                 spoilt.add(base)
-            if one.target.array in zeros:
-                found.setdefault(base, []).append((position.offset, one))
+            if statement.target.array in zeros:
+                found.setdefault(base, []).append((position.offset, statement))
     return {
         base: sorted(own, key=lambda pair: -pair[0])
         for base, own in found.items()
@@ -123,9 +123,9 @@ class BlockedLoop:
         self.rolling = rolling(nest, names)
         # The arrays to which statements add: iterations meet only in one that several add to.
         self._targets = [
-            names.base(one.target.array)
-            for one in nest.statements
-            if isinstance(one, Reduce) and isinstance(one.target, Element)
+            names.base(statement.target.array)
+            for statement in nest.statements
+            if isinstance(statement, Reduce) and isinstance(statement.target, Element)
         ]
         self.axes: LoopAxes = []
         # Whether the last axis is the outer of two loops, within blocks of the first.
@@ -190,22 +190,22 @@ class BlockedLoop:
         if not self.is_loop:
             return [*self.fills(), *self._lines_of_nothing()]
         before, after = self.ends()
-        inside = [*(one.start for one in self.totals), *before, *self.loops()]
+        inside = [*(total.start for total in self.totals), *before, *self.loops()]
         lines = ["{", *indented([*inside, *(one.end for one in self.totals), *after]), "}"]
         return [*self.fills(), *lines]
 
     def fills(self) -> list[str]:
         """The initialisation of arrays that are not initialised inside the loop."""
         rolled = self.rolling
-        every = [one for one in self.nest.fills if self.names.base(one.array) not in rolled]
+        every = [fill for fill in self.nest.fills if self.names.base(fill.array) not in rolled]
         return [line for one in every for line in fill_lines(one, self.names)]
 
     def _counted(self) -> dict[int, int]:
         """How often each value is read by other statements."""
         uses: dict[int, int] = {}
-        for one in self.nest.statements:
-            if not isinstance(one, Store):
-                for operand in one.operands:
+        for statement in self.nest.statements:
+            if not isinstance(statement, Store):
+                for operand in statement.operands:
                     if isinstance(operand, Computed):
                         uses[operand.statement] = uses.get(operand.statement, 0) + 1
         return uses
@@ -306,17 +306,21 @@ class BlockedLoop:
 
     def _summed_alone(self) -> set[int]:
         """The statements whose values, without further factors, are reduced over the block."""
-        found = set()
-        for one in self.nest.statements:
-            if isinstance(one, Reduce) and len(one.operands) == 1:
-                (operand,) = one.operands
-                steps = () if isinstance(one.target, Scalar) else self.pointers.of(one.target).steps
-                if isinstance(one.target, Element):
-                    tables = [table for table, _ in self.pointers.of(one.target).lookups]
+        result = set()
+        for statement in self.nest.statements:
+            if isinstance(statement, Reduce) and len(statement.operands) == 1:
+                (operand,) = statement.operands
+                steps = (
+                    ()
+                    if isinstance(statement.target, Scalar)
+                    else self.pointers.of(statement.target).steps
+                )
+                if isinstance(statement.target, Element):
+                    tables = [table for table, _ in self.pointers.of(statement.target).lookups]
                     steps = (*steps[-1:], *(table.steps[-1] for table in tables if table.steps))
                 if isinstance(operand, Computed) and not any(steps[-1:]):
-                    found.add(operand.statement)
-        return found
+                    result.add(operand.statement)
+        return result
 
     def _temporary(self) -> str:
         self._temporaries.append(f"t{len(self._temporaries)}")
@@ -411,10 +415,10 @@ class BlockedLoop:
 
     def _rows_before(self, width: int) -> list[str]:
         """The arrays in which the totals of rows are summed element by element."""
-        return [f"double q{one.k}[{width}] ALIGNED = {{0}};" for one in self._rows]
+        return [f"double q{row.k}[{width}] ALIGNED = {{0}};" for row in self._rows]
 
     def _rows_after(self, width: int) -> list[str]:
-        return [one.adding(f"slo_rows_total(q{one.k}, {width})") for one in self._rows]
+        return [row.adding(f"slo_rows_total(q{row.k}, {width})") for row in self._rows]
 
     def ends(self) -> tuple[list[str], list[str]]:
         """Statements that zero the elements before and after those that the loop initialises."""
@@ -431,9 +435,9 @@ class BlockedLoop:
     def _lines_of_nothing(self) -> list[str]:
         """Values of empty reductions to scalars; other targets have been initialised before."""
         return [
-            f"{self.names.number(one.target.node)} = {start_of(one.op)};"
-            for one in self.nest.statements
-            if isinstance(one, Reduce) and isinstance(one.target, Scalar)
+            f"{self.names.number(statement.target.node)} = {start_of(statement.op)};"
+            for statement in self.nest.statements
+            if isinstance(statement, Reduce) and isinstance(statement.target, Scalar)
         ]
 
     def _scalar_lines(self) -> list[str]:

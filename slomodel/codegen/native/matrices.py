@@ -16,7 +16,7 @@ def matrix_call_lines(node: MatrixCall, names: Names) -> list[str]:
     """One call for every index of the batch."""
     if 0 in node.batch:
         return []
-    strides = [_strides(one, len(node.batch) + 2) for one in node.operands]
+    strides = [_strides(operand, len(node.batch) + 2) for operand in node.operands]
     texts = [_address(one, names) for one in node.operands]
     arguments = ["blas", str(node.rows), *([str(node.columns)] if node.columns is not None else [])]
     for text, own in zip(texts, strides, strict=True):

@@ -67,7 +67,7 @@ def shared_lines(loop: BlockedLoop, name: str, heads: Sequence[str]) -> Shared:
     places = 2 * parts.number - 1 if parts.overlap else parts.number
     edges, again = _edges(loop, parts, name)
     lines = [
-        *(one.start for one in loop.totals),
+        *(total.start for total in loop.totals),
         *before,
         *edges,
         f"const real in[] = {{{', '.join(scalars) or '0'}}};",
@@ -89,9 +89,13 @@ def shared_lines(loop: BlockedLoop, name: str, heads: Sequence[str]) -> Shared:
 def _parts(loop: BlockedLoop) -> Parts | None:
     """The parts of a loop; None if there would be too few or if they cannot be separated."""
     axes, work = loop.axes, 0
-    for one in loop.nest.statements:
-        if not isinstance(one, Store):
-            costly = isinstance(one, Apply) and one.function is not None and one.function.costly
+    for statement in loop.nest.statements:
+        if not isinstance(statement, Store):
+            costly = (
+                isinstance(statement, Apply)
+                and statement.function is not None
+                and statement.function.costly
+            )
             work += _COSTLY if costly else 1
     overlap = _overlap(loop)
     if prod(loop.nest.shape) * work < LONG or overlap is None:
@@ -109,12 +113,16 @@ def _overlap(loop: BlockedLoop) -> int | None:
     """The number of elements in which neighbouring parts overlap; None if parts may mix freely."""
     rolled = {id(one) for own in loop.rolling.values() for _, one in own}
     targets: list[Pointer] = []
-    for one in loop.nest.statements:
-        if isinstance(one, Reduce) and isinstance(one.target, Element) and id(one) not in rolled:
-            targets.append(loop.pointers.of(one.target))
+    for statement in loop.nest.statements:
+        if (
+            isinstance(statement, Reduce)
+            and isinstance(statement.target, Element)
+            and id(statement) not in rolled
+        ):
+            targets.append(loop.pointers.of(statement.target))
     if any(one.lookups or one.starts for one in targets):
         return None
-    bases = [one.base for one in targets]
+    bases = [target.base for target in targets]
     if len(set(bases)) < len(bases) or not all(_is_apart(one, loop) for one in targets):
         return None
     return max((own[0][0] - own[-1][0] for own in loop.rolling.values()), default=0)
@@ -149,7 +157,7 @@ def _function(
     loop: BlockedLoop, name: str, nest: list[str], scalars: list[str], heads: Sequence[str]
 ) -> list[str]:
     given = [f"const real {scalar} = in[{k}];" for k, scalar in enumerate(scalars)]
-    ends = [line for one in loop.totals for line in one.handing_on()]
+    ends = [line for total in loop.totals for line in total.handing_on()]
     arguments = "void *const *c, const real *in, long k, double *out"
     lines = [*heads, *given, *(one.start for one in loop.totals), *nest, *ends]
     return [

@@ -52,7 +52,7 @@ def plain_lines(nest: Nest, names: Names) -> list[str]:
     """The loops of a nest, one per axis."""
     printer = PlainLoops(nest, names, "long", fresh=False)
     loops = printer.lines(0)
-    fills = [line for one in nest.fills for line in fill_lines(one, names)]
+    fills = [line for fill in nest.fills for line in fill_lines(fill, names)]
     return ["{", *indented([*printer.tables, *fills, *loops]), "}"]
 
 

@@ -146,7 +146,7 @@ def time_lines(
     Between two successive starts of passages every step executes the same passages: each such
     segment is a loop without conditions.
     """
-    lines = [line for one in loop.begins for line in _begin_lines(one, names)]
+    lines = [line for begin in loop.begins for line in _begin_lines(begin, names)]
     if loop.log_sums is not None and isinstance(names, EntryNames):
         return [*lines, *log_sum_lines(loop, loop.log_sums, names)]
     if loop.log_products is not None and isinstance(names, EntryNames):
@@ -156,7 +156,7 @@ def time_lines(
         starts.append(starts[-1] + _scratch_of_passage(one))
         own = StepNames(one, names, starts[-2], numbers, {})
         lines += _passage_lines(one, one.once, own, starts[-2], numbers, printer)
-    edges = sorted({min(one.start, loop.length) for one in loop.passages} | {loop.length})
+    edges = sorted({min(passage.start, loop.length) for passage in loop.passages} | {loop.length})
     segments = list(pairwise(edges))
     for low, high in reversed(segments) if loop.backwards else segments:
         active = [k for k, one in enumerate(loop.passages) if one.start <= low]
@@ -210,19 +210,21 @@ class _Segment:
         A state to which a passage writes as an array has none: it is read from memory.
         """
         passages = [self.loop.passages[p] for p in self.active]
-        arrays = {state for one in passages for state, k, _ in one.written_places if k is None}
-        found: dict[tuple[int, int], tuple[int, int, int]] = {}
+        arrays = {
+            state for passage in passages for state, k, _ in passage.written_places if k is None
+        }
+        result: dict[tuple[int, int], tuple[int, int, int]] = {}
         for p in self.active:
             for k, (state, element, shift) in enumerate(self.loop.passages[p].written_places):
                 if element is None or state in arrays:
                     continue
-                before = found.get((state, element))
+                before = result.get((state, element))
                 later = before is None or (
                     shift >= before[2] if self.loop.backwards else shift <= before[2]
                 )
                 if later:
-                    found[state, element] = (p, k, shift)
-        return found
+                    result[state, element] = (p, k, shift)
+        return result
 
     def held(self, p: int) -> dict[Expr, str]:
         """The variables that hold inputs of a passage."""

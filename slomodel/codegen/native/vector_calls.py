@@ -60,7 +60,7 @@ def vector_call_lines(blocks: Sequence[Block], names: Names) -> Lines | None:
 
 def _assignments(blocks: Sequence[Block]) -> list[_Assignment] | None:
     """The assignments of the blocks, in order; None if the blocks do more than assign."""
-    found: list[_Assignment] = []
+    result: list[_Assignment] = []
     after: dict[Expr, int] = {}
     for block in blocks:
         if not isinstance(block, Nest) or block.axes or block.fills:
@@ -75,12 +75,16 @@ def _assignments(blocks: Sequence[Block]) -> list[_Assignment] | None:
                 return None
             if any(isinstance(one, Computed) for one in apply.operands):
                 return None
-            waits = (after.get(one.node, 0) for one in apply.operands if isinstance(one, Scalar))
+            waits = (
+                after.get(operand.node, 0)
+                for operand in apply.operands
+                if isinstance(operand, Scalar)
+            )
             target = store.target.node
             one = _Assignment(target, apply.function, apply.operands, max(waits, default=0))
             after[target] = one.level + one.costly
-            found.append(one)
-    return found
+            result.append(one)
+    return result
 
 
 def _line(one: _Assignment, names: Names) -> Lines:
@@ -95,7 +99,7 @@ def _call_lines(calls: Sequence[_Assignment], names: Names) -> Lines:
         width = _WIDE if len(calls) > _NARROW else _NARROW
         lines += _vector(calls[:width], width, names)
         calls = calls[width:]
-    return lines + [line for one in calls for line in _line(one, names)]
+    return lines + [line for call in calls for line in _line(call, names)]
 
 
 def _vector(calls: Sequence[_Assignment], width: int, names: Names) -> Lines:

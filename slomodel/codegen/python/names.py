@@ -124,7 +124,7 @@ class GeneratedNames:
 
     def slots(self) -> list[str]:
         """Lines that allocate the working arrays."""
-        kinds = ["bool" if one.dtype == "bool" else "real" for one in self.program.slots]
+        kinds = ["bool" if slot.dtype == "bool" else "real" for slot in self.program.slots]
         return [
             f"{self.prefix}b{k} = np.empty({self.shape(one.shape)}, {kind})"
             for k, (one, kind) in enumerate(zip(self.program.slots, kinds, strict=True))

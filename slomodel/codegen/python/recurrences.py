@@ -22,7 +22,7 @@ def recurrence_lines(step: Step, scope: GeneratedNames, rule: Callable[[Step], R
     assert isinstance(node, Recur)
     loop, text = node.loop, scope.sizes.text
     begin = [line for state in node.states for line in _begin(state, scope)]
-    starts = list(dict.fromkeys(text(one.start) for one in step.groups))
+    starts = list(dict.fromkeys(text(group.start) for group in step.groups))
     first = starts[0] if len(starts) == 1 else f"min({', '.join(starts)})"
     steps = f"range({first}, {text(loop.length)})"
     body: list[str] = []

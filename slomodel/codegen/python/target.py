@@ -80,9 +80,9 @@ def preparation(
 ) -> Callable[[Mapping[str, Vector]], Mapping[str, Vector]]:
     """The function from data to the arrays prepared from them, by name; for every target."""
     text = PythonTarget(NUMPY).source(name, [], layout, numbers)
-    made: Callable[[Mapping[str, Vector]], Mapping[str, Vector]]
-    made = load(text, f"{name} data")["prepare"]  # type: ignore[assignment]
-    return made
+    result: Callable[[Mapping[str, Vector]], Mapping[str, Vector]]
+    result = load(text, f"{name} data")["prepare"]  # type: ignore[assignment]
+    return result
 
 
 def _nanoseconds(step: Step, numbers: Mapping[str, int]) -> float:
@@ -91,7 +91,9 @@ def _nanoseconds(step: Step, numbers: Mapping[str, int]) -> float:
         return step.node.shape[0].size(numbers) * sum(_nanoseconds(one, numbers) for one in inside)
     functions = [node.function for node in step.fused if isinstance(node, Map)]
     if not step.node.rank:
-        return _SCALAR * max(1, len(functions)) + sum(cost_of(one).numpy for one in functions)
+        return _SCALAR * max(1, len(functions)) + sum(
+            cost_of(function).numpy for function in functions
+        )
     elements = prod(concrete(step.node.shape, numbers))
     if len(functions) > 1:
         return numexpr_time(functions, elements)

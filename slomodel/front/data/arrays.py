@@ -91,12 +91,12 @@ def _load_vector(
 def dropped_rows(data: Iterable[DataDeclaration], folder: Path) -> dict[str, tuple[int, int]]:
     """How many rows with missing values are left out, of how many, by the path of the file."""
     files = {one.file.path: one.file.complete for one in data if one.file is not None}
-    found: dict[str, tuple[int, int]] = {}
+    result: dict[str, tuple[int, int]] = {}
     for path, complete in files.items():
         if complete is not None:
             with (folder / path).open("rb") as file:
-                found[path] = count_dropped(file, complete)
-    return found
+                result[path] = count_dropped(file, complete)
+    return result
 
 
 def load_labels(

@@ -154,13 +154,15 @@ _MOST_LISTED = 0.1
 
 def dense_conditions(problem: Problem, binding: Binding) -> frozenset[Place]:
     """The places of conditions that hold for so many tuples that masks are quicker than lists."""
-    found: set[Place] = set()
-    for one in problem.selections:
-        if one.dim in binding.sizes and all(is_known(dim, binding.sizes) for dim in one.cells):
-            cells = math.prod(dim.size(binding.sizes) for dim in one.cells)
-            if binding.sizes[one.dim] > _MOST_LISTED * cells:
-                found.update(one.conditions)
-    return frozenset(found)
+    result: set[Place] = set()
+    for selection in problem.selections:
+        if selection.dim in binding.sizes and all(
+            is_known(dim, binding.sizes) for dim in selection.cells
+        ):
+            cells = math.prod(dim.size(binding.sizes) for dim in selection.cells)
+            if binding.sizes[selection.dim] > _MOST_LISTED * cells:
+                result.update(selection.conditions)
+    return frozenset(result)
 
 
 def counted(problem: Problem, binding: Binding) -> Binding:
@@ -175,7 +177,7 @@ def counted(problem: Problem, binding: Binding) -> Binding:
 
 def _uncounted(problem: Problem, sizes: Mapping[str, int]) -> tuple[str, ...]:
     """The dims whose size depends on data and is not known."""
-    counts = [one.dim for one in problem.counts]
+    counts = [count.dim for count in problem.counts]
     counts += [entries_dim(one.name).terms[0][0] for one in problem.data if one.entries]
     return tuple(dim for dim in counts if dim not in sizes)
 
@@ -273,15 +275,15 @@ def _needed(
     problem: Problem, arrays: Mapping[str, Array], unsized: Collection[str]
 ) -> dict[str, int]:
     """The least size of each unsized dim that the index data over it require."""
-    found: dict[str, int] = {}
+    result: dict[str, int] = {}
     for one in problem.data:
         name = None if one.domain is None else single_name(one.domain)
         if name in unsized and one.name in arrays and arrays[one.name].size:
             assert name is not None
             assert one.domain is not None
             largest = int(arrays[one.name].max()) + 1 - one.first - one.domain.const
-            found[name] = max(found.get(name, 0), largest)
-    return found
+            result[name] = max(result.get(name, 0), largest)
+    return result
 
 
 def _positions(declared: DataDeclaration, array: Array, sizes: Mapping[str, int]) -> Array:
@@ -334,37 +336,37 @@ def _tuple_counts(
 ) -> dict[str, int]:
     """The numbers of tuples in the index sets, if the data that determine them are known."""
     nodes = {d.node: arrays[d.name] for d in problem.data if d.name in arrays}
-    found: dict[str, int] = {}
+    result: dict[str, int] = {}
     for one in problem.counts:
-        known = {**sizes, **found}
+        known = {**sizes, **result}
         if nodes.keys() >= set(inputs(one.count)) and known.keys() >= set(_sizes_in(one.count)):
             count = float(np.asarray(evaluate([one.count], dict(nodes), known)[0]))
             if not count <= _MOST_TUPLES:
                 message = f"an index set of the model has {count:.3g} tuples, more than fit"
                 raise _error("E707", message, None, "bind smaller sizes or shorter ranges")
-            found[one.dim] = int(count)
-    return found
+            result[one.dim] = int(count)
+    return result
 
 
 def _check_lookups(problem: Problem, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> None:
     """Check that indices computed from data stay inside the axes that they index."""
     nodes = {d.node: arrays[d.name] for d in problem.data if d.name in arrays}
-    for one in problem.lookups:
-        named = {*_sizes_in(one.table), *(name for name, _ in one.size.terms)}
-        if not nodes.keys() >= set(inputs(one.table)) or not sizes.keys() >= named:
+    for lookup in problem.lookups:
+        named = {*_sizes_in(lookup.table), *(name for name, _ in lookup.size.terms)}
+        if not nodes.keys() >= set(inputs(lookup.table)) or not sizes.keys() >= named:
             continue
-        table = np.asarray(evaluate([one.table], dict(nodes), sizes)[0], dtype=np.float64)
-        size = one.size.size(sizes)
+        table = np.asarray(evaluate([lookup.table], dict(nodes), sizes)[0], dtype=np.float64)
+        size = lookup.size.size(sizes)
         wrong = ~((table >= 0) & (table < size) & (table == np.floor(table)))
         if bool(wrong.any()):
             first = tuple(int(k) for k in np.argwhere(wrong)[0])
-            message = f"index `{one.text}` takes {table[first]:g} in an axis of size {size}"
+            message = f"index `{lookup.text}` takes {table[first]:g} in an axis of size {size}"
             if first:
                 message += f", at {first[0] if len(first) == 1 else first}"
             remedy = "indices count from 0: give data that stay inside, or larger sizes"
             if not float(table[first]).is_integer():
                 remedy = "give data for which it is a whole number"
-            raise ShapeError(Diagnostic("E313", message, one.span, help=remedy))
+            raise ShapeError(Diagnostic("E313", message, lookup.span, help=remedy))
 
 
 def _symmetric(array: Array) -> Array:
@@ -374,7 +376,7 @@ def _symmetric(array: Array) -> Array:
     eps would define another function, and cancellation can make that difference arbitrarily large.
     """
     swaps = (np.swapaxes(array, axis, axis + 1) for axis in range(array.ndim - 1))
-    if all(np.array_equal(array, one, equal_nan=True) for one in swaps):
+    if all(np.array_equal(array, swap, equal_nan=True) for swap in swaps):
         return array
     if array.ndim == 2:
         return np.asarray(np.triu(array) + np.triu(array, 1).T)

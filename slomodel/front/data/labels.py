@@ -58,26 +58,26 @@ def _text(declared: DataDeclaration, one: object, k: int) -> str:
 
 def labels_of(problem: Problem, texts: Mapping[str, Texts], known: Labels) -> Labels:
     """The labels of each dim: those known before, otherwise the sorted union of what data hold."""
-    found: dict[str, tuple[str, ...]] = {}
+    result: dict[str, tuple[str, ...]] = {}
     for dim, names in _by_dim(problem).items():
         given = [texts[name] for name in names if name in texts]
         if dim in known:
-            found[dim] = tuple(known[dim])
+            result[dim] = tuple(known[dim])
         elif given:
-            found[dim] = tuple(_ordered(set(np.concatenate([one.ravel() for one in given]))))
-    return found
+            result[dim] = tuple(_ordered(set(np.concatenate([one.ravel() for one in given]))))
+    return result
 
 
 def positions_of(problem: Problem, texts: Mapping[str, Texts], labels: Labels) -> dict[str, object]:
     """The positions of label data along their dims. Raises DomainError for an unknown label."""
-    found: dict[str, object] = {}
+    result: dict[str, object] = {}
     declarations = {one.name: one for one in problem.data}
     for dim, names in _by_dim(problem).items():
         place = {text: k for k, text in enumerate(labels.get(dim, ()))}
         for name in names:
             if name in texts:
-                found[name] = _positions(declarations[name], dim, texts[name], place)
-    return found
+                result[name] = _positions(declarations[name], dim, texts[name], place)
+    return result
 
 
 def checked(labels: object, problem: Problem) -> Labels:
@@ -87,7 +87,7 @@ def checked(labels: object, problem: Problem) -> Labels:
         kind = type(labels).__name__
         raise _error("E602", f"labels= takes lists of texts by dim, not {kind}", example)
     dims = _by_dim(problem)
-    found: dict[str, tuple[str, ...]] = {}
+    result: dict[str, tuple[str, ...]] = {}
     for dim, given in labels.items():
         if dim not in dims:
             listed = ", ".join(f"`{one}`" for one in dims) or "none"
@@ -98,17 +98,17 @@ def checked(labels: object, problem: Problem) -> Labels:
         if len(set(own)) < len(own):
             twice = next(one for one in own if own.count(one) > 1)
             raise _error("E602", f"labels of `{dim}` have `{twice}` twice", "give each once")
-        found[dim] = own
-    return found
+        result[dim] = own
+    return result
 
 
 def _by_dim(problem: Problem) -> dict[str, list[str]]:
     """The names of the label data over each dim."""
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for one in problem.data:
         if one.has_labels:
-            found.setdefault(str(one.domain), []).append(one.name)
-    return found
+            result.setdefault(str(one.domain), []).append(one.name)
+    return result
 
 
 def _ordered(texts: Collection[str]) -> list[str]:

@@ -37,11 +37,11 @@ class VectorLayout:
 
     def pack(self, values: Mapping[str, ArrayLike]) -> Vector:
         """The vector of named arrays. Raises ShapeError for a name or a shape that differs."""
-        found = self.named(values)
+        named = self.named(values)
         for name in self.shapes:
-            if name not in found:
+            if name not in named:
                 raise self._misfit(f"no value for variable `{name}`")
-        return np.concatenate([found[name].ravel() for name in self.shapes])
+        return np.concatenate([named[name].ravel() for name in self.shapes])
 
     def named(self, values: Mapping[str, ArrayLike]) -> dict[str, Vector]:
         """Arrays of some variables by name, checked like those of `pack`."""

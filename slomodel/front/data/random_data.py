@@ -104,14 +104,14 @@ def _drawn(
 
 def _inside(problem: Problem, sizes: Mapping[str, int]) -> list[Check]:
     """The checks that indices computed from data stay inside their axes."""
-    found: list[Check] = []
-    for one in problem.lookups:
-        dims = [dim for node in postorder(one.table) for dim in node.shape]
+    result: list[Check] = []
+    for lookup in problem.lookups:
+        dims = [dim for node in postorder(lookup.table) for dim in node.shape]
         if {name for dim in dims for name, _ in dim.terms} <= sizes.keys():
-            low = build.apply(ge, one.table, build.const(0.0))
-            high = build.apply(lt, one.table, build.const(float(one.size.size(sizes))))
-            found.append(Check(build.apply(land, low, high), one.text, one.span))
-    return found
+            low = build.apply(ge, lookup.table, build.const(0.0))
+            high = build.apply(lt, lookup.table, build.const(float(lookup.size.size(sizes))))
+            result.append(Check(build.apply(land, low, high), lookup.text, lookup.span))
+    return result
 
 
 def _check_total(problem: Problem, sizes: Mapping[str, int]) -> None:

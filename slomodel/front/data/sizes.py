@@ -110,7 +110,7 @@ def _conflict(
 def _partly_dropped(problem: Problem) -> str:
     """A table that some data read without the rows with missing values and others with all."""
     files = [one.file for one in problem.data if one.file is not None]
-    all_rows = {one.path for one in files if one.complete is None}
+    all_rows = {file.path for file in files if file.complete is None}
     return next(
         (one.path for one in files if one.complete is not None and one.path in all_rows), ""
     )

@@ -33,13 +33,13 @@ def sparse_data(
         if one.entries is None or (one.name not in data and one.file is None):
             continue
         try:
-            found = _stored(one, data.get(one.name), folder)
+            stored = _stored(one, data.get(one.name), folder)
         except DomainError as error:
             placed = (replace(d, span=d.span or one.span) for d in error.diagnostics)
             raise DomainError(*placed) from None
-        shapes[one.name] = found.shape
-        arrays[one.name] = np.asarray(found.values, dtype=np.float64)
-        for node, place in zip(one.entries.positions, found.positions, strict=True):
+        shapes[one.name] = stored.shape
+        arrays[one.name] = np.asarray(stored.values, dtype=np.float64)
+        for node, place in zip(one.entries.positions, stored.positions, strict=True):
             arrays[node.name] = np.asarray(place, dtype=np.float64)
     return arrays, shapes
 
@@ -84,18 +84,20 @@ def _are_sorted(places: Sequence[Array]) -> bool:
     if not places[0].size:
         return True
     later = np.zeros(places[0].size - 1, dtype=bool)
-    for one in places[::-1]:
-        later = (one[1:] > one[:-1]) | ((one[1:] == one[:-1]) & later)
+    for place in places[::-1]:
+        later = (place[1:] > place[:-1]) | ((place[1:] == place[:-1]) & later)
     return bool(later.all())
 
 
 def _in_order(found: StoredArray) -> StoredArray:
     """The entries in C order, with those at one position added up."""
-    sorted_places: list[Array] = [np.asarray(one, dtype=np.float64) for one in found.positions]
+    sorted_places: list[Array] = [
+        np.asarray(position, dtype=np.float64) for position in found.positions
+    ]
     values: Array = np.asarray(found.values, dtype=np.float64)
     if not _are_sorted(sorted_places):
         order = np.lexsort(sorted_places[::-1])
-        sorted_places = [one[order] for one in sorted_places]
+        sorted_places = [place[order] for place in sorted_places]
         values = values[order]
     if values.size:
         is_new = np.ones(values.size, dtype=bool)

@@ -57,24 +57,24 @@ def signature(text: str) -> Signature:
 
 def match(node: FunctionCall, wanted: Signature) -> Mapping[str, tuple[Argument, ...]]:
     """The arguments of each parameter; an empty tuple for an omitted one with a default."""
-    found: dict[str, tuple[Argument, ...]] = {}
+    result: dict[str, tuple[Argument, ...]] = {}
     positional = list(node.args)
     for parameter in wanted.parameters:
         if parameter.is_many:
-            found[parameter.name] = tuple(positional)
+            result[parameter.name] = tuple(positional)
             positional = []
         elif positional:
-            found[parameter.name] = (positional.pop(0),)
+            result[parameter.name] = (positional.pop(0),)
     if positional:
         raise _wrong_number(node, wanted)
     for keyword in node.kwargs:
-        _add_keyword(found, keyword, wanted)
+        _add_keyword(result, keyword, wanted)
     for parameter in wanted.parameters:
-        if not found.get(parameter.name):
+        if not result.get(parameter.name):
             if parameter.default is None:
                 raise _wrong_number(node, wanted)
-            found[parameter.name] = ()
-    return found
+            result[parameter.name] = ()
+    return result
 
 
 def _add_keyword(
@@ -191,7 +191,7 @@ class ArrayCall:
 
     @property
     def values(self) -> tuple[Value, ...]:
-        return tuple(settled(one.value) for one in self.operands)
+        return tuple(settled(operand.value) for operand in self.operands)
 
     def axes(self) -> tuple[int, ...]:
         """The axes given by `axis=`: a single one, or all."""
@@ -244,7 +244,7 @@ class ArrayCall:
 
     def refuse(self, message: str, remedy: str) -> StatementError:
         """The error for a rank or shape that the function does not accept."""
-        shapes = " and ".join(show(one.value) for one in self.operands)
+        shapes = " and ".join(show(operand.value) for operand in self.operands)
         return shape_error(
             "E220", f"{message}, not {shapes}", self.span, remedy, marks=marks(*self.operands)
         )

@@ -281,7 +281,7 @@ def _concat(call: ArrayCall) -> Value:
 )
 def _masked(call: ArrayCall) -> Value:
     """`where(mask != 0, E, 0)`; E may contain NaN where the mask is 0."""
-    value, mask = (one.value for one in call.operands)
+    value, mask = (operand.value for operand in call.operands)
     if _is_swapped(call):
         raise _swapped(call)
     if mask.pattern is not None:
@@ -302,7 +302,7 @@ def _masked_by_sparse(call: ArrayCall, value: Value, mask: Value) -> Value:
     if shapes[0].rank != shapes[1].rank or merged(shapes) is None:
         raise call.refuse("`masked` takes two arrays of one shape", "declare both over one shape")
     if sparse.common_pattern((value, mask)) is None:
-        raise sparse.other_pattern([one.span for one in call.operands], (value, mask))
+        raise sparse.other_pattern([operand.span for operand in call.operands], (value, mask))
     return sparse.masked(value, mask, call.scope.model)
 
 

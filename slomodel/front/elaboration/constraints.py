@@ -53,7 +53,7 @@ def constraints_of(
         _check_order(statement, values, labels, model)
     middle = 1 if len(values) == 3 or fixed[0] else 0
     text = " ".join(statement.span.text.split()).removeprefix("subject to ")
-    found = []
+    result = []
     for k, op in enumerate(statement.ops):
         pair = (values[k], values[k + 1])
         if merged(pair) is None:
@@ -73,8 +73,8 @@ def constraints_of(
         model.spans.setdefault(node, statement.span)
         stable = rewritten(node)[node]
         own = (name, text, stable, op == "==", -1 if above else 1, statement.span)
-        found.append(Constraint(*own))
-    return found
+        result.append(Constraint(*own))
+    return result
 
 
 def _where_finite(value: Value, end: Value, above: bool) -> Value:
@@ -167,8 +167,8 @@ def _tuples(statement: ConstraintStatement, scope: Scope) -> TupleSet:
             else:
                 request = steps.send(value)
     except StopIteration as stop:
-        found: TupleSet = stop.value
-        return found
+        result: TupleSet = stop.value
+        return result
 
 
 def _over_indices(statement: ConstraintStatement, value: Value, labels: Sequence[Label]) -> Value:
@@ -206,7 +206,7 @@ def bound_of(
     _check_signs(statement)
     ends = [None if k == middle else evaluate(side, Scope(model)) for k, side in enumerate(sides)]
     values = [Value(variable.node, (), variable.shape), *(one for one in ends if one is not None)]
-    if any(_varies(one) for one in values[1:]) or any(
+    if any(_varies(value) for value in values[1:]) or any(
         one.rank and one.axes != variable.shape for one in values[1:]
     ):
         return None

@@ -92,7 +92,7 @@ def _ends(
             return None
         inside = AffineIndex(moving.offset - start, moving.labels)
         tests = (inside.least, dim - inside.most)
-        fits = all(is_at_least_zero(one) for one in tests)
+        fits = all(is_at_least_zero(test) for test in tests)
         return _Ends(start, dim, inside, not first.labels) if fits else None
     fixed, other = (first, high) if first is not None else (last, low)
     if fixed is None or fixed.labels or other is None or not reads_arrays(other, scope):
@@ -112,11 +112,11 @@ def _affine(node: Expr, scope: Scope) -> AffineIndex | None:
     if reads_arrays(node, scope):
         return None
     try:
-        found = affine(node, scope)
+        result = affine(node, scope)
     except StatementError:
         return None
-    one_by_one = all(c == 1 and label.step == 1 for label, c in found.labels.items())
-    return found if one_by_one and len(found.labels) < 2 else None
+    one_by_one = all(c == 1 and label.step == 1 for label, c in result.labels.items())
+    return result if one_by_one and len(result.labels) < 2 else None
 
 
 def _read(name: str, terms: Value, label: Label, ends: _Ends) -> Value:

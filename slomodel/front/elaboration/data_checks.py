@@ -42,7 +42,9 @@ def _always_computed(objective: Expr) -> Iterator[Expr]:
         node = stack.pop()
         yield node
         is_choice = isinstance(node, Map) and node.function is where
-        new = [one for one in node.operands[: 1 if is_choice else None] if one not in seen]
+        new = [
+            operand for operand in node.operands[: 1 if is_choice else None] if operand not in seen
+        ]
         seen.update(new)
         stack.extend(new)
 

@@ -158,7 +158,9 @@ def _check_sparse(statement: DataDecl, shape: Shape) -> None:
     if not shape:
         message = f"`sparse` data are arrays, and `{name}` is a number"
         raise error("E217", message, at, f"write `data {name}[m, n] sparse`")
-    others = [one for one in statement.attributes if one.text not in ("sparse", "mask")]
+    others = [
+        attribute for attribute in statement.attributes if attribute.text not in ("sparse", "mask")
+    ]
     if others or statement.domain is not None:
         message = "sparse data are numbers, whose other elements are 0"
         raise error("E217", message, others[0].span if others else at, "leave out `sparse`")
@@ -323,14 +325,14 @@ def _listed(node: ArrayLiteral, shape: Shape, model: Elaboration) -> Init:
 
 def _elements(node: ArrayLiteral, model: Elaboration) -> list[_Elements]:
     """The numbers of an array, as nested lists of equal lengths."""
-    found: list[_Elements] = []
+    result: list[_Elements] = []
     for item in node.items:
         own = _elements(item, model) if isinstance(item, ArrayLiteral) else constant(item, model)
-        if found and np.shape(own) != np.shape(found[0]):
+        if result and np.shape(own) != np.shape(result[0]):
             message = f"the elements of `{node.span.text}` need one shape"
             raise error("E218", message, item.span, "give rows of one length")
-        found.append(own)
-    return found
+        result.append(own)
+    return result
 
 
 def _from_data(symbol: Symbol, span: Span, shape: Shape) -> Init:

@@ -97,7 +97,7 @@ def elaborate(
             faults.append(problem)
             for statement in group:
                 _poison(statement, model)
-        if sum(one.diagnostic is not None for one in faults) >= _MOST_MESSAGES:
+        if sum(fault.diagnostic is not None for fault in faults) >= _MOST_MESSAGES:
             break
     faults += _missing_parts(program, model)
     reported = [f for f in faults if f.diagnostic is not None][:_MOST_MESSAGES]
@@ -170,21 +170,21 @@ def _poison(statement: Statement, model: Elaboration) -> None:
 
 def _missing_parts(program: ModelTree, model: Elaboration) -> list[StatementError]:
     """Check that a model has one objective and at least one variable."""
-    found: list[StatementError] = []
+    result: list[StatementError] = []
     end = Span(model.source, len(model.source.text.rstrip()), len(model.source.text.rstrip()))
     if not program.objectives:
         message = "the model has no objective"
-        found.append(error("E214", message, end, "add `minimize …` or `maximize …`"))
+        result.append(error("E214", message, end, "add `minimize …` or `maximize …`"))
     for again in program.objectives[1:]:
         first = program.objectives[0].sense_span
         message = f"a model has one objective; the first is on line {first.line}"
         remedy = "add them with weights, or define parts with `let`"
-        found.append(error("E214", message, again.sense_span, remedy))
+        result.append(error("E214", message, again.sense_span, remedy))
     if not program.vars:
         where = program.objectives[0].span if program.objectives else end
         message = "the model has no variable"
-        found.append(error("E215", message, where, "declare what is optimised: `var x[n]`"))
-    return found
+        result.append(error("E215", message, where, "declare what is optimised: `var x[n]`"))
+    return result
 
 
 def _error(faults: list[StatementError]) -> SlomodelError:
@@ -201,7 +201,7 @@ def _only_bounds(
 ) -> set[Input]:
     """The data that are used as ends of boxes or of constraints and nowhere else."""
     boxes = [one for one in declared if one.kind in ("box", "open_box")]
-    ends = inputs(*ends_of_constraints, *(number for one in boxes for number in one.numbers))
+    ends = inputs(*ends_of_constraints, *(number for box in boxes for number in box.numbers))
     others = inputs(*(number for one in declared if one not in boxes for number in one.numbers))
     return set(ends) - {*others, *elsewhere}
 
@@ -212,10 +212,14 @@ def _problem(
     conditions = [check.condition for check in gathered.checks]
     declared = [one.set for one in gathered.variables if one.set is not None]
     ends = [number for one in declared for number in one.numbers]
-    constraints = [one.value for one in gathered.constraints]
+    constraints = [constraint.value for constraint in gathered.constraints]
     used = set(inputs(objective, *constraints, *conditions, *ends))
     starts = {variable.init.array for variable in gathered.variables}
-    used.update(d.node for d in gathered.data if used.intersection(one.node for one in d.positions))
+    used.update(
+        d.node
+        for d in gathered.data
+        if used.intersection(position.node for position in d.positions)
+    )
     idle = {d.node for d in gathered.data if d.node not in used and d.name not in starts}
     elsewhere = set(inputs(*ends, *constraints))
     missing = idle | (may_be_missing(objective, gathered.checks, model.masked) - elsewhere)

@@ -103,19 +103,19 @@ def _name(node: Name, scope: Scope) -> Value:
         return value_of(CONSTANTS[text])
     if not declared and (text in FUNCTIONS or text in ARRAY_FUNCTIONS):
         raise _needs_arguments(node)
-    found = scope.find(node)
-    if isinstance(found, Label):
-        return index_value(found)
-    if isinstance(found, Symbol):
-        if found.dim is not None:
-            return number_of(found.dim)
-        if found.value is None:
+    result = scope.find(node)
+    if isinstance(result, Label):
+        return index_value(result)
+    if isinstance(result, Symbol):
+        if result.dim is not None:
+            return number_of(result.dim)
+        if result.value is None:
             raise _needs_arguments(node)
-        return found.value
-    if isinstance(found, Ongoing):
+        return result.value
+    if isinstance(result, Ongoing):
         message = f"`{text}` is being computed step by step, and is not known as a whole here"
         raise error("E227", message, node.span, f"read an earlier element, like `{text}[t - 1]`")
-    return found
+    return result
 
 
 def _needs_arguments(node: Name) -> StatementError:

@@ -158,10 +158,10 @@ def _combined(labels: Sequence[Label], model: Elaboration) -> Label:
 
 def _number_of(positions: Sequence[Value], labels: Sequence[Label]) -> Value:
     """The number of a combination of positions of labels, in C order."""
-    found, *more = positions
+    result, *more = positions
     for position, label in zip(more, labels[1:], strict=True):
-        found = combine(add, combine(mul, found, number_of(label.dim)), position)
-    return found
+        result = combine(add, combine(mul, result, number_of(label.dim)), position)
+    return result
 
 
 def _along(axis: int, rank: int) -> Affine:

@@ -33,7 +33,7 @@ from slomodel.ir.dims import Dim
 def conjuncts(condition: Condition | None) -> tuple[Condition, ...]:
     """The conjuncts of a condition: conditions that all have to hold."""
     if isinstance(condition, BoolOp) and condition.op == "and":
-        return tuple(one for operand in condition.operands for one in conjuncts(operand))
+        return tuple(conjunct for operand in condition.operands for conjunct in conjuncts(operand))
     return () if condition is None else (condition,)
 
 

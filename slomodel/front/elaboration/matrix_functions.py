@@ -200,8 +200,8 @@ def conv(call: ArrayCall) -> Value:
         message = f"mode `same` needs the number of elements of the second vector, not `{m}`"
         raise error("E208", message, mode.span, 'as in `data k[5]`, or write "full" or "valid"')
     start = Affine(Dim(const=(m.const - 1) // 2), (0,) * count + (1,))
-    found = build.gather(full, [*_units(count, count + 1), start], (*labels, n))
-    return Value(found, products.labels, (n,))
+    gather = build.gather(full, [*_units(count, count + 1), start], (*labels, n))
+    return Value(gather, products.labels, (n,))
 
 
 def _whole_sums(call: ArrayCall, x: Value, kernel: Value) -> Value:

@@ -175,7 +175,7 @@ def _scaled_sparse(scope: Scope, factors: _Factors) -> Value:
     pattern = sparse.common_pattern(values)
     if pattern is None:
         raise sparse.other_pattern(spans, values)
-    a, b = (sparse.sampled(one, pattern) for one in values)
+    a, b = (sparse.sampled(value, pattern) for value in values)
     return replace(combine(mul if op in ("*", ".*") else div, a, b), pattern=pattern)
 
 

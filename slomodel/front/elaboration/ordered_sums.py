@@ -39,15 +39,15 @@ OrderedSum: TypeAlias = Generator[ValueRequest, Value, Value | None]
 def by_index(node: Comprehension, request: ValueRequest) -> Steps:
     """The value of a reduction over indices."""
     scope = request.scope
-    compared = (one for one in conjuncts(node.condition) if isinstance(one, Compare))
+    compared = (conjunct for conjunct in conjuncts(node.condition) if isinstance(conjunct, Compare))
     if node.function.text in _NEUTRAL and any(one.op in _MIRRORED for one in compared):
         before = scope.model.requirements()
         try:
-            found = yield from ordered_sum(node, scope)
+            result = yield from ordered_sum(node, scope)
         except StatementError:
-            found = None  # the general rule reports the error, or a condition prevents it
-        if found is not None:
-            return found
+            result = None  # the general rule reports the error, or a condition prevents it
+        if result is not None:
+            return result
         scope.model.restore(before)
     return (yield from comprehension(node, request))
 

@@ -68,7 +68,7 @@ def entry_label(iteration: Iteration, pattern: Pattern, model: Elaboration) -> L
             f"write a name for each: `for {', '.join(index_names(len(pattern.shape)))} in {text}`"
         )
         raise error("E212", message, iteration.span, remedy)
-    return model.label(_listed(pattern, [one.text for one in names], model), pattern.entry.dim)
+    return model.label(_listed(pattern, [name.text for name in names], model), pattern.entry.dim)
 
 
 def index_names(count: int) -> list[str]:
@@ -102,7 +102,7 @@ def entry_value(node: Index, value: Value, scope: Scope) -> Value:
     """`A[i, j]` where i, j run over the entries of A. Raises StatementError elsewhere."""
     pattern = value.pattern
     assert pattern is not None
-    names = [one.text for one in node.items if isinstance(one, Name)]
+    names = [item.text for item in node.items if isinstance(item, Name)]
     if len(names) == len(node.items) == len(pattern.shape):
         number = scope.local.get(_listed(pattern, names, scope.model))
         if isinstance(number, (Label, Value)):
@@ -150,7 +150,7 @@ def _ordered(expr: Expr, labels: tuple[Label, ...]) -> Value:
 
 def common_pattern(values: Sequence[Value]) -> Pattern | None:
     """The pattern that all sparse arrays among the values share; None if there are two."""
-    found = [one.pattern for one in values if one.pattern is not None]
+    found = [value.pattern for value in values if value.pattern is not None]
     return found[0] if all(is_same(found[0], one) for one in found) else None
 
 
@@ -159,8 +159,8 @@ def mapped(function: ScalarFunction, values: Sequence[Value], spans: Sequence[Sp
     pattern = common_pattern(values)
     if pattern is None:
         raise other_pattern(spans, values)
-    zeros = [number(0.0) if one.pattern is not None else one for one in values]
-    if any(one.axes for one in zeros):
+    zeros = [number(0.0) if value.pattern is not None else value for value in values]
+    if any(zero.axes for zero in zeros):
         raise dense_needed(_first(spans, values))
     at_zero = combine(function, *zeros).expr
     if not (isinstance(at_zero, Const) and at_zero.value == 0.0):
@@ -232,8 +232,8 @@ def product(a: Value, b: Value, model: Elaboration) -> Value:
     if a.pattern is None:
         assert b.pattern is not None
         other = _swapped(a) if a.rank == 2 else a
-        found = product(transposed(b), other, model)
-        return _swapped(found) if a.rank == 2 else found
+        result = product(transposed(b), other, model)
+        return _swapped(result) if a.rank == 2 else result
     dense = settled(b)
     label = model.label("", dense.dims[0])
     rows = Value(dense.expr, (*dense.labels, label), dense.axes[1:])

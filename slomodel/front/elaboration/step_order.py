@@ -89,7 +89,7 @@ def read_ahead(statement: Let, orders: Mapping[str, StepOrder]) -> Index | None:
         item = node.items[axis] if axis < len(node.items) else None
         if isinstance(item, SumChain) and _shift(item, index) == "later":
             parts = (item.first, *(term.operand for term in item.rest))
-            if all(isinstance(one, NumberLiteral) or _is_name(one, index) for one in parts):
+            if all(isinstance(part, NumberLiteral) or _is_name(part, index) for part in parts):
                 return node
     return None
 
@@ -134,12 +134,12 @@ def _text(node: Node) -> str:
 
 
 def _shifts(items: Sequence[tuple[Item, ...]], axis: int, index: str) -> list[Shift]:
-    return [_shift(one[axis], index) for one in items if axis < len(one)]
+    return [_shift(item[axis], index) for item in items if axis < len(item)]
 
 
 def _runs_along(shifts: Sequence[Shift]) -> bool:
     """Whether no read is at the index itself, and one is shifted."""
-    return "plain" not in shifts and any(one != "fixed" for one in shifts)
+    return "plain" not in shifts and any(shift != "fixed" for shift in shifts)
 
 
 def _axes(group: Sequence[Let], reads: _Reads) -> dict[str, int]:
@@ -148,7 +148,7 @@ def _axes(group: Sequence[Let], reads: _Reads) -> dict[str, int]:
     That of a definition which does not read itself is shifted in what it reads of others, or has
     the name that such an index has in another definition; otherwise it is the first.
     """
-    found: dict[str, int] = {}
+    result: dict[str, int] = {}
     for statement in group:
         name, own = statement.name.text, _own(statement)
         itself = [items for other, items in reads[name] if other == name]
@@ -157,14 +157,14 @@ def _axes(group: Sequence[Let], reads: _Reads) -> dict[str, int]:
             elsewhere = [item for other, items in reads[name] if other != name for item in items]
             shifted = any(_shift(item, index) in ("earlier", "later") for item in elsewhere)
             if along or (not itself and shifted):
-                found[name] = axis
+                result[name] = axis
                 break
-    times = {_own(one)[found[one.name.text]] for one in group if one.name.text in found}
+    times = {_own(one)[result[one.name.text]] for one in group if one.name.text in result}
     for statement in group:
         own = _own(statement)
         known = [axis for axis, index in enumerate(own) if index in times]
-        found.setdefault(statement.name.text, known[0] if known else 0)
-    return found
+        result.setdefault(statement.name.text, known[0] if known else 0)
+    return result
 
 
 def _axes_of_tables(group: Sequence[Let], reads: _Reads) -> tuple[int, int] | None:

@@ -44,13 +44,13 @@ def recurrence(length: Dim, bodies: Sequence[Body], order: Sequence[int]) -> lis
     place = {number: k for k, number in enumerate(order)}
     readings: dict[Expr, Reading] = {}
     values = [_one_step(k, bodies[k], place, readings) for k in order]
-    made = build.recur(
+    recur = build.recur(
         length,
         [(bodies[k].shape, bodies[k].first) for k in order],
         [Update(place[k], Dim(), bodies[k].count, values[place[k]]) for k in order],
         readings,
     )
-    return [made[place[k]] for k in range(len(bodies))]
+    return [recur[place[k]] for k in range(len(bodies))]
 
 
 def _one_step(k: int, body: Body, place: Mapping[int, int], readings: dict[Expr, Reading]) -> Expr:

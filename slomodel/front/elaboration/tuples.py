@@ -162,7 +162,7 @@ class _Construction:
         read = {
             name: tuples.at(value)
             for name, value in self.scope.local.items()
-            if isinstance(value, Value) and any(one in tuples.positions for one in value.labels)
+            if isinstance(value, Value) and any(label in tuples.positions for label in value.labels)
         }
         own = {name: tuples.at(value) for name, value in tuples.values.items()}
         inner = self.scope.with_local({**read, **self.plain, **own})

@@ -112,7 +112,7 @@ def _check_known(
     used: list[Name] = []
     for node in _nodes(root):
         if isinstance(node, Comprehension):
-            own |= {name.text for one in node.iterations for name in one.names}
+            own |= {name.text for iteration in node.iterations for name in iteration.names}
         if isinstance(node, Name):
             used.append(node)
     for name in used:
@@ -307,7 +307,7 @@ def _bound_dims(fn: Fn, arguments: Mapping[str, Operand], model: Elaboration) ->
                 origin[name.text] = argument
             elif wanted != dim:
                 bindings = (origin.get(name.text) for name, _ in size.terms)
-                first = next((one for one in bindings if one is not None), None)
+                first = next((binding for binding in bindings if binding is not None), None)
                 raise _other_shape(fn, parameter, argument, first)
     return bound
 

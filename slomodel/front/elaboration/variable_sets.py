@@ -72,12 +72,12 @@ def declared_set(statement: VarDecl, shape: Shape, model: Elaboration) -> Declar
     if clause is None:
         return None
     if clause.call is not None:
-        found = _named(clause.call, shape, model)
+        result = _named(clause.call, shape, model)
     elif clause.form == "half_line":
-        found = _half_line(clause, shape, model)
+        result = _half_line(clause, shape, model)
     else:
-        found = _interval(clause, shape, model)
-    return replace(found, text=clause.text, span=clause.span)
+        result = _interval(clause, shape, model)
+    return replace(result, text=clause.text, span=clause.span)
 
 
 def _half_line(clause: SetClause, shape: Shape, model: Elaboration) -> DeclaredSet:
@@ -95,10 +95,10 @@ def _interval(clause: SetClause, shape: Shape, model: Elaboration) -> DeclaredSe
         None if _infinite(node) == sign else _number(node, shape, model, kind)
         for node, sign in ((low, -1), (high, 1))
     ]
-    found = DeclaredSet(kind, "", low=ends[0], high=ends[1])
+    result = DeclaredSet(kind, "", low=ends[0], high=ends[1])
     if ends[0] is not None and ends[1] is not None:
         _check_ends(ends[0], ends[1], clause, model)
-    return found
+    return result
 
 
 def _infinite(node: Expr) -> int:

@@ -72,7 +72,7 @@ def _(node: Const, operands: list[InitialFact]) -> InitialFact:
 
 @_fact.register
 def _(node: Map, operands: list[InitialFact]) -> InitialFact:
-    values = [one.value for one in operands]
+    values = [operand.value for operand in operands]
     if all(value is not None for value in values):
         with np.errstate(all="ignore"):
             found = float(node.function.numpy(*(np.asarray(value) for value in values)))
@@ -96,7 +96,7 @@ def _(node: Einsum, operands: list[InitialFact]) -> InitialFact:
     if any(one.is_zero for one in operands):
         return _everywhere(node, 0.0)
     once = len(set(node.output)) == len(node.output)
-    values = [one.value for one in operands]
+    values = [operand.value for operand in operands]
     if once and len(node.dims) == len(node.output) and None not in values:
         return _everywhere(node, float(np.prod([value for value in values if value is not None])))
     alike = [

@@ -58,18 +58,18 @@ def nonsmooth_warnings(
     if not kinked:
         return []
     seen = remaining_kinks(objective, order, varying).nodes
-    found: dict[Diagnostic, None] = {}
+    result: dict[Diagnostic, None] = {}
     for node in kinked:
         if node not in seen or node in joins:
             continue
         span = spans.get(node, place)
         if isinstance(node, Map):
-            found[_remark(node.function, span)] = None
+            result[_remark(node.function, span)] = None
         elif isinstance(node, Extreme):
             message = f"`{node.which}` has a kink where its extreme elements are equal"
             remedy = "`logsumexp` is smooth"
-            found[Diagnostic(NONSMOOTH, message, span, help=remedy, severity="warning")] = None
-    return list(found)
+            result[Diagnostic(NONSMOOTH, message, span, help=remedy, severity="warning")] = None
+    return list(result)
 
 
 def with_bodies(objective: Expr) -> tuple[Expr, dict[Expr, Recur]]:
@@ -131,15 +131,15 @@ def lower_limits(
 
     `arrays` holds data by name; data without values are assumed to be nonnegative.
     """
-    found: dict[Expr, float] = {}
+    result: dict[Expr, float] = {}
     for one in data:
         array = arrays.get(one.name, one.values)
         if array is not None and np.size(array):
-            found[one.node] = float(np.min(array))
+            result[one.node] = float(np.min(array))
         else:
             # Only unusual data, such as delta < 0 in `huber`, would cause a kink: there is no
             # warning before they are known. Bounds and methods use the actual numbers.
-            found[one.node] = 0.0 if one.default is None else one.default
+            result[one.node] = 0.0 if one.default is None else one.default
     conditions = [check.condition for check in checks]
     while conditions:
         condition = conditions.pop()
@@ -152,8 +152,8 @@ def lower_limits(
             if condition.function in (le, lt):
                 larger, smaller = smaller, larger
             if isinstance(smaller, Const):
-                found[larger] = max(found.get(larger, -math.inf), float(smaller.value))
-    return found
+                result[larger] = max(result.get(larger, -math.inf), float(smaller.value))
+    return result
 
 
 def _has_kink(node: Map, varying: Collection[Expr]) -> bool:

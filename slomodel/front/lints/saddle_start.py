@@ -90,10 +90,10 @@ def _stuck(
     A square counts if its variables are 0, unless the problem is `solved` there.
     """
     zero = [factor for factor in factors if facts[factor[0]].is_zero]
-    found = _variables(zero) if len(zero) > 1 else ()
-    if len(set(zero)) == 1 and (solved or not all(facts[one].is_zero for one in found)):
+    result = _variables(zero) if len(zero) > 1 else ()
+    if len(set(zero)) == 1 and (solved or not all(facts[one].is_zero for one in result)):
         return ()
-    return found if all(facts[slopes[one]].is_zero for one in found) else ()
+    return result if all(facts[slopes[one]].is_zero for one in result) else ()
 
 
 def _in_step(
@@ -105,12 +105,12 @@ def _in_step(
     along them as well, they remain equal in every step.
     """
     for dim, having in _units(node, factors, facts):
-        found = _variables(having, dim)
-        axes = [(one, k) for one in found for k, other in enumerate(one.shape) if other == dim]
+        variables = _variables(having, dim)
+        axes = [(one, k) for one in variables for k, other in enumerate(one.shape) if other == dim]
         if axes and all(
             k in facts[one].constant_axes & facts[slopes[one]].constant_axes for one, k in axes
         ):
-            yield dim, found
+            yield dim, variables
 
 
 def _units(

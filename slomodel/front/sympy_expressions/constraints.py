@@ -35,7 +35,7 @@ def checked_relations(given: object) -> Relations:
         if isinstance(given, list | tuple | sp.Tuple):
             listed = tuple(given)
         named = [(f"constraint {k}", one) for k, one in enumerate(listed, start=1)]
-    found: list[tuple[str, sp.Basic]] = []
+    result: list[tuple[str, sp.Basic]] = []
     for name, one in named:
         parts = one.args if isinstance(one, sp.And) else (one,)
         for part in parts:
@@ -45,8 +45,8 @@ def checked_relations(given: object) -> Relations:
                 kind = type(part).__name__
                 message = f"subject_to= takes relations such as `x + y <= 1`, not a {kind}"
                 raise DomainError(Diagnostic("E602", message, help="write `sp.Eq(a, b)` for =="))
-            found.append((name, _closed(part)))
-    return tuple(found)
+            result.append((name, _closed(part)))
+    return tuple(result)
 
 
 def _closed(part: sp.Basic) -> sp.Basic:
@@ -106,7 +106,7 @@ def constraints_of(
     relations: Relations, value_of: Callable[[sp.Basic], Value]
 ) -> tuple[Constraint, ...]:
     """The constraints, given the values of the sides of relations."""
-    found = []
+    result = []
     for name, one in relations:
         a, b = one.args
         left, right = value_of(a), value_of(b)
@@ -119,5 +119,5 @@ def constraints_of(
         if all(leaf.role == "data" for leaf in inputs(node)):
             raise error("E411", "a constraint without variables", one, "check data before")
         own = (isinstance(one, sp.Equality), -1 if above else 1, place(one))
-        found.append(Constraint(name, shown(one), rewritten(node)[node], *own))
-    return tuple(found)
+        result.append(Constraint(name, shown(one), rewritten(node)[node], *own))
+    return tuple(result)

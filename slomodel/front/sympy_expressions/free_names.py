@@ -63,15 +63,15 @@ def name_of(found: sp.Basic) -> str:
 
 def scan(roots: Iterable[sp.Basic], scope: IndexScope) -> FreeNames:
     """The names in some expressions. Raises SlomodelError for a part without a rule."""
-    found = FreeNames()
+    result = FreeNames()
     stack = [(root, scope) for root in roots]
     seen: set[tuple[sp.Basic, IndexScope]] = set()
     while stack:
         item = stack.pop()
         if item not in seen:
             seen.add(item)
-            stack.extend(_below(*item, found))
-    return found
+            stack.extend(_below(*item, result))
+    return result
 
 
 def _below(

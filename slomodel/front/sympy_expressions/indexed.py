@@ -166,7 +166,9 @@ def element(base: Value, indices: Sequence[sp.Basic], node: sp.Basic, scope: Ind
         raise error("E409", message, node, "give it one index for each axis", ShapeError)
     every: list[AffineIndex | Value] = [AffineIndex(Dim(), {label: 1}) for label in base.labels]
     for index, axis in zip(indices, base.dims, strict=True):
-        if index.has(sp.Indexed, sp.Mod) or any(one in scope.values for one in index.free_symbols):
+        if index.has(sp.Indexed, sp.Mod) or any(
+            symbol in scope.values for symbol in index.free_symbols
+        ):
             table = yield SymPyRequest(index, scope)
             _check_table(table, axis, index, scope)
             every.append(table)

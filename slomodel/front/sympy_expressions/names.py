@@ -167,7 +167,7 @@ def packed(declared: DeclaredNames, translation: Translation) -> Input | None:
     count = len(declared.variables)
     if count < LEAST_TERMS or any(one.shape for one in declared.variables):
         return None
-    names = [one.name for one in declared.variables]
+    names = [variable.name for variable in declared.variables]
     vector = build.variable(f"{names[0]} … {names[-1]}", (literal(count),))
     for k, name in enumerate(names):
         translation.values[name] = value_of(_element(vector, k))
@@ -176,9 +176,9 @@ def packed(declared: DeclaredNames, translation: Translation) -> Input | None:
 
 def unpacked(graph: Expr, vector: Input, declared: DeclaredNames) -> Expr:
     """The graph in terms of the variables themselves."""
-    nodes = [one.node for one in declared.variables]
-    (made,) = substitute((graph,), {_element(vector, k): node for k, node in enumerate(nodes)})
-    return made
+    nodes = [variable.node for variable in declared.variables]
+    (result,) = substitute((graph,), {_element(vector, k): node for k, node in enumerate(nodes)})
+    return result
 
 
 def _element(vector: Input, k: int) -> Expr:

@@ -66,7 +66,7 @@ def scalar(request: SymPyRequest) -> Steps:
 
 def _leaves(root: sp.Basic) -> list[sp.Basic]:
     """The distinct leaves below a node; for `1/sqrt(t)` also `sqrt(t)`, as in products."""
-    found: dict[sp.Basic, None] = {}
+    result: dict[sp.Basic, None] = {}
     seen: set[sp.Basic] = set()
     stack = [root]
     while stack:
@@ -75,12 +75,12 @@ def _leaves(root: sp.Basic) -> list[sp.Basic]:
             continue
         seen.add(node)
         if is_leaf(node):
-            found[node] = None
+            result[node] = None
             if is_root(node) and node.exp.is_negative:
-                found[sp.sqrt(node.base)] = None
+                result[sp.sqrt(node.base)] = None
         else:
             stack.extend(reversed(node.args))
-    return list(found)
+    return list(result)
 
 
 def _along(value: Value, labels: tuple[Label, ...]) -> Expr:

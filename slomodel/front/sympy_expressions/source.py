@@ -145,6 +145,6 @@ def _restored(
     order = None
     if variables is not None:
         entries = _rebuilt(variables).args
-        order = tuple(one.name if isinstance(one, Str) else one for one in entries)
+        order = tuple(entry.name if isinstance(entry, Str) else entry for entry in entries)
     limits = tuple((name, _rebuilt(one)) for name, one in subject_to)
     return SymPySource(_rebuilt(expr), order, data_names, bounds, limits)

@@ -66,7 +66,7 @@ def checked_bounds(given: object) -> dict[str, tuple[float, float]]:
     """The argument bounds= of `compile`, by name. Raises DomainError for anything else."""
     if not isinstance(given, Mapping):
         raise _refused(f"bounds= takes a dict of pairs by symbol, not {type(given).__name__}")
-    found = {}
+    result = {}
     for key, pair in given.items():
         name = str(key)
         if not (isinstance(pair, tuple | list) and len(pair) == 2):
@@ -75,8 +75,8 @@ def checked_bounds(given: object) -> dict[str, tuple[float, float]]:
         high = _end(name, pair[1], math.inf)
         if not (low <= high and low < math.inf and high > -math.inf):
             raise _refused(f"the bounds of `{name}` are empty: {low:g} to {high:g}")
-        found[name] = (low, high)
-    return found
+        result[name] = (low, high)
+    return result
 
 
 def _end(name: str, end: object, infinite: float) -> float:

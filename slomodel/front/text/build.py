@@ -242,10 +242,10 @@ class TreeBuilder(Transformer[Token, ModelTree]):
 
     def let(self, children: Children) -> list[Let]:
         keyword, *definitions = children
-        found: list[Let] = definitions[::2]
-        own = found[0]
-        found[0] = replace(own, joined=False, span=self._span(keyword).to(own.span))
-        return found
+        result: list[Let] = definitions[::2]
+        own = result[0]
+        result[0] = replace(own, joined=False, span=self._span(keyword).to(own.span))
+        return result
 
     def local(self, children: Children) -> list[Let]:
         return self.let(children)

@@ -119,7 +119,7 @@ _BIG = {"sum": r"\sum", "prod": r"\prod", "max": r"\max", "min": r"\min"}
 
 def called(node: FunctionCall, operands: Sequence[TeX]) -> TeX:
     """A function call in the printed notation of the function."""
-    name, texts = node.function.text, [one.text for one in operands]
+    name, texts = node.function.text, [operand.text for operand in operands]
     latex = FUNCTIONS[name].latex if name in FUNCTIONS else _COMMANDS.get(name, "")
     if node.kwargs:
         names = [*[""] * len(node.args), *(f"{name_of(k.name.text)} = " for k in node.kwargs)]
@@ -207,7 +207,7 @@ def latex_of(program: ModelTree) -> str:
     """Objective, constraints, definitions and functions, as one `aligned` environment."""
     objective = program.objectives[0]
     word = r"\max" if objective.sense == "maximize" else r"\min"
-    variables = r",\; ".join(_declared(one) for one in program.vars)
+    variables = r",\; ".join(_declared(var) for var in program.vars)
     lines = [rf"{word}_{{{variables}}} \quad & {_text(objective.expr)}"]
     for number, one in enumerate(program.constraints):
         head = r"\text{subject to} \quad & " if not number else "& "
@@ -224,7 +224,7 @@ def _power(shape: Sequence[Size]) -> str:
     """The exponent of the space of the arrays of a shape, such as `m \\times n`."""
     sizes = [_size(one) for one in shape]
     if len(sizes) > 1:
-        sizes = [f"({one})" if " + " in one or " - " in one else one for one in sizes]
+        sizes = [f"({size})" if " + " in size or " - " in size else size for size in sizes]
     return r" \times ".join(sizes)
 
 
@@ -272,9 +272,9 @@ def _function(statement: Fn) -> list[str]:
     head = f"{name_of(statement.name.text)}({parameters})"
     text = rf"& {head} = {_text(statement.body)}"
     spaces = [
-        rf"{name_of(one.name.text)} \in \mathbb{{R}}^{{{_power(one.shape)}}}"
-        for one in statement.parameters
-        if one.shape
+        rf"{name_of(parameter.name.text)} \in \mathbb{{R}}^{{{_power(parameter.shape)}}}"
+        for parameter in statement.parameters
+        if parameter.shape
     ]
     listed = r",\; ".join(spaces)
     text += rf" \quad ({listed})" if spaces else ""
@@ -286,9 +286,9 @@ def _constraint(statement: ConstraintStatement) -> str:
     for op, side in zip(statement.ops, statement.sides[1:], strict=True):
         text += f" {_COMPARED[op]} {_text(side)}"
     parts = []
-    for one in statement.iterations:
-        low, high = _limits(one, TeX(_text(one.domain), ATOM))
-        parts.append(rf"{name_of(one.name.text)} = {low}, \ldots, {high}")
+    for iteration in statement.iterations:
+        low, high = _limits(iteration, TeX(_text(iteration.domain), ATOM))
+        parts.append(rf"{name_of(iteration.name.text)} = {low}, \ldots, {high}")
     if statement.condition is not None:
         parts.append(_text(statement.condition))
     listed = r",\; ".join(parts)
@@ -298,7 +298,7 @@ def _constraint(statement: ConstraintStatement) -> str:
 def _definition(statement: Let) -> str:
     head = name_of(statement.name.text)
     if statement.indices:
-        names = [name for one in statement.indices for name in one.names]
+        names = [name for index in statement.indices for name in index.names]
         indices = ", ".join(name_of(name.text) for name in names)
         head = f"{_unindexed(head)}_{{{indices}}}"
     return f"{head} = {_text(statement.expr)}{_first(statement)}"
@@ -310,7 +310,7 @@ def _first(statement: Let) -> str:
     if first is None or not statement.indices:
         return ""
     name = _unindexed(name_of(statement.name.text))
-    later = [name_of(one.name.text) for one in statement.indices[1:]]
+    later = [name_of(index.name.text) for index in statement.indices[1:]]
     if first.iteration is None:
         places = [str(k) for k in range(len(first.values))]
     else:
@@ -368,7 +368,7 @@ def _rule(node: Node, operands: Sequence[TeX]) -> TeX:
         case Slice():
             return _slice(node, operands)
         case Index():
-            inside = ", ".join(one.text for one in operands[1:])
+            inside = ", ".join(operand.text for operand in operands[1:])
             return TeX(f"{_unindexed(bracketed(operands[0], ATOM))}_{{{inside}}}", ATOM)
         case FunctionCall():
             return called(node, operands)
@@ -407,7 +407,7 @@ def _condition(node: Compare | BoolOp | Not, operands: Sequence[TeX]) -> TeX:
             left, right = operands
             return TeX(f"{left.text} {_COMPARED[node.op]} {right.text}", SUM)
         case BoolOp():
-            return TeX(_JOINED[node.op].join(f"({one.text})" for one in operands), SUM)
+            return TeX(_JOINED[node.op].join(f"({operand.text})" for operand in operands), SUM)
         case Not():
             return TeX(rf"\neg ({operands[0].text})", SUM)
 

@@ -100,7 +100,7 @@ class _Group:
 
     def row(self) -> str:
         """The expressions so far as one."""
-        return f"<mrow>{''.join(one.text() for one in self.items)}</mrow>"
+        return f"<mrow>{''.join(item.text() for item in self.items)}</mrow>"
 
     def end_cell(self) -> None:
         self.rows[-1].append(f"<mtd>{self.row()}</mtd>")

@@ -61,7 +61,11 @@ class BlockModel:
             )
         blocks = {name: blocks_of(name, given) for name, given in data.items()}
         known = {**recipe.dims, **model._binding.sizes}
-        own = [one for one in candidates(problem, blocks, known) if dim is None or one.dim == dim]
+        own = [
+            candidate
+            for candidate in candidates(problem, blocks, known)
+            if dim is None or candidate.dim == dim
+        ]
         if not own:
             message = f"no data are in blocks along `{dim}`"
             raise DomainError(Diagnostic("E604", message, help="leave dim out"))
@@ -305,12 +309,14 @@ def _with_whole_arrays(partition: Partition, model: Model) -> Partition:
 def _check_constraints(problem: Problem, partition: Partition) -> None:
     """Raise DomainError for a constraint or a check that needs the samples of several blocks."""
     samples = named(partition.dim)
-    for one in problem.constraints:
-        over = [node for node in postorder(one.value) if samples in node.shape]
-        if over or any(node.name in partition.blocks for node in inputs(one.value)):
-            message = f"the constraint `{one.text}` depends on samples along `{partition.dim}`"
+    for constraint in problem.constraints:
+        over = [node for node in postorder(constraint.value) if samples in node.shape]
+        if over or any(node.name in partition.blocks for node in inputs(constraint.value)):
+            message = (
+                f"the constraint `{constraint.text}` depends on samples along `{partition.dim}`"
+            )
             remedy = "constraints of a model over blocks must not depend on the data in blocks"
-            raise DomainError(Diagnostic("E604", message, one.span, help=remedy))
+            raise DomainError(Diagnostic("E604", message, constraint.span, help=remedy))
     tested = {check.span for check in checks_of_samples(problem, partition.dim)}
     for check in problem.checks:
         if not check.fault and check.span not in tested:

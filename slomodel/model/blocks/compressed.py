@@ -115,7 +115,7 @@ class BlockFactors:
                     return None  # other signs of weights, which are not compressed in the same way
             nodes = [node.operands[0] for node in triangles_of(kernels)]
             rows = [np.asarray(one, dtype=np.float64) for one in evaluate(nodes, *_values(model))]
-        return [np.asarray(np.linalg.qr(one, mode="r")) for one in rows]
+        return [np.asarray(np.linalg.qr(row, mode="r")) for row in rows]
 
 
 def triangles_of(compiled: Compiled) -> list[Triangle]:

@@ -37,7 +37,7 @@ class BlockOfSamples:
     @property
     def is_in_files(self) -> bool:
         """Whether the block is read from files alone."""
-        return all(isinstance(one, Path) for one in self.blocks.values())
+        return all(isinstance(block, Path) for block in self.blocks.values())
 
     @property
     def lazy(self) -> dict[str, Block]:
@@ -54,14 +54,14 @@ class BlockOfSamples:
 
         Raises ShapeError for a file whose number of samples has changed.
         """
-        found = {name: read(one) for name, one in self.blocks.items()}
+        result = {name: read(one) for name, one in self.blocks.items()}
         for name, axis in self.axes.items():
-            size = shape_of(found[name])[axis]
+            size = shape_of(result[name])[axis]
             if size != self.size:
                 message = f"data `{name}` had {self.size} samples before, and has {size}"
                 remedy = "files must not change while a model reads them"
                 raise ShapeError(Diagnostic("E311", message, help=remedy))
-        return found
+        return result
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Partition:
 
     def name(self, k: int) -> str:
         """Block k in messages: its number, and its files."""
-        files = [str(one[k]) for one in self.blocks.values() if isinstance(one[k], Path)]
+        files = [str(block[k]) for block in self.blocks.values() if isinstance(block[k], Path)]
         return f"block {k}" + (f": {', '.join(files)}" if files else "")
 
     def with_whole(self, wholes: Mapping[str, Array], axes: Mapping[str, int]) -> Partition:
@@ -111,8 +111,8 @@ def blocks_of(name: str, given: object) -> tuple[Block, ...]:
     """The blocks of one array: of a folder, in natural order of the names of its npy files."""
     if isinstance(given, (str, Path)):
         folder = Path(given)
-        found = (*folder.glob("*.npy"), *folder.glob("*.npz")) if folder.is_dir() else ()
-        files = sorted(found, key=_natural)
+        result = (*folder.glob("*.npy"), *folder.glob("*.npz")) if folder.is_dir() else ()
+        files = sorted(result, key=_natural)
         if not files:
             raise _no_files(name, folder)
         return tuple(files)
@@ -120,9 +120,9 @@ def blocks_of(name: str, given: object) -> tuple[Block, ...]:
     if parts is not None:  # an array of Dask
         return tuple(parts.ravel()) if hasattr(parts, "ravel") else tuple(parts)
     if isinstance(given, Iterable) and not isinstance(given, np.ndarray) and not _is_matrix(given):
-        found = tuple(Path(one) if isinstance(one, str) else one for one in given)
-        if found:
-            return found
+        result = tuple(Path(one) if isinstance(one, str) else one for one in given)
+        if result:
+            return result
     message = f"data `{name}` is not given in blocks"
     raise _error("E306", message, "give a folder of npy files, or a list of arrays or paths")
 
@@ -221,7 +221,7 @@ def candidates(
         if declared[name].entries is None and any(map(is_sparse, blocks[name])):
             message = f"a block of data `{name}` is sparse, and the model declares it as dense"
             raise _error("E306", message, f"declare it as sparse: `data {name}[…] sparse`")
-    shapes = {name: [shape_of(one) for one in parts] for name, parts in blocks.items()}
+    shapes = {name: [shape_of(part) for part in parts] for name, parts in blocks.items()}
     for name, own in shapes.items():
         rank = len(declared[name].declared_shape)
         if any(len(shape) != rank for shape in own):
@@ -229,19 +229,19 @@ def candidates(
             raise ShapeError(Diagnostic("E307", message, declared[name].span))
     first = next(iter(blocks))
     dims = [single_name(dim) for dim in declared[first].declared_shape]
-    found: list[Partition] = []
+    result: list[Partition] = []
     for dim in dict.fromkeys(one for one in dims if one is not None):
         sizes = [_sizes(problem, name, own, dim, known) for name, own in shapes.items()]
-        if sizes[0] is not None and all(one == sizes[0] for one in sizes):
+        if sizes[0] is not None and all(size == sizes[0] for size in sizes):
             axes = {name: axes_of(declared[name], dim)[0] for name in blocks}
-            found.append(Partition(dim, sizes[0], {k: tuple(v) for k, v in blocks.items()}, axes))
+            result.append(Partition(dim, sizes[0], {k: tuple(v) for k, v in blocks.items()}, axes))
     if len(blocks) == 1 and declared[first].entries is not None:
-        found += _of_entries(declared[first], blocks[first], shapes[first], known)
-    if not found:
+        result += _of_entries(declared[first], blocks[first], shapes[first], known)
+    if not result:
         raise _no_partition(problem, shapes, known)
-    if not any(one.total for one in found):
+    if not any(one.total for one in result):
         raise _error("E314", "no block has samples", "give files with data")
-    return found
+    return result
 
 
 def _of_entries(

@@ -60,7 +60,9 @@ class ClusterTasks:
         found: dict[int, Any] = {}
         for round_ in range(_ROUNDS):
             try:
-                self._collect(task, point, [one for one in groups if _key(one) not in found], found)
+                self._collect(
+                    task, point, [group for group in groups if _key(group) not in found], found
+                )
                 break
             except Exception as error:
                 if not (_is_lost(error) or is_closed(self._client)):
@@ -127,7 +129,7 @@ class ClusterTasks:
         have several tasks, and blocks in memory would be with one worker all at once.
         """
         groups = [tuple(blocks[at : at + GROUP]) for at in range(0, len(blocks), GROUP)]
-        in_files = all(one.data.is_in_files for one in blocks)
+        in_files = all(block.data.is_in_files for block in blocks)
         if in_files and len(groups) >= _FEWEST_GROUPS * len(self._client.nthreads()):
             return groups
         return each(blocks)
@@ -143,7 +145,7 @@ def _key(group: Group) -> int:
 
 def each(blocks: Sequence[NumberedBlock]) -> list[Group]:
     """Each block as a task of its own."""
-    return [(one,) for one in blocks]
+    return [(block,) for block in blocks]
 
 
 class Distributed:
@@ -191,7 +193,7 @@ def _evaluated(
     *blocks: NumberedBlock,
 ) -> Result:
     """The sum of a quantity over the blocks of a group at x (n,), with v (n,) for a product."""
-    return added(kernels(quantity, one, *point) for one in blocks)
+    return added(kernels(quantity, block, *point) for block in blocks)
 
 
 def _bounded(

@@ -145,8 +145,8 @@ def bounds_of(model: Model, x: Vector, radius: float, effort: str) -> TermBounds
 def added(results: Iterable[Result]) -> Result:
     """The sum of results in their order, by groups of eight at each level."""
     levels: list[list[Result]] = []
-    for one in results:
-        carry: Result | None = one
+    for result in results:
+        carry: Result | None = result
         for level in levels:
             assert carry is not None
             level.append(carry)

@@ -88,8 +88,8 @@ class BlockProver:
         from slomodel.bounds import stopped_by
 
         with stopped_by(self._check):
-            found = self._objective.bounds(centre, radius, "default")
-        return Proof(found.L1, found.L2, found.reason)
+            bounds = self._objective.bounds(centre, radius, "default")
+        return Proof(bounds.L1, bounds.L2, bounds.reason)
 
     def quick(self, centre: Vector, radius: float) -> Proof:
         return self(centre, radius)

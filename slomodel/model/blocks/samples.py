@@ -47,7 +47,7 @@ class SampleSum:
         data = {name: one for name, one in recipe.data.items() if name not in names}
         self.recipe = replace(
             recipe,
-            rewrites=tuple(one for one in recipe.rewrites if one not in _AGAIN),
+            rewrites=tuple(rewrite for rewrite in recipe.rewrites if rewrite not in _AGAIN),
             dims={name: size for name, size in recipe.dims.items() if name != dim},
             data={**data, number.name: float(total)},
         )
@@ -99,7 +99,9 @@ def checks_of_samples(problem: Problem, dim: str) -> tuple[Check, ...]:
     """The checks that hold for all samples along a dim if they hold for each block of them."""
     number = number_of_samples(dim)
     rows = entries_along(problem, dim)
-    pairs = [(one, for_each_block(one.condition, dim, number, rows)) for one in problem.checks]
+    pairs = [
+        (check, for_each_block(check.condition, dim, number, rows)) for check in problem.checks
+    ]
     return tuple(replace(one, condition=made) for one, made in pairs if made is not None)
 
 
@@ -111,14 +113,14 @@ def is_sum_over(problem: Problem, dim: str) -> bool:
 
 def entries_along(problem: Problem, dim: str) -> dict[Dim, Input]:
     """The dims of the entries of sparse data over a dim, and the inputs that say where they are."""
-    found: dict[Dim, Input] = {}
+    result: dict[Dim, Input] = {}
     for one in problem.data:
         if one.entries is None:
             continue
         for size, node in zip(one.entries.shape, one.entries.positions, strict=True):
             if size == named(dim):
-                found.setdefault(one.shape[0], node)
-    return found
+                result.setdefault(one.shape[0], node)
+    return result
 
 
 def not_a_sum(problem: Problem, dim: str, found: NoBlockSum) -> DomainError:

@@ -115,12 +115,12 @@ class SignedErrors:
     sign: float
 
     def value_error(self, x: Vector, f: float) -> float:
-        found = self.errors.value_error(x, self.sign * f)
-        return found if math.isfinite(found) else 0.0
+        result = self.errors.value_error(x, self.sign * f)
+        return result if math.isfinite(result) else 0.0
 
     def gradient_error(self, x: Vector, g: Vector) -> float:
-        found = self.errors.gradient_error(x, self.sign * g)
-        return found if math.isfinite(found) else 0.0
+        result = self.errors.gradient_error(x, self.sign * g)
+        return result if math.isfinite(result) else 0.0
 
 
 class Clocked:
@@ -232,9 +232,9 @@ class FirstProved:
     second: bool = False
 
     def __call__(self, centre: Iterate, radius: float) -> Constants:
-        found = self.proved(centre, radius)
-        missing = found.unproved or (self.second and found.L2 is None)
-        return self.sampled(centre, radius) if missing else found
+        proved = self.proved(centre, radius)
+        missing = proved.unproved or (self.second and proved.L2 is None)
+        return self.sampled(centre, radius) if missing else proved
 
 
 def unproved(radius: float, reason: str) -> DomainError:

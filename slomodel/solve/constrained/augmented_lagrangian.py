@@ -285,7 +285,7 @@ class AugmentedLagrangian:
         part = self.objective.augmented(y, np.full(len(y), penalty), weight)
         display = None if record.display is None else SharedDisplay(record, record.display)
         options: dict[str, Any] = {**record.remaining(), **self.options}
-        found = solve(
+        result = solve(
             part.objective,
             x,
             method=self.method,
@@ -302,8 +302,8 @@ class AugmentedLagrangian:
             second_order=self.run.second_order,
             **options,
         )
-        record.add(found, began)
-        return found
+        record.add(result, began)
+        return result
 
     def _unbounded(self, run: Solution, c: Vector) -> ConstrainedOutcome | None:
         """A descent without end: of f itself if the constraints hold there, else of the sum.

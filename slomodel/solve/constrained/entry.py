@@ -149,12 +149,12 @@ def by_name(
 
     With `signed` they refer to the difference of the sides as written.
     """
-    found: dict[str, Vector] = {}
-    for one in rows:
-        array = np.array(values[one.start : one.stop].reshape(one.shape))
-        array *= one.orientation if signed else 1
-        found[one.name] = np.asarray(found.get(one.name, 0.0) + array)
-    return found
+    result: dict[str, Vector] = {}
+    for row in rows:
+        array = np.array(values[row.start : row.stop].reshape(row.shape))
+        array *= row.orientation if signed else 1
+        result[row.name] = np.asarray(result.get(row.name, 0.0) + array)
+    return result
 
 
 def _message(outcome: ConstrainedOutcome, steps: AugmentedLagrangian) -> str:
@@ -193,7 +193,7 @@ def _message(outcome: ConstrainedOutcome, steps: AugmentedLagrangian) -> str:
 def _not_finite(steps: AugmentedLagrangian) -> str:
     """The constraints that are not finite at the start, where the objective is."""
     finite = np.isfinite(steps.at.c)
-    names = [one.name for one in steps.objective.rows if not finite[one.start : one.stop].all()]
+    names = [row.name for row in steps.objective.rows if not finite[row.start : row.stop].all()]
     listed = ", ".join(f"`{name}`" for name in dict.fromkeys(names))
-    found = f"At the start there are constraints that are not finite: {listed}."
-    return found if names and np.isfinite(steps.at.f) else ""
+    result = f"At the start there are constraints that are not finite: {listed}."
+    return result if names and np.isfinite(steps.at.f) else ""

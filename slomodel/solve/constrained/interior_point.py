@@ -54,14 +54,14 @@ def quadratic_step(program: QuadraticProgram, active: Mask, penalty: float) -> Q
     from other constraints. If B is convex only on the active constraints, |B| replaces it; if it is
     not convex there, the last guess is the result.
     """
-    found = minimiser(program, active, pressed_bounds(program), penalty)
-    if found.solves and not found.falls and _is_feasible(program, found.d):
-        return found
+    result = minimiser(program, active, pressed_bounds(program), penalty)
+    if result.solves and not result.falls and _is_feasible(program, result.d):
+        return result
     if not len(program.g):
-        return found  # at a vertex of the set nothing is left to be found
-    if found.falls:
+        return result  # at a vertex of the set nothing is left to be found
+    if result.falls:
         # A step along which the program falls without end leads nowhere.
-        found = replace(found, convex=False, solves=False)
+        result = replace(result, convex=False, solves=False)
     values, vectors = np.linalg.eigh(program.B)
     convex = bool(values[0] >= -DEPENDENT * max(float(np.abs(values).max()), EPS))
     own = program.B
@@ -69,7 +69,7 @@ def quadratic_step(program: QuadraticProgram, active: Mask, penalty: float) -> Q
         program = replace(program, B=(vectors * np.abs(values)) @ vectors.T)
     inner = interior_solution(program)
     if inner is None:
-        return found
+        return result
     d, y, B = inner.d, inner.y, program.B
     around = replace(
         program,
@@ -81,7 +81,7 @@ def quadratic_step(program: QuadraticProgram, active: Mask, penalty: float) -> Q
     # Where B is not convex on what is active, the step may lead to a saddle.
     guess = inner.active, inner.side
     if not (convex or with_guess(replace(around, B=own), *guess).convex):
-        return found
+        return result
     corrected = minimiser(around, *guess, penalty)
     if corrected.solves:
         d, y = d + corrected.d, corrected.y

@@ -65,8 +65,8 @@ class NewtonSteps:
 
     def is_convex_at(self, at: PrimalDual, penalty: float) -> bool:
         """Whether the Hessian of the Lagrangian is positive semidefinite on what is active."""
-        found = self._step(at, penalty)
-        return found is None or found[0].convex
+        step = self._step(at, penalty)
+        return step is None or step[0].convex
 
     def _next(self, at: PrimalDual, penalty: float) -> PrimalDual | None:
         """The point of an acceptable step; None if there is none."""
@@ -127,7 +127,7 @@ class NewtonSteps:
         objective, n = self.objective, self.objective.n
         self.evaluated(0, n)
         columns = [objective.product(at.x, at.y, unit) for unit in np.eye(n)]
-        H = np.array([one[0] for one in columns])
+        H = np.array([column[0] for column in columns])
         rows = np.array([one[1] for one in columns]).T
         if not (np.isfinite(H).all() and np.isfinite(rows).all()):
             return None

@@ -94,7 +94,7 @@ class RunRecord:
         for k in range(1, len(history.time)):
             numbers = (self.sign * history.fun[k], history.gradient_norm[k], history.step[k])
             self.rows.extend((began + history.time[k], *numbers, float(self.outer)))
-        self.epochs += [replace(one, first=self.outer) for one in run.epochs]
+        self.epochs += [replace(epoch, first=self.outer) for epoch in run.epochs]
         self.calls += run.calls
 
     def state(self, inner: State) -> State:

@@ -47,9 +47,9 @@ class ScaledConstraints:
         for _ in range(SAMPLES):
             squares += own.product(x, zero, far * rng.standard_normal(own.n))[1] ** 2
         units = np.ones_like(zero)
-        for one in own.rows:
-            largest = float(np.max(squares[one.start : one.stop], initial=0.0))
-            units[one.start : one.stop] = power_of_two(np.sqrt(largest / SAMPLES))
+        for row in own.rows:
+            largest = float(np.max(squares[row.start : row.stop], initial=0.0))
+            units[row.start : row.stop] = power_of_two(np.sqrt(largest / SAMPLES))
         slope = own.evaluate(x, zero)[1]
         unit = power_of_two(float(np.linalg.norm(slope * far)))
         return ScaledConstraints(own, units, unit)

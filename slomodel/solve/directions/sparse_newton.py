@@ -46,10 +46,14 @@ class SparseNewton:
     @property
     def structure(self) -> ColouredHessian | None:
         """The pattern of H, if it is sparse enough."""
-        found = self._evaluate.coloured_hessian(self._n // SPARSE)
-        if found is None or found.fill > MOST_FILL or found.flops > MOST_FLOPS:
+        coloured_hessian = self._evaluate.coloured_hessian(self._n // SPARSE)
+        if (
+            coloured_hessian is None
+            or coloured_hessian.fill > MOST_FILL
+            or coloured_hessian.flops > MOST_FLOPS
+        ):
             return None
-        return found
+        return coloured_hessian
 
     @property
     def work(self) -> float:

@@ -97,14 +97,14 @@ class AGP:
 
 def both(constants: ConstantsOver, start: Iterate, D: float) -> Constants:
     """L1 and L2 over B(x, 3D); DomainError where one is missing."""
-    found = constants(start, OVER * D)
-    if found.unproved:
-        raise unproved(OVER * D, found.unproved)
-    if found.L2 is None:
+    result = constants(start, OVER * D)
+    if result.unproved:
+        raise unproved(OVER * D, result.unproved)
+    if result.L2 is None:
         message = f"agp needs L2, and there is none over the ball of radius {OVER * D:.3g}"
         remedy = "give lipschitz as a function of centre and radius that returns (L1, L2)"
         raise DomainError(Diagnostic("E606", message, help=remedy))
-    return found
+    return result
 
 
 class AGPRun:

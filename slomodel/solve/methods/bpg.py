@@ -101,9 +101,9 @@ def bpg_source(
     given: Mapping[str, object], prove: ProofSource | None, facts: ObjectiveFacts
 ) -> LipschitzSource:
     """L as given, else from bounds on the Hessian; DomainError if there are none."""
-    found = given_constant(given)
-    if found:
-        return found
+    result = given_constant(given)
+    if result:
+        return result
     if facts.degree is None or prove is None:
         reason = "plain functions have no bounds"
         if prove is not None:

@@ -125,5 +125,5 @@ def rank(solution: Solution, sign: float, ctol: float = 1e-9) -> tuple[bool, boo
 def state_of(runs: Sequence[Solution], starts: int, time: float) -> State:
     """The best run so far as a State for the display; k is the number of runs so far."""
     best = runs[0]
-    counts = (sum(getattr(one, name) for one in runs) for name in ("nfev", "njev", "nhev"))
+    counts = (sum(getattr(run, name) for run in runs) for name in ("nfev", "njev", "nhev"))
     return State(len(runs), best.x, best.fun, best.gradient_norm, 0.0, starts, time, *counts)

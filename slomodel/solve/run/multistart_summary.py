@@ -35,7 +35,7 @@ class Ended(Protocol):
 
 def summary_of(runs: Sequence[Ended], starts: int) -> str:
     """How the runs ended, and the distinct objectives with the number of runs that reached each."""
-    endings = Counter(str(one.status) for one in runs)
+    endings = Counter(str(run.status) for run in runs)
     statuses = ", ".join(f"{count} {status}" for status, count in endings.most_common())
     # Hops keep the minima of several runs that have one start.
     hopped = len(runs) > starts
@@ -58,7 +58,7 @@ def summary_of(runs: Sequence[Ended], starts: int) -> str:
 
 def reached(runs: Sequence[Ended]) -> list[list[Ended]]:
     """The sorted runs in groups of equal objectives."""
-    firsts = sorted(abs(float(one.history.fun[0])) for one in runs)
+    firsts = sorted(abs(float(run.history.fun[0])) for run in runs)
     floor = SAME_OF_FIRST * firsts[len(firsts) // 2] if firsts else 0.0
     groups: list[list[Ended]] = []
     for one in runs:

@@ -72,21 +72,21 @@ class SaddleWatch:
         if self._seen is not None and np.array_equal(self._seen, at.x):
             return None
         self._last = least_eigenvalue(self._evaluate, at.x, self._generator)
-        found = None
+        result = None
         if self._last is not None and self._is_negative(at.x, self._last):
-            found = self._lower(at, self._last)
-        if found is None and self._last is not None and so_far is not None:
+            result = self._lower(at, self._last)
+        if result is None and self._last is not None and so_far is not None:
             beyond = falls_beyond(self._evaluate, at, so_far)
-            found = self._at(beyond.x, beyond.f) if beyond else None
+            result = self._at(beyond.x, beyond.f) if beyond else None
         self._since = 0
-        if found is None:
+        if result is None:
             self._seen = at.x.copy()
             self._patience *= GROWTH
             return None
         self.left += 1
-        gained = found.f < at.f - LINGERING * abs(at.f)
-        self._f, self._patience = found.f, STEPS if gained else GROWTH * self._patience
-        return found
+        gained = result.f < at.f - LINGERING * abs(at.f)
+        self._f, self._patience = result.f, STEPS if gained else GROWTH * self._patience
+        return result
 
     def _is_negative(self, x: Vector, ritz: Ritz) -> bool:
         """Whether the curvature is negative beyond rounding, as estimated or as proved."""

@@ -120,15 +120,15 @@ class Thawer:
                 raise ValueError(name)
             entry = CREATED[name]
         assert entry is not None
-        made = fresh if same else object.__new__(entry.cls)
-        self._filled.add(id(made))
-        self._made[number] = made
-        before = _attributes(made) if same else {}
+        result = fresh if same else object.__new__(entry.cls)
+        self._filled.add(id(result))
+        self._made[number] = result
+        before = _attributes(result) if same else {}
         renamed = {saved: attribute for attribute, saved in entry.attributes.items()}
         for saved, code in (entry.upgrade(parts) if entry.upgrade else parts).items():
             attribute = renamed.get(saved, saved)
-            object.__setattr__(made, attribute, self.thaw(code, before.get(attribute)))
-        return made
+            object.__setattr__(result, attribute, self.thaw(code, before.get(attribute)))
+        return result
 
 
 _SEQUENCES: dict[str, type] = {"list": list, "tuple": tuple, "deque": deque}

@@ -31,47 +31,47 @@ class ProductSet:
 
     @property
     def convex(self) -> bool:
-        return all(one.set.convex for one in self.parts)
+        return all(part.set.convex for part in self.parts)
 
     @property
     def polyhedral(self) -> bool:
-        return all(one.set.polyhedral for one in self.parts)
+        return all(part.set.polyhedral for part in self.parts)
 
     def contains(self, x: Vector, slack: float = 0.0) -> bool:
         if slack == 0.0:
-            return all(one.set.contains(x[one.of]) for one in self.parts)
+            return all(part.set.contains(x[part.of]) for part in self.parts)
         nearest = np.empty_like(x)
         self.project(x, nearest)
         return norm(x - nearest) <= slack
 
     def project(self, x: Vector, out: Vector) -> bool:
         moved = False
-        for one in self.parts:
-            moved |= one.set.project(x[one.of], out[one.of])
+        for part in self.parts:
+            moved |= part.set.project(x[part.of], out[part.of])
         return moved
 
     def tangent(self, x: Vector, v: Vector, out: Vector) -> None:
-        for one in self.parts:
-            one.set.tangent(x[one.of], v[one.of], out[one.of])
+        for part in self.parts:
+            part.set.tangent(x[part.of], v[part.of], out[part.of])
 
     def projected_gradient(self, x: Vector, g: Vector, out: Vector) -> None:
-        for one in self.parts:
-            one.set.projected_gradient(x[one.of], g[one.of], out[one.of])
+        for part in self.parts:
+            part.set.projected_gradient(x[part.of], g[part.of], out[part.of])
 
     def face(self, x: Vector, r: Vector) -> ProductFace:
         return ProductFace(
-            self.parts, tuple(one.set.face(x[one.of], r[one.of]) for one in self.parts)
+            self.parts, tuple(part.set.face(x[part.of], r[part.of]) for part in self.parts)
         )
 
     def at_bounds(self, x: Vector) -> Mask:
-        return np.concatenate([one.set.at_bounds(x[one.of]) for one in self.parts])
+        return np.concatenate([part.set.at_bounds(x[part.of]) for part in self.parts])
 
     def limits(self) -> tuple[Vector, Vector]:
-        low, high = zip(*(one.set.limits() for one in self.parts), strict=True)
+        low, high = zip(*(part.set.limits() for part in self.parts), strict=True)
         return np.concatenate(low), np.concatenate(high)
 
     def interior_point(self) -> Vector:
-        return np.concatenate([one.set.interior_point() for one in self.parts])
+        return np.concatenate([part.set.interior_point() for part in self.parts])
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,8 +75,8 @@ class Sphere:
 
 def lengths(rows: Vector) -> Vector:
     """The Euclidean norm (m, 1) of each row of an array (m, K)."""
-    found: Vector = np.linalg.norm(rows, axis=1, keepdims=True)
-    return found
+    result: Vector = np.linalg.norm(rows, axis=1, keepdims=True)
+    return result
 
 
 @dataclass(frozen=True, slots=True)

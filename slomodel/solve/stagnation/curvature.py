@@ -73,7 +73,7 @@ def least_eigenvalue(
         values, vectors = np.linalg.eigh(T[: k + 1, : k + 1])
         residual = beside * abs(float(vectors[-1, 0]))
         v = vectors[:, 0] @ basis[: k + 1]
-        found = Ritz(
+        result = Ritz(
             float(values[0]),
             v / norm(v),
             residual,
@@ -81,12 +81,12 @@ def least_eigenvalue(
             k + 1,
             evaluate.eps,
         )
-        converged = residual <= CLOSE * -found.value and found.value < -found.noise
-        if converged or k + 1 == most or beside <= found.noise:
+        converged = residual <= CLOSE * -result.value and result.value < -result.noise
+        if converged or k + 1 == most or beside <= result.noise:
             break
         T[k, k + 1] = T[k + 1, k] = beside
         np.divide(w, beside, out=basis[k + 1])
-    return found
+    return result
 
 
 def shown_above(evaluate: Evaluator, x: Vector, bound: float) -> bool:

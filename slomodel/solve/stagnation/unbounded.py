@@ -171,7 +171,7 @@ class Drift:
         if not 0.0 < largest < math.inf:
             return None
         rounded = np.round(gone * (PARTS / largest)) * (largest / PARTS)
-        found = falls_without_end(self._evaluate, at, gone, lowest)
-        if found is None and not np.array_equal(rounded, gone):
-            found = falls_without_end(self._evaluate, at, rounded, lowest)
-        return found
+        result = falls_without_end(self._evaluate, at, gone, lowest)
+        if result is None and not np.array_equal(rounded, gone):
+            result = falls_without_end(self._evaluate, at, rounded, lowest)
+        return result

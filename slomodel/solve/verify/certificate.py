@@ -120,7 +120,7 @@ class Certificate:
     def _repr_html_(self) -> str:
         """The verdict and the inequalities as a table, for notebooks."""
         head = ("inequality", "checked", "violated")
-        rows = [(one.name, f"{one.checked:,}", f"{one.violated:,}") for one in self.lines]
+        rows = [(line.name, f"{line.checked:,}", f"{line.violated:,}") for line in self.lines]
         return paragraph(self._verdict()) + table(head, rows)
 
     def _verdict(self) -> str:
@@ -150,8 +150,8 @@ def certificate_of(saved: Mapping[str, object]) -> Certificate:
     if not isinstance(lines, list) or not isinstance(sources, list):
         raise ValueError("lines")
     read = tuple(
-        Line(**(one | {"worst": -math.inf if one["worst"] is None else one["worst"]}))
-        for one in lines
+        Line(**(line | {"worst": -math.inf if line["worst"] is None else line["worst"]}))
+        for line in lines
     )
     return Certificate(read, tuple(map(str, sources)), bool(saved["estimated"]))
 

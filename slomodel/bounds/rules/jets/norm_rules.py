@@ -188,17 +188,17 @@ def _halves(norm: Norm) -> tuple[Norm, Norm]:
 
 def demanded(rule: Rule) -> list[tuple[Expr, Norm]]:
     """The operands and norms that a rule reads."""
-    found: list[tuple[Expr, Norm]] = []
+    result: list[tuple[Expr, Norm]] = []
     if isinstance(rule, Product):
         for left, right in rule.options.norms:
-            found += [(rule.left, left), (rule.right, right)]
+            result += [(rule.left, left), (rule.right, right)]
     elif isinstance(rule, Linear):
         for operand, options in zip(rule.operands, rule.options, strict=True):
-            found += [(operand, word) for (word,) in options.norms]
+            result += [(operand, word) for (word,) in options.norms]
     elif isinstance(rule, Choice):
         for operand, whole, parts in zip(rule.operands, rule.whole, rule.parts, strict=True):
-            found += [(operand, word) for (word,) in (*whole.norms, *parts.norms)]
+            result += [(operand, word) for (word,) in (*whole.norms, *parts.norms)]
     else:
         for options in (rule.own, rule.flat, rule.rows, rule.columns, rule.entry):
-            found += [(rule.operand, word) for (word,) in options.norms]
-    return found
+            result += [(rule.operand, word) for (word,) in options.norms]
+    return result

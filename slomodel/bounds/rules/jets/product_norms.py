@@ -91,9 +91,9 @@ def _option(
 def undominated(found: Sequence[tuple[Norm, ...]]) -> tuple[tuple[Norm, ...], ...]:
     """The options without those that another one never exceeds."""
     kept: list[tuple[Norm, ...]] = []
-    for one in dict.fromkeys(found):
-        if any(all(map(below, other, one)) for other in kept):
+    for fromkey in dict.fromkeys(found):
+        if any(all(map(below, other, fromkey)) for other in kept):
             continue
-        kept = [other for other in kept if not all(map(below, one, other))]
-        kept.append(one)
+        kept = [other for other in kept if not all(map(below, fromkey, other))]
+        kept.append(fromkey)
     return tuple(kept)

@@ -130,8 +130,8 @@ def _jet(ball: BallJets, node: Expr, norm: Norm) -> Jet:
 
 
 def _least(ball: BallJets, operand: Expr, options: Options) -> Jet:
-    found = jets.least([ball.look(operand, word) for (word,) in options.norms])
-    return jets.multiple(options.factor, found)
+    least = jets.least([ball.look(operand, word) for (word,) in options.norms])
+    return jets.multiple(options.factor, least)
 
 
 def _capped(ball: BallJets, node: Expr, norm: Norm, jet: Jet) -> Jet:

@@ -224,12 +224,12 @@ def _shifted(own: Numbers, back: Backward, layer: int, unit: int) -> list[tuple[
         z[k] = _padded((own.slopes[k - 1][0] * u[k - 1])[np.newaxis], own.z[k])[0]
         u[k] = own.W[k] @ z[k][: own.W[k].shape[1]]
     delta = own.loss_second(u[last])
-    found = [(last, delta, z[last])]
+    result = [(last, delta, z[last])]
     for k in range(last, layer, -1):
         first, second = own.slopes[k - 1][:2]
         delta = second * u[k - 1] * back.adjoint[k] + first * (own.W[k].T @ delta)
-        found.append((k - 1, delta, z[k - 1]))
-    return found
+        result.append((k - 1, delta, z[k - 1]))
+    return result
 
 
 def network_third_norm(values: Values, effort: Effort = DEFAULT) -> float:
@@ -245,9 +245,9 @@ def network_third_norm(values: Values, effort: Effort = DEFAULT) -> float:
     T = np.zeros((n, n, n))
     for i in range(n):
         one = _picked(every, np.full(n - i, i))
-        found = _twice(own, back, one, _picked(every, np.arange(i, n)))
-        T[i, i:] = found
-        T[i:, i] = found
+        twice = _twice(own, back, one, _picked(every, np.arange(i, n)))
+        T[i, i:] = twice
+        T[i:, i] = twice
     bounds = numbers_of(values, ranges, bound=True)
     back = _backward(bounds)
     ones = _along(bounds, back, _ones(bounds))

@@ -53,11 +53,11 @@ class Function:
 
         For a large network these are bounds over fewer intervals that cover all of u.
         """
-        found = None
+        result = None
         if is_large:
-            found = self._by_neighbours(u) if self.data else self._by_table(u)
-        if found is not None:
-            return found
+            result = self._by_neighbours(u) if self.data else self._by_table(u)
+        if result is not None:
+            return result
         ranges, smooth = self.over(u)
         return ranges[0], [a.magnitude for a in ranges[1:]], smooth
 
@@ -179,6 +179,6 @@ class Loss:
         if self.weight is not None:
             p, w = shares(o), floored(self.weight.magnitude)
             gradient = gradient + self.weight * p
-            own = [floored(one) for one in cumulant_bounds(largest_variance(p))]
+            own = [floored(bound) for bound in cumulant_bounds(largest_variance(p))]
             sizes = [rounded_up(a + rounded_up(w * b)) for a, b in zip(sizes, own, strict=True)]
         return [rounded_up(np.asarray(up_norm(gradient.magnitude, 0))), *sizes]

@@ -88,11 +88,11 @@ def _of_one(factors: Key, residual: bool) -> Exponents:
 def _choices(factors: Key, q: int) -> list[tuple[Key, Key]]:
     """The distinct choices of q factors, and the remaining factors, as exponents."""
     every = [b for b, e in enumerate(factors) for _ in range(e)]
-    found = []
+    result = []
     for picked in dict.fromkeys(combinations(every, q)):
         taken = tuple(picked.count(b) for b in range(len(factors)))
-        found.append((taken, tuple(e - p for e, p in zip(factors, taken, strict=True))))
-    return found
+        result.append((taken, tuple(e - p for e, p in zip(factors, taken, strict=True))))
+    return result
 
 
 def bounded(own: Bundle, terms: Terms, by: Alternatives, slope: float, norm: Norm) -> Array:

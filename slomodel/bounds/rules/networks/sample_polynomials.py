@@ -81,11 +81,11 @@ def scaled(c: Array, p: SamplePolynomials) -> SamplePolynomials:
 
 def products(u: Sequence[SamplePolynomials], k: int) -> list[tuple[Key, SamplePolynomials]]:
     """For each kind of partition of k slots, its count times the product of the parts' bounds."""
-    found = []
+    result = []
     for parts, count in partitions(k).items():
         first, *others = parts
         product = u[first]
         for part in others:
             product = times(product, u[part])
-        found.append((parts, scaled(np.asarray(float(count)), product)))
-    return found
+        result.append((parts, scaled(np.asarray(float(count)), product)))
+    return result

@@ -84,7 +84,7 @@ def network_values(setting: Setting, net: Network) -> Values:
     """Enclosures at the centre of everything that is independent of the radius."""
     functions = (*net.activations, *net.losses)
     nodes = [layer.node for layer in net.layers] + [layer.features for layer in net.layers]
-    nodes += [laid.node for one in functions for laid in one.data.values()]
+    nodes += [laid.node for function in functions for laid in function.data.values()]
     nodes += [one.weight for one in functions]
     nodes += [] if net.log_sum is None else [net.log_sum.weight]
     found = enclose(nodes, boxed(setting.values), setting.sizes)

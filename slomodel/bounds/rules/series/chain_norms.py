@@ -115,7 +115,7 @@ class _Between:
         """The matrices whose norms are required; none if they are large or one of them is 0."""
         p, q, u, v = self.norms
         largest = max(max(one.value.shape) for one in (self.P, self.Q, self.U, self.V))
-        if largest > DENSE_EIGEN or not all(0.0 < one < np.inf for one in self.norms):
+        if largest > DENSE_EIGEN or not all(0.0 < norm < np.inf for norm in self.norms):
             return {}
         a = self._share()
         return {

@@ -90,15 +90,15 @@ def _read(prepared: Prepared) -> set[tuple[Expr, Norm]]:
     A node's value at the centre is measured, not computed from the constants of its operands; and
     the gradient's own constants do not enter parts of f of degree 2 or more.
     """
-    found: set[tuple[Expr, Norm]] = set()
+    result: set[tuple[Expr, Norm]] = set()
     for rule in prepared.rules.values():
         if isinstance(rule, Product):
             for words in rule.options.norms:
                 factors = ((rule.left, words[0]), (rule.right, words[1]))
                 for (node, word), (beside, _) in zip(factors, factors[::-1], strict=True):
                     if beside in prepared.scope.moving:
-                        found.add((node, prepared.available(node, word)))
-    return found
+                        result.add((node, prepared.available(node, word)))
+    return result
 
 
 def _propagate(own: Majorants, node: Expr) -> None:
@@ -184,7 +184,7 @@ def _kernel(own: Majorants, node: Expr) -> _Kernel:
     if len(unique) > _MOST_MONOMIALS or int(exponents.sum(axis=1).max()) > _HIGHEST_DEGREE:
         raise TooMany
     own.exponents[node] = exponents
-    ends = np.cumsum([len(one) for one in rows])[:-1]
+    ends = np.cumsum([len(row) for row in rows])[:-1]
     return _Kernel(len(unique), tuple(np.split(inverse.ravel(), ends)))
 
 
@@ -217,9 +217,9 @@ def objective_majorant(own: Majorants) -> Polynomial:
 def _by_euler(
     alpha: tuple[int, ...], blocks: dict[int, dict[tuple[int, ...], float]]
 ) -> list[float]:
-    found = []
+    result = []
     for b, power in enumerate(alpha):
         if power:
             lowered = (*alpha[:b], power - 1, *alpha[b + 1 :])
-            found.append(blocks.get(b, {}).get(lowered, 0.0) / power)
-    return found
+            result.append(blocks.get(b, {}).get(lowered, 0.0) / power)
+    return result

@@ -185,16 +185,16 @@ def _along_ball(
     least: float,
 ) -> float:
     """L1 by majorants along the ball of one ridge function, per end; inf without improvement."""
-    found = max(centre.ends)
-    if not found < _WORTH * least < np.inf:
+    result = max(centre.ends)
+    if not result < _WORTH * least < np.inf:
         return float(np.inf)
     slopes = centre.parts[0].ranges[0, 0, 0].mid
     ridge = ridge_of(part, slopes, over.ranges[0, 0, 0, 0], radius)
     for end, sign in zip(ends, (1.0, -1.0), strict=True):
-        if end > found:
+        if end > result:
             along = end_along(ridge, centre.third.norm, radius, sign, least)
-            found = max(found, min(end, along))
-    return found
+            result = max(result, min(end, along))
+    return result
 
 
 def _largest(setting: Setting, form: Quartic) -> float:

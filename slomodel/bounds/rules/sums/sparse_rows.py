@@ -79,8 +79,8 @@ def _one_side(
     sign: float,
 ) -> Weights:
     """Weights d >= 0 with sign · H <= Σ d a aᵀ."""
-    found = []
+    result = []
     for p, own in enumerate(rows):
         a = ranges[p, p] if len(rows) == 1 else dominating[p]
-        found.append((own, np.maximum(a.hi if sign > 0.0 else -a.lo, 0.0)))
-    return found
+        result.append((own, np.maximum(a.hi if sign > 0.0 else -a.lo, 0.0)))
+    return result

@@ -73,12 +73,12 @@ def _number(text: str) -> float:
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    result = dict(pairs)
+    if len(result) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise UnreadableFile("E305", f"has two entries `{shown(twice)}` in one object")
-    return made
+    return result
 
 
 def _array(value: object, key: str) -> Raw:

@@ -27,9 +27,9 @@ _OPENS = {"RPAR": "(", "RSQB": "["}
 def diagnose(failure: Failure) -> Diagnostic:
     """The message for a failed parse."""
     for case in _CASES:
-        found = case(failure)
-        if found is not None:
-            return found
+        result = case(failure)
+        if result is not None:
+            return result
     expected = expectation(failure.accepts) or "something else"
     return messages.unexpected(failure.span, expected, _found(failure), hint(failure))
 

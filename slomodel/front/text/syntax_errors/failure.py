@@ -89,13 +89,13 @@ class Failure:
     def level(self) -> tuple[Token, ...]:
         """Tokens inside the innermost open bracket, without those inside nested brackets."""
         begin = self._open[-1] + 1 if self._open else 0
-        depth, found = 0, []
+        depth, result = 0, []
         for token in self.before[begin:]:
             depth -= token.type in _CLOSES.values()
             if depth == 0:
-                found.append(token)
+                result.append(token)
             depth += token.type in _CLOSES
-        return tuple(found)
+        return tuple(result)
 
     @cached_property
     def _open(self) -> list[int]:
