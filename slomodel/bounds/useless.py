@@ -145,14 +145,14 @@ def _culprit(setting: Setting, radius: float, points: list[Vector]) -> str:
     ranges = {node: _hull(found[node]) for node in postorder(setting.objective)}
     seen = _seen(setting, points)
     order = postorder(setting.objective)
-    moving = dependents(order, lambda node: node in setting.variables)
-    excess = {node: _ratio(ranges[node], seen[node]) if node in moving else 1.0 for node in order}
+    varying = dependents(order, lambda node: node in setting.variables)
+    excess = {node: _ratio(ranges[node], seen[node]) if node in varying else 1.0 for node in order}
     worst, text = _MARKED, ""
     for node in order:
-        if node not in moving or node.dtype != "real":
+        if node not in varying or node.dtype != "real":
             continue
         before = max((excess[o] for o in node.operands), default=1.0)
-        for what, own, other in _properties(node, ranges, seen, moving):
+        for what, own, other in _properties(node, ranges, seen, varying):
             gained = _ratio(own, other) / before
             if gained > worst:
                 worst = gained
@@ -180,7 +180,7 @@ def _seen(setting: Setting, points: list[Vector]) -> dict[Expr, Interval]:
 
 
 def _properties(
-    node: Expr, ranges: Mapping[Expr, Interval], seen: Mapping[Expr, Interval], moving: set[Expr]
+    node: Expr, ranges: Mapping[Expr, Interval], seen: Mapping[Expr, Interval], varying: set[Expr]
 ) -> Iterator[tuple[str, Interval, Interval]]:
     """Intervals of the node's values and its derivatives by operands, over the box and sampled."""
     yield "values", ranges[node], seen[node]
@@ -189,7 +189,7 @@ def _properties(
     over, at = ([known[one] for one in node.operands] for known in (ranges, seen))
     for k in range(1, _ORDERS + 1):
         for j, operand in enumerate(node.operands):
-            if operand in moving and operand.dtype == "real":
+            if operand in varying and operand.dtype == "real":
                 orders = tuple(k if i == j else 0 for i in range(len(node.operands)))
                 own, other = (derivative_range(node.function, orders, *one) for one in (over, at))
                 yield f"a derivative of order {k}", own, other

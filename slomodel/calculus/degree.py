@@ -19,10 +19,10 @@ def degree(objective: Expr, variables: Collection[Expr]) -> int | None:
     """
     own = set(variables)
     order = postorder(objective)
-    moving = dependents(order, own.__contains__)
+    varying = dependents(order, own.__contains__)
     found: dict[Expr, int] = {}
     for node in order:
-        if node in own or node not in moving:
+        if node in own or node not in varying:
             found[node] = int(node in own)
             continue
         known = _degree(node, [found[operand] for operand in node.operands])
@@ -44,14 +44,14 @@ def is_polynomial(objective: Expr, variables: Collection[Expr]) -> bool:
 def first_nonpolynomial(objective: Expr, variables: Collection[Expr]) -> Expr | None:
     """The first node that is not a polynomial in its operands, operands before users."""
     order = postorder(objective)
-    moving = dependents(order, variables.__contains__)
+    varying = dependents(order, variables.__contains__)
 
     def is_one(node: Expr) -> bool:
         if isinstance(node, Input | Scan):  # a scan has a degree that depends on its length
             return True
-        return _degree(node, [int(operand in moving) for operand in node.operands]) is not None
+        return _degree(node, [int(operand in varying) for operand in node.operands]) is not None
 
-    return next((node for node in order if node in moving and not is_one(node)), None)
+    return next((node for node in order if node in varying and not is_one(node)), None)
 
 
 @singledispatch

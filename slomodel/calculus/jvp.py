@@ -70,48 +70,48 @@ def _(node: Map, tangents: Tangents) -> Expr | None:
         branches = [build.const(0.0) if t is None else t for t in moved[1:]]
         return build.apply(where, operands[0], *branches)
     terms = []
-    for k, moving in enumerate(moved):
-        derivative = None if moving is None else partial(node.function, k, operands)
-        if moving is not None and derivative is not None:
-            terms.append(build.apply(mul, derivative, moving))
+    for k, varying in enumerate(moved):
+        derivative = None if varying is None else partial(node.function, k, operands)
+        if varying is not None and derivative is not None:
+            terms.append(build.apply(mul, derivative, varying))
     return total(terms) if terms else None
 
 
 @tangent.register
 def _(node: Einsum, tangents: Tangents) -> Expr | None:
     terms = []
-    for k, moving in enumerate(tangents):
-        if moving is not None:
-            operands = [*node.operands[:k], moving, *node.operands[k + 1 :]]
+    for k, varying in enumerate(tangents):
+        if varying is not None:
+            operands = [*node.operands[:k], varying, *node.operands[k + 1 :]]
             terms.append(build.einsum(operands, node.inputs, node.output, node.dims))
     return total(terms) if terms else None
 
 
 @tangent.register
 def _(node: Gather, tangents: Tangents) -> Expr | None:
-    moving = tangents[0]
-    return None if moving is None else build.gather(moving, node.index, node.shape)
+    varying = tangents[0]
+    return None if varying is None else build.gather(varying, node.index, node.shape)
 
 
 @tangent.register
 def _(node: Scatter, tangents: Tangents) -> Expr | None:
-    moving = tangents[0]
-    return None if moving is None else build.scatter(moving, node.index, node.shape)
+    varying = tangents[0]
+    return None if varying is None else build.scatter(varying, node.index, node.shape)
 
 
 @tangent.register
 def _(node: Reshape, tangents: Tangents) -> Expr | None:
-    moving = tangents[0]
-    return None if moving is None else build.reshape(moving, node.shape)
+    varying = tangents[0]
+    return None if varying is None else build.reshape(varying, node.shape)
 
 
 @tangent.register
 def _(node: Extreme, tangents: Tangents) -> Expr | None:
-    moving = tangents[0]
-    if moving is None:
+    varying = tangents[0]
+    if varying is None:
         return None
     tied, count = ties(node)
-    moved = build.apply(where, tied, moving, build.const(0.0))
+    moved = build.apply(where, tied, varying, build.const(0.0))
     return build.apply(div, build.sum_over(moved, node.axes), count)
 
 
@@ -130,7 +130,7 @@ def _(node: Scan, tangents: Tangents) -> Expr | None:
 
 @tangent.register
 def _(node: Recur, tangents: Tangents) -> Expr | None:
-    if all(moving is None for moving in tangents):
+    if all(varying is None for varying in tangents):
         return None
     return states_along(node, tangents, jvp)[node.state]
 

@@ -27,15 +27,15 @@ def squares(objective: Expr, variables: Collection[Expr]) -> tuple[Square, ...]:
     The sign of a weight is that of its data, and may be negative.
     """
     order = postorder(objective)
-    moving = dependents(order, set(variables).__contains__)
-    outermost = outermost_squares(objective, moving)
+    varying = dependents(order, set(variables).__contains__)
+    outermost = outermost_squares(objective, varying)
     stand_ins = {
         node: build.data(f"square {k}", residual.shape)
         for k, (node, residual) in enumerate(outermost.items())
     }
     replaced = {node: _with_square(node, one) for node, one in stand_ins.items()}
     (linear,) = substitute((objective,), replaced)
-    if not stand_ins or not moving.isdisjoint(inputs(linear)):
+    if not stand_ins or not varying.isdisjoint(inputs(linear)):
         return ()
     weights = gradient(linear, list(stand_ins.values()))
     if not set(stand_ins.values()).isdisjoint(inputs(*weights)):
@@ -62,13 +62,13 @@ def gauss_newton(
     return substitute(products, doubled)
 
 
-def outermost_squares(objective: Expr, moving: Collection[Expr]) -> dict[Expr, Expr]:
+def outermost_squares(objective: Expr, varying: Collection[Expr]) -> dict[Expr, Expr]:
     """The outermost squares below the objective that depend on x: node to residual."""
     result: dict[Expr, Expr] = {}
     seen, stack = {objective}, [objective]
     while stack:
         node = stack.pop()
-        residual = _root(node, moving) if node in moving else None
+        residual = _root(node, varying) if node in varying else None
         if residual is not None:
             result[node] = residual
             continue
@@ -78,7 +78,7 @@ def outermost_squares(objective: Expr, moving: Collection[Expr]) -> dict[Expr, E
     return result
 
 
-def _root(node: Expr, moving: Collection[Expr]) -> Expr | None:
+def _root(node: Expr, varying: Collection[Expr]) -> Expr | None:
     """r if the node is r², elementwise or summed with weights of data; else None."""
     if isinstance(node, Map):
         if node.function is square:
@@ -87,17 +87,17 @@ def _root(node: Expr, moving: Collection[Expr]) -> Expr | None:
         if isinstance(exponent, Const) and exponent.value > 0.0 and exponent.value % 2.0 == 0.0:
             return build.apply(pow, node.operands[0], build.const(exponent.value / 2.0))
     if isinstance(node, Einsum):
-        twice = list(_moving_operands(node, moving))
+        twice = list(_moving_operands(node, varying))
         if len(twice) == 2 and twice[0] == twice[1]:
             return twice[0][0]
     return None
 
 
 def _moving_operands(
-    node: Einsum, moving: Collection[Expr]
+    node: Einsum, varying: Collection[Expr]
 ) -> Iterator[tuple[Expr, tuple[int, ...]]]:
     for operand, labels in zip(node.operands, node.inputs, strict=True):
-        if operand in moving:
+        if operand in varying:
             yield operand, labels
 
 

@@ -129,14 +129,14 @@ class Symmetries:
     def _sign_of_product(self, node: Einsum, swap: Mapping[int, int], depth: int) -> int:
         """1 if swapping labels only reorders the factors, -1 if it changes the sign, else 0."""
         sign = 1
-        moving = []
+        varying = []
         for operand, labels in zip(node.operands, node.inputs, strict=True):
             own = self._kept(operand, labels, swap, depth)
             sign *= own or 1
             if not own:
-                moving.append((operand, labels))
-        swapped = [(operand, _swapped_labels(labels, swap)) for operand, labels in moving]
-        return sign if Counter(moving) == Counter(swapped) else 0
+                varying.append((operand, labels))
+        swapped = [(operand, _swapped_labels(labels, swap)) for operand, labels in varying]
+        return sign if Counter(varying) == Counter(swapped) else 0
 
     def _sign_of_gather(self, node: Gather, order: Axes, depth: int) -> int:
         """The sign of the operand under a permutation of its axes that permutes the index alike."""

@@ -102,7 +102,7 @@ class _Analysis:
         self._prints = prints
         self.place = {node: k for k, node in enumerate(self.order)}
         self.users = users(self.order)
-        self.moving = dependents(self.order, lambda node: node in arguments)
+        self.varying = dependents(self.order, lambda node: node in arguments)
         self.calling = dependents(self.order, lambda node: node in arguments - centre)
         self.single = {node for node in self.order if len(self.users[node]) == 1} - set(roots)
         self.forms = {node: form_of(node) for node in self.order}
@@ -143,7 +143,7 @@ class _Analysis:
     def _stage(self, node: Expr) -> Stage:
         if node in self.calling:
             return "call"
-        return "centre" if node in self.moving else "data"
+        return "centre" if node in self.varying else "data"
 
     def _must_copy(self, node: Expr) -> bool:
         """Whether a node is a view that some user needs as a separate array, in C order."""

@@ -70,8 +70,8 @@ def dependence(
     from scipy.sparse import csr_array, vstack
 
     order = postorder(*roots)
-    moving = dependents(order, set(variables).__contains__)
-    needed = list(dict.fromkeys(t for node in order for t in tables_of(node) if node in moving))
+    varying = dependents(order, set(variables).__contains__)
+    needed = list(dict.fromkeys(t for node in order for t in tables_of(node) if node in varying))
     tables = dict(zip(needed, evaluate(needed, values, sizes), strict=True))
     known = _Bound(sizes, values, tables)
     n = sum(known.size(variable) for variable in variables)
@@ -84,7 +84,7 @@ def dependence(
         first += m
     users = _last_users(order)
     for node in order:
-        if node in moving and node not in found:
+        if node in varying and node not in found:
             # Truth values are constant between the points where they change.
             own = [found.get(operand) for operand in node.operands]
             if node.dtype != "bool" and any(one is not None for one in own):

@@ -48,7 +48,7 @@ class _Graph:
     `varying` maps a node to the axes along which more than data varies.
     """
 
-    moving: frozenset[Expr]
+    dependent: frozenset[Expr]
     varying: Mapping[Expr, frozenset[int]]
     above: Mapping[Expr, list[Expr]]
     place: Mapping[Expr, int]
@@ -59,10 +59,10 @@ def compression(root: Expr, facts: Facts) -> tuple[Expr, tuple[str, ...]]:
     order = postorder(root)
     if not any(isinstance(node, Einsum) for node in order):
         return root, ()
-    moving = frozenset(dependents(order, moves))
+    dependent = frozenset(dependents(order, moves))
     graph = _Graph(
-        moving,
-        varying_axes(order, moving),
+        dependent,
+        varying_axes(order, dependent),
         users(order),
         {node: k for k, node in enumerate(order)},
     )
@@ -82,7 +82,7 @@ def compression(root: Expr, facts: Facts) -> tuple[Expr, tuple[str, ...]]:
 
 
 def _best(node: Expr, graph: _Graph, facts: Facts) -> _Plan | None:
-    for found in sums_of_squares(node, graph.moving):
+    for found in sums_of_squares(node, graph.dependent):
         plan = _planned(found, graph, facts)
         if plan is not None and plan.pays(graph) and plan.is_sound():
             return plan
@@ -95,10 +95,10 @@ def _planned(found: WeightedSquares, graph: _Graph, facts: Facts) -> _Plan | Non
     varying = {form.labels[axis] for axis in graph.varying[form.node]}
     candidates = set(form.labels) - varying - set(found.node.output)
     while candidates:
-        wrong = _mixed(found.others, candidates, graph.moving)
+        wrong = _mixed(found.others, candidates, graph.dependent)
         if not wrong:
             labels = tuple(label for label in form.labels if label in candidates)
-            plan = _Plan(found, labels, graph.moving, facts)
+            plan = _Plan(found, labels, graph.dependent, facts)
             wrong = plan.walk()
             if not wrong:
                 return plan
@@ -106,12 +106,12 @@ def _planned(found: WeightedSquares, graph: _Graph, facts: Facts) -> _Plan | Non
     return None
 
 
-def _mixed(others: tuple[Factor, ...], samples: set[int], moving: frozenset[Expr]) -> set[int]:
+def _mixed(others: tuple[Factor, ...], samples: set[int], dependent: frozenset[Expr]) -> set[int]:
     """Labels of factors that cannot be weights: a weight is data, along samples alone."""
     wrong: set[int] = set()
     for one in others:
         read = set(one.labels) & samples
-        if read and (one.node in moving or len(read) < len(one.labels)):
+        if read and (one.node in dependent or len(read) < len(one.labels)):
             wrong |= read
     return wrong
 
@@ -120,12 +120,12 @@ class _Plan:
     """A sum of squares to be compressed over `labels`: its nodes, and the pieces of its data."""
 
     def __init__(
-        self, found: WeightedSquares, labels: Axes, moving: frozenset[Expr], facts: Facts
+        self, found: WeightedSquares, labels: Axes, dependent: frozenset[Expr], facts: Facts
     ) -> None:
         self._found = found
         self._labels = labels
         self._facts = facts
-        self._samples = Samples(tuple(found.dims[label] for label in labels), moving)
+        self._samples = Samples(tuple(found.dims[label] for label in labels), dependent)
         self._steps: dict[At, LinearNode | None] = {}
         weights = [one for one in found.others if set(one.labels) & set(labels)]
         self._free = [one for one in found.others if one not in weights]
@@ -163,7 +163,7 @@ class _Plan:
         read = (math.prod(concrete(source.shape, self._facts.sizes)) for source in self._sources)
         if columns * rows > max(_MOST_ELEMENTS, _MOST_TIMES * sum(read)):
             return False
-        wide = {at.node for at in self._steps if not at.is_free} & graph.moving
+        wide = {at.node for at in self._steps if not at.is_free} & graph.dependent
         gone = set(self._found.through)
         for node in sorted(wide, key=graph.place.__getitem__, reverse=True):
             if all(user in gone for user in graph.above[node]):

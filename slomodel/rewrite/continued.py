@@ -134,10 +134,10 @@ class _Quantities:
         result: dict[Expr, bool] = {}
         if _is_elementwise(node):
             is_function = _is_series_function(node)
-            moving = [self._of[operand] for operand in node.operands if self._of[operand]]
-            for u in moving[0]:
-                if len(result) < _MOST_TRIED and all(u in other for other in moving):
-                    result[u] = is_function or any(other[u] for other in moving)
+            mapped = [self._of[operand] for operand in node.operands if self._of[operand]]
+            for u in mapped[0]:
+                if len(result) < _MOST_TRIED and all(u in other for other in mapped):
+                    result[u] = is_function or any(other[u] for other in mapped)
         result[node] = False
         return result
 

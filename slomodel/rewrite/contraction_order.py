@@ -31,14 +31,14 @@ def contraction_order(root: Expr, facts: Facts) -> tuple[Expr, tuple[str, ...]]:
     order = postorder(root)
     if not any(isinstance(node, Einsum) for node in order):
         return root, ()
-    moving = dependents(order, moves)
+    varying = dependents(order, moves)
     above = users(order)
-    inner = {node for node in order if _joins(node, moving, above)}
+    inner = {node for node in order if _joins(node, varying, above)}
     notes: list[str] = []
     done: dict[Expr, Expr] = {}
     for node in order:
         made = None
-        if isinstance(node, Einsum) and node in moving and node not in inner:
+        if isinstance(node, Einsum) and node in varying and node not in inner:
             flat = _flattened(node, inner)
             made = _multiplied(flat, done, facts.sizes)
             if made is not None:
@@ -47,9 +47,9 @@ def contraction_order(root: Expr, facts: Facts) -> tuple[Expr, tuple[str, ...]]:
     return done[root], tuple(notes)
 
 
-def _joins(node: Expr, moving: set[Expr], above: Mapping[Expr, list[Expr]]) -> bool:
+def _joins(node: Expr, varying: set[Expr], above: Mapping[Expr, list[Expr]]) -> bool:
     """Whether a contraction depends on x and has one user, which is a contraction."""
-    if not isinstance(node, Einsum) or node not in moving or len(above[node]) != 1:
+    if not isinstance(node, Einsum) or node not in varying or len(above[node]) != 1:
         return False
     return isinstance(above[node][0], Einsum) and _is_plain(node)
 

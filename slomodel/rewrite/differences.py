@@ -39,7 +39,7 @@ def differences(root: Expr, facts: Facts) -> tuple[Expr, tuple[str, ...]]:
     order = postorder(root)
     if not any(isinstance(node, Iota) for node in order):
         return root, ()
-    moving = dependents(order, moves)
+    varying = dependents(order, moves)
     known: dict[Expr, _ByDifference] = {}
     done: dict[Expr, Expr] = {}
     notes: list[str] = []
@@ -47,12 +47,12 @@ def differences(root: Expr, facts: Facts) -> tuple[Expr, tuple[str, ...]]:
         found = _of_map(node, known, done) if isinstance(node, Map) and node.rank > 1 else None
         if found is not None:
             known[node] = found
-        if found is not None and found.is_costly and node in moving:
+        if found is not None and found.is_costly and node in varying:
             done[node] = _as_array(node, found)
         else:
             done[node] = remake(node, tuple(done[operand] for operand in node.operands))
     for node in order:
-        inner = [one for one in node.operands if one in known and one in moving]
+        inner = [one for one in node.operands if one in known and one in varying]
         for one in inner:
             if known[one].is_costly and node not in known:
                 rows, columns = (one.shape[k] for k in (known[one].rows, known[one].columns))

@@ -104,14 +104,14 @@ class Samples:
     """The sizes of the sample labels, and the nodes that depend on x."""
 
     shape: Shape
-    moving: frozenset[Expr]
+    varying: frozenset[Expr]
 
     def step(self, at: At) -> LinearNode | Refused | None:
         """A node as a linear function of others; None for a piece."""
         node = at.node
         if at.is_free:
             return None if node is build.const(1.0) else self._constant(at)
-        if node not in self.moving:
+        if node not in self.varying:
             return None
         if isinstance(node, Map):
             return self._map(node, at)
@@ -139,13 +139,13 @@ class Samples:
             return self._scaling(node, left, right)
         if left.is_free:
             return LinearNode((right,), lambda made: _applied(node, at, [left.node, made[0]], (0,)))
-        if left.node in self.moving:
+        if left.node in self.varying:
             return self._scaling(node, left, right)
         return self._scaling(node, right, left)
 
     def _scaling(self, node: Map, form: At, scale: At) -> LinearNode | Refused:
         """`form`, which has all other axes of the node, times or divided by data per sample."""
-        if scale.node in self.moving or scale.own:
+        if scale.node in self.varying or scale.own:
             return refused(scale)
         factor = scale.over(self.shape)
         if node.function is div:
@@ -160,7 +160,7 @@ class Samples:
             return LinearNode(
                 tuple(branches), lambda made: _applied(node, at, [*whole, *made], (0,))
             )
-        if condition.node in self.moving or condition.own:
+        if condition.node in self.varying or condition.own:
             return refused(condition)
         holds = condition.over(self.shape)
         masked = [branches[0].scaled(holds), branches[1].scaled(build.apply(lnot, holds))]
@@ -186,7 +186,7 @@ class Samples:
         whole = tuple(node.output[axis] for axis in at.own)
         wide = [k for k, own in enumerate(node.inputs) if set(own) & set(samples)]
         free = [k for k in range(len(node.operands)) if k not in wide]
-        moved = [k for k in wide if node.operands[k] in self.moving]
+        moved = [k for k in wide if node.operands[k] in self.varying]
 
         def operand(k: int) -> At:
             own = node.inputs[k]

@@ -38,17 +38,17 @@ class WeightedSquares:
         return self.node.dims
 
 
-def sums_of_squares(node: Expr, moving: frozenset[Expr]) -> Iterator[WeightedSquares]:
+def sums_of_squares(node: Expr, dependent: frozenset[Expr]) -> Iterator[WeightedSquares]:
     """The ways to read a node as a sum of squares of a form that depends on x."""
-    if not isinstance(node, Einsum) or node not in moving:
+    if not isinstance(node, Einsum) or node not in dependent:
         return
     present = {label for own in (*node.inputs, node.output) for label in own}
     if len(present) < len(node.dims):
         return  # a label without an operand only multiplies by its size
-    factors, through = _factors(node, moving)
+    factors, through = _factors(node, dependent)
     alike = Alike()
     for k, factor in enumerate(factors):
-        if factor.node not in moving or len(set(factor.labels)) < len(factor.labels):
+        if factor.node not in dependent or len(set(factor.labels)) < len(factor.labels):
             continue
         same = [
             j
@@ -61,11 +61,11 @@ def sums_of_squares(node: Expr, moving: frozenset[Expr]) -> Iterator[WeightedSqu
             yield WeightedSquares(node, factor, others, every - {factor.node})
 
 
-def varying_axes(order: Sequence[Expr], moving: frozenset[Expr]) -> dict[Expr, frozenset[int]]:
-    """The axes of each node in `moving`, for a postorder, along which more than data varies."""
+def varying_axes(order: Sequence[Expr], dependent: frozenset[Expr]) -> dict[Expr, frozenset[int]]:
+    """The axes of each node in `dependent`, for a postorder, along which more than data varies."""
     result: dict[Expr, frozenset[int]] = {}
     for node in order:
-        if node in moving:
+        if node in dependent:
             result[node] = frozenset(_varying(node, result))
     return result
 
@@ -85,7 +85,7 @@ def _varying(node: Expr, found: Mapping[Expr, frozenset[int]]) -> Iterator[int]:
     yield from (axis for axis, label in enumerate(output) if label in varying)
 
 
-def _factors(node: Einsum, moving: frozenset[Expr]) -> tuple[list[Factor], frozenset[Expr]]:
+def _factors(node: Einsum, dependent: frozenset[Expr]) -> tuple[list[Factor], frozenset[Expr]]:
     """The operands, with elementwise products and squares among them split into factors."""
     found: list[Factor] = []
     through: set[Expr] = {node}
@@ -95,7 +95,7 @@ def _factors(node: Einsum, moving: frozenset[Expr]) -> tuple[list[Factor], froze
         one = waiting.pop()
         inner = one.node
         is_product = isinstance(inner, Map) and inner.function in (mul, square)
-        if not is_product or inner not in moving or len(found) + len(waiting) > _MOST_FACTORS:
+        if not is_product or inner not in dependent or len(found) + len(waiting) > _MOST_FACTORS:
             found.append(one)
             continue
         assert isinstance(inner, Map)

@@ -28,15 +28,15 @@ def work(roots: Sequence[Expr], sizes: Sizes) -> float:
     Nodes of data alone are free, since they are computed once per bind, and so are views.
     """
     order = postorder(*roots)
-    moving = dependents(order, moves)
-    return sum(own_work(node, sizes) for node in order if node in moving)
+    varying = dependents(order, moves)
+    return sum(own_work(node, sizes) for node in order if node in varying)
 
 
 def work_once(root: Expr, sizes: Sizes) -> float:
     """Operations under a root that depend on data alone."""
     order = postorder(root)
-    moving = dependents(order, moves)
-    return sum(own_work(node, sizes) for node in order if node not in moving)
+    varying = dependents(order, moves)
+    return sum(own_work(node, sizes) for node in order if node not in varying)
 
 
 def prepared(
@@ -77,9 +77,9 @@ def _parts(roots: tuple[Expr, ...], names: set[str]) -> tuple[tuple[Expr, ...], 
     factored = dependents(order, lambda node: isinstance(node, (Triangle, Listing)))
     if not factored:
         return roots, {}
-    moving = dependents(order, moves)
+    varying = dependents(order, moves)
     # Data are numbers, so nodes of truth values remain and are computed by each function.
-    computing = moving | {node for node in order if node.dtype == "bool"}
+    computing = varying | {node for node in order if node.dtype == "bool"}
     above = users(order)
     made: dict[Expr, Expr] = {}
     for node in order:

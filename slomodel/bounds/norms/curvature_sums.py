@@ -95,9 +95,10 @@ class CurvedSum:
 
 def hessian_ends(sums: Sequence[CurvedSum], n: int) -> Ends:
     """Upper bounds on λ_max(H) and λ_max(-H), possibly negative."""
-    moving = [_moving(one, n) for one in sums]
+    varying = [_varying(one, n) for one in sums]
     above, below = (
-        upper_end(_total([*(_side(one, sign) for one in sums), *moving], n)) for sign in (1.0, -1.0)
+        upper_end(_total([*(_side(one, sign) for one in sums), *varying], n))
+        for sign in (1.0, -1.0)
     )
     return above, below
 
@@ -111,16 +112,16 @@ def _total(parts: Sequence[Bounded[float]], n: int) -> Bounded[float]:
     return reduce(Bounded.__add__, parts, exact(np.zeros((n, n))))
 
 
-def _moving(one: CurvedSum, n: int) -> Bounded[float]:
+def _varying(one: CurvedSum, n: int) -> Bounded[float]:
     """A matrix that dominates the terms with one row that moves, and with two."""
     fixed: dict[Slots, Array] = {}
     once, twice = np.zeros((n, n)), np.zeros((n, n))
     single, double = _zeros(one), _zeros(one)
     for (p, q), size in _sizes(one).items():
-        length, moving = one.rows[p].rows.length, one.rows[q].reach
-        _add(fixed, (p, p), up_mul(size, quotient(moving, length)))
-        single[q] = up_add(single[q], up_mul(size, quotient(length, moving)))
-        double[q] = up_add(double[q], up_mul(size, quotient(one.rows[p].reach, moving)))
+        length, varying = one.rows[p].rows.length, one.rows[q].reach
+        _add(fixed, (p, p), up_mul(size, quotient(varying, length)))
+        single[q] = up_add(single[q], up_mul(size, quotient(length, varying)))
+        double[q] = up_add(double[q], up_mul(size, quotient(one.rows[p].reach, varying)))
     for own, first, second in zip(one.rows, single, double, strict=True):
         once = once + _spread(own, first)
         twice = twice + _spread(own, second)
@@ -240,13 +241,15 @@ class _Length:
 def _squares(one: CurvedSum, weights: Sequence[Array], n: int) -> Bounded[float]:
     """A matrix that dominates Σ w_p (a_p·v + Δ_p·v)²: (x + y)² <= (1 + μ) x² + (1 + 1/μ) y²."""
     fixed: dict[Slots, Array] = {}
-    moving = np.zeros((n, n))
+    varying = np.zeros((n, n))
     for p, (own, w) in enumerate(zip(one.rows, weights, strict=True)):
         length, reach = own.rows.length, own.reach
         fixed[p, p] = up_mul(w, up_add(np.ones(len(w)), quotient(reach, length)))
-        moving = moving + _spread(own, up_mul(w, up_add(np.ones(len(w)), quotient(length, reach))))
+        varying = varying + _spread(
+            own, up_mul(w, up_add(np.ones(len(w)), quotient(length, reach)))
+        )
     still = quadratic_sum(tuple(own.rows for own in one.rows), fixed)
-    return still + _diagonal(dominating_diagonal(moving))
+    return still + _diagonal(dominating_diagonal(varying))
 
 
 def _supported(own: CurvedRows, weight: Array) -> Array:

@@ -20,7 +20,7 @@ from slomodel.bounds.ranges.log_sum_exp import (
 )
 from slomodel.bounds.ranges.slopes import slopes_of
 from slomodel.bounds.setting import Setting
-from slomodel.bounds.structure.curved_terms import MeanOfLogSum, moving_nodes, with_means
+from slomodel.bounds.structure.curved_terms import MeanOfLogSum, varying_nodes, with_means
 from slomodel.functions.compound import still
 from slomodel.ir.expr import Expr, Input, Map
 from slomodel.ir.walk import postorder
@@ -39,7 +39,7 @@ class CentreGraph:
     """
 
     order: tuple[Expr, ...]
-    moving: frozenset[Expr]
+    varying: frozenset[Expr]
     values: Mapping[Expr, Interval]
     lengths: Mapping[Expr, Array]
     reaches: Mapping[Expr, Array]
@@ -71,10 +71,10 @@ def centre_graph(
         if isinstance(node, Map) and node.function is still:
             own = values[node]
             still_values[node] = point(own.mid) if np.isfinite(own.magnitude).all() else own
-    moving = moving_nodes(order, setting.variables)
-    reads = incidence(setting, order, moving)
+    varying = varying_nodes(order, setting.variables)
+    reads = incidence(setting, order, varying)
     base = CentreGraph(
-        *(order, frozenset(moving), values, {}, {}, {}, live_in(setting), reads, still_values),
+        *(order, frozenset(varying), values, {}, {}, {}, live_in(setting), reads, still_values),
         log_sums={one.term.node: one for one in log_sums},
         means=with_means(setting.objective, {one.term: one.mean for one in log_sums}),
         inner=_only_inside(order, log_sums),
@@ -103,7 +103,7 @@ def _values_at(
 ) -> dict[Expr, Interval]:
     under = postorder(*base.still_values)
     known = {node: a for node, a in base.values.items() if node in under} | dict(base.still_values)
-    known = {node: a for node, a in known.items() if node not in base.moving}
+    known = {node: a for node, a in known.items() if node not in base.varying}
     return enclose(base.order, boxed(values), setting.sizes, known=known, live=base.live)
 
 
@@ -119,7 +119,7 @@ def _with_slopes(
         for node, own in samples.items()
     }
     given = given_weights(base, p, p)
-    nodes = [node for node in base.order if node in base.moving and node.dtype == "real"]
+    nodes = [node for node in base.order if node in base.varying and node.dtype == "real"]
     nodes = [node for node in nodes if node not in base.inner]
     parts = {node: one.apart(base.means[one.term.u]) for node, one in base.log_sums.items()}
     made = [base.means[node] for node in nodes]

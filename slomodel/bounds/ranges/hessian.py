@@ -55,11 +55,11 @@ def numbers_a_cell(setting: Setting) -> int:
     graphs = derivatives(setting)
     order = postorder(setting.objective, *graphs.second, *graphs.third)
     inputs = (set(setting.variables), set(graphs.v), set(graphs.w))
-    moving, along, again = (dependents(order, own.__contains__) for own in inputs)
+    varying, along, again = (dependents(order, own.__contains__) for own in inputs)
     found: int = sum(
         prod(concrete(node.shape, setting.sizes)) * setting.n ** ((node in along) + (node in again))
         for node in order
-        if node in moving
+        if node in varying
     )
     return max(found, 1)
 

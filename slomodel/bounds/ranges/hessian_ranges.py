@@ -147,7 +147,7 @@ def region_graph(
             pause()
             if node in run.ranges:
                 continue
-            if node not in centre.moving:
+            if node not in centre.varying:
                 run.ranges[node] = centre.values[node]
             else:
                 _put(run, node, narrower.get(node))

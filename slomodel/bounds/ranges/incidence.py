@@ -28,15 +28,15 @@ from slomodel.ir.expr import Axes, Einsum, Expr, Gather, Input, Map, Reshape, Sc
 
 
 def incidence(
-    setting: Setting, order: Collection[Expr], moving: Collection[Expr]
+    setting: Setting, order: Collection[Expr], varying: Collection[Expr]
 ) -> dict[Expr, Truths]:
     """For operands of contractions, which unknown may occur in which element (n, *shape)."""
     wanted = {
         operand
         for node in order
-        if isinstance(node, Einsum) and node in moving and _size(setting, node) <= MOST_NUMBERS
+        if isinstance(node, Einsum) and node in varying and _size(setting, node) <= MOST_NUMBERS
         for operand in node.operands
-        if operand in moving
+        if operand in varying
     }
     found: dict[Expr, Truths] = {}
     start, n = 0, setting.n
@@ -47,7 +47,7 @@ def incidence(
         own[np.arange(start, stop), np.arange(stop - start)] = True
         found[variable] = own.reshape((n, *shape))
         start = stop
-    below = _under(wanted, moving)
+    below = _under(wanted, varying)
     for node in order:
         if node in below and not isinstance(node, Input):
             wide = (n, *concrete(node.shape, setting.sizes))
@@ -59,14 +59,14 @@ def _size(setting: Setting, node: Einsum) -> int:
     return setting.n * prod(concrete(node.dims, setting.sizes))
 
 
-def _under(nodes: Collection[Expr], moving: Collection[Expr]) -> set[Expr]:
-    """The nodes and the moving ones below them."""
+def _under(nodes: Collection[Expr], varying: Collection[Expr]) -> set[Expr]:
+    """The nodes and the varying ones below them."""
     result, stack = set(nodes), list(nodes)
     while stack:
         fresh = [
             operand
             for operand in stack.pop().operands
-            if operand in moving and operand not in result
+            if operand in varying and operand not in result
         ]
         result.update(fresh)
         stack += fresh

@@ -62,7 +62,7 @@ def distance_from_identity(run: BallGraph, matrix: Expr) -> Array:
 def _distance(run: BallGraph, matrix: Expr) -> Array:
     over = _from_identity(run.ranges[matrix])
     result = norms(over.magnitude)
-    if matrix not in run.centre.moving or not run.region.is_ball:
+    if matrix not in run.centre.varying or not run.region.is_ball:
         return result
     at_centre = norms(_from_identity(run.centre.values[matrix]).magnitude)
     along = up_mul(np.asarray(run.region.radius), _slope_at_centre(run, matrix))

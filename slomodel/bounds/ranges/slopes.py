@@ -19,7 +19,7 @@ from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
 from slomodel.bounds.ranges.hessian import along_rows
 from slomodel.bounds.ranges.liveness import Live
 from slomodel.bounds.setting import Setting, once_per_setting
-from slomodel.bounds.structure.curved_terms import moving_nodes
+from slomodel.bounds.structure.curved_terms import varying_nodes
 from slomodel.calculus import jvp
 from slomodel.ir.build import direction
 from slomodel.ir.dims import concrete
@@ -50,8 +50,8 @@ class _Slopes:
 def slope_numbers(setting: Setting) -> int:
     """The number of directions times elements for all slopes of the objective's nodes."""
     order = postorder(setting.objective)
-    moving = moving_nodes(order, setting.variables)
-    return setting.n * sum(prod(concrete(node.shape, setting.sizes)) for node in moving)
+    varying = varying_nodes(order, setting.variables)
+    return setting.n * sum(prod(concrete(node.shape, setting.sizes)) for node in varying)
 
 
 def slopes_of(

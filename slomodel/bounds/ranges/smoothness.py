@@ -57,13 +57,13 @@ class Walk:
     batch: int
     live: Live = field(default_factory=dict)
     sizes: Sizes = field(default_factory=dict)
-    moving: set[Expr] = field(default_factory=set)
+    varying: set[Expr] = field(default_factory=set)
     deciding: set[Expr] = field(default_factory=set)
     orders: dict[Expr, Orders] = field(default_factory=dict)
     products: KinkedProducts = field(init=False)
 
     def __post_init__(self) -> None:
-        self.products = KinkedProducts(self.moving)
+        self.products = KinkedProducts(self.varying)
 
     def put(self, node: Expr, orders: Orders) -> None:
         """Store the orders of a node's elements; dead ones count as analytic."""
@@ -110,10 +110,10 @@ def _pass_over(order: Sequence[Expr], walk: Walk) -> None:
             continue
         if isinstance(node, Input):
             if node.role == "variable":
-                walk.moving.add(node)
-        elif any(o in walk.moving for o in node.operands) and not _is_still(node):
-            walk.moving.add(node)
-        if node in walk.moving and not isinstance(node, Input):
+                walk.varying.add(node)
+        elif any(o in walk.varying for o in node.operands) and not _is_still(node):
+            walk.varying.add(node)
+        if node in walk.varying and not isinstance(node, Input):
             walk.put(node, order_of(node, walk))
         else:
             walk.put(node, np.asarray(ANALYTIC))
@@ -195,7 +195,7 @@ def _(node: Recur, walk: Walk) -> Orders:
     order = postorder(*values)
     of_body = Walk(found, walk.batch, walk.live, walk.sizes)
     of_body.orders.update(walk.orders)
-    of_body.moving |= {*walk.moving, *node.states}
+    of_body.varying |= {*walk.varying, *node.states}
     of_body.deciding |= walk.deciding
     for state in node.states:
         of_body.put(state, np.asarray(ANALYTIC))
@@ -218,12 +218,12 @@ def _aligned(a: Interval, node: Map, k: int, walk: Walk) -> Interval:
 def _choice(node: Map, condition: Interval, orders: list[Orders], walk: Walk) -> Orders:
     """The branch that is certainly taken; where both may be, the proved order of their joint."""
     true, false = condition.lo == 1.0, condition.hi == 0.0
-    if node.operands[0] not in walk.moving:
+    if node.operands[0] not in walk.varying:
         # The branch taken is fixed, though possibly unknown to this walk.
         return np.where(true, orders[1], np.where(false, orders[2], np.minimum(*orders[1:])))
     either = np.minimum(*np.broadcast_arrays(*orders[1:]))
     if not (true | false).all():
-        either = np.minimum(either, _join(node, walk.moving))
+        either = np.minimum(either, _join(node, walk.varying))
     # The compared values may jump from one side to the other, skipping equality.
     either = np.where(orders[0] < 0, np.minimum(either, -1), either)
     result = np.where(true, orders[1], np.where(false, orders[2], either))
@@ -236,10 +236,10 @@ def _choice(node: Map, condition: Interval, orders: list[Orders], walk: Walk) ->
 _joins: WeakKeyDictionary[Map, int] = WeakKeyDictionary()
 
 
-def _join(node: Map, moving: Collection[Expr]) -> int:
+def _join(node: Map, varying: Collection[Expr]) -> int:
     """The order of a joint, computed once per node: the node determines its dependence on x."""
     if node not in _joins:
-        _joins[node] = continuity_order(node, moving)
+        _joins[node] = continuity_order(node, varying)
     return _joins[node]
 
 
@@ -250,7 +250,7 @@ def _reason(objective: Expr, walk: Walk, order: Orders, spans: Mapping[Expr, Spa
         return ""
     blamed = objective
     for node in postorder(objective):
-        if node in walk.moving and int(walk.orders[node].min(initial=ANALYTIC)) == least:
+        if node in walk.varying and int(walk.orders[node].min(initial=ANALYTIC)) == least:
             blamed = node
             break
     return f"{place(blamed, spans, objective)} {_TROUBLE.get(least, 'has a derivative that jumps')}"

@@ -101,7 +101,7 @@ def _lost(parts: Sequence[tuple[SparseRows, Array]], terms: int) -> float:
 def sparse_rows(setting: Setting, affine: Sequence[Expr]) -> dict[Expr, SparseRows] | None:
     """Rows (size of the node, n) for each affine node; None where they have too many entries."""
     order = postorder(*affine)
-    moving = dependents(order, set(setting.variables).__contains__)
+    varying = dependents(order, set(setting.variables).__contains__)
     found: dict[Expr, _Entries] = {}
     start = 0
     for variable in setting.variables:
@@ -110,8 +110,8 @@ def sparse_rows(setting: Setting, affine: Sequence[Expr]) -> dict[Expr, SparseRo
         found[variable] = _Entries(column, np.ones(shape))
         start += prod(shape)
     for node in order:
-        if node in moving and node not in found:
-            entries = _entries(node, found, moving, setting)
+        if node in varying and node not in found:
+            entries = _entries(node, found, varying, setting)
             if (
                 entries is None
                 or entries.size.size > _MOST_ENTRIES
@@ -134,7 +134,7 @@ def _rows(own: _Entries) -> SparseRows:
 
 @singledispatch
 def _entries(
-    node: Expr, found: Mapping[Expr, _Entries], moving: Collection[Expr], setting: Setting
+    node: Expr, found: Mapping[Expr, _Entries], varying: Collection[Expr], setting: Setting
 ) -> _Entries | None:
     """The entries of a linear node from those of its operands; None where they are too many."""
     return None
@@ -142,12 +142,12 @@ def _entries(
 
 @_entries.register
 def _(
-    node: Map, found: Mapping[Expr, _Entries], moving: Collection[Expr], setting: Setting
+    node: Map, found: Mapping[Expr, _Entries], varying: Collection[Expr], setting: Setting
 ) -> _Entries | None:
     shape = concrete(node.shape, setting.sizes)
     columns, sizes = [], []
     for k, operand in enumerate(node.operands):
-        if operand not in moving:
+        if operand not in varying:
             continue
         others: list[Expr | None] = [None] * len(node.operands)
         others[k] = build.ones(operand.shape)
@@ -167,7 +167,7 @@ def _(
 
 @_entries.register
 def _(
-    node: Gather, found: Mapping[Expr, _Entries], moving: Collection[Expr], setting: Setting
+    node: Gather, found: Mapping[Expr, _Entries], varying: Collection[Expr], setting: Setting
 ) -> _Entries | None:
     operand = node.operands[0]
     indexed = concrete(operand.shape, setting.sizes)
@@ -179,7 +179,7 @@ def _(
 
 @_entries.register
 def _(
-    node: Reshape, found: Mapping[Expr, _Entries], moving: Collection[Expr], setting: Setting
+    node: Reshape, found: Mapping[Expr, _Entries], varying: Collection[Expr], setting: Setting
 ) -> _Entries | None:
     own = found[node.operands[0]]
     shape = (*concrete(node.shape, setting.sizes), own.size.shape[-1])
@@ -188,7 +188,7 @@ def _(
 
 @_entries.register
 def _(
-    node: Scatter, found: Mapping[Expr, _Entries], moving: Collection[Expr], setting: Setting
+    node: Scatter, found: Mapping[Expr, _Entries], varying: Collection[Expr], setting: Setting
 ) -> _Entries | None:
     """An element to which several elements are scattered has the entries of all of them."""
     own = found[node.operands[0]]
@@ -213,7 +213,7 @@ def _(
 
 @_entries.register
 def _(
-    node: Einsum, found: Mapping[Expr, _Entries], moving: Collection[Expr], setting: Setting
+    node: Einsum, found: Mapping[Expr, _Entries], varying: Collection[Expr], setting: Setting
 ) -> _Entries | None:
     """Σ c u over labels: the entries of every u of the sum, each times the magnitude of its c."""
     dims = concrete(node.dims, setting.sizes)
@@ -223,7 +223,7 @@ def _(
         return None
     order = (*node.output, *(k for k in range(len(dims)) if k not in node.output))
     shape = tuple(dims[label] for label in order)
-    (place,) = (k for k, operand in enumerate(node.operands) if operand in moving)
+    (place,) = (k for k, operand in enumerate(node.operands) if operand in varying)
     own = found[node.operands[place]]
     p = own.size.shape[-1]
     if prod(shape) * p > _MOST_ENTRIES:

@@ -24,13 +24,13 @@ def unbounded(setting: Setting, radius: float) -> str:
     live, sizes = live_in(setting), setting.sizes
     found = enclose([setting.objective], boxes, setting.sizes, live=live)
     order = postorder(setting.objective)
-    moving = dependents(order, lambda n: isinstance(n, Input) and n.role == "variable")
+    varying = dependents(order, lambda n: isinstance(n, Input) and n.role == "variable")
     for k in range(_ORDERS + 1):
         for node in order:
-            if not isinstance(node, Map) or node not in moving:
+            if not isinstance(node, Map) or node not in varying:
                 continue
             operands = [_read(found[o], node, j, live, sizes) for j, o in enumerate(node.operands)]
-            if _is_unbounded(node, k, found[node], operands, moving):
+            if _is_unbounded(node, k, found[node], operands, varying):
                 what = "value" if k == 0 else f"derivative of order {k}"
                 found_at = place(node, setting.spans, setting.objective)
                 if node.function.ranges is RangeRule.UNKNOWN:
@@ -40,7 +40,7 @@ def unbounded(setting: Setting, radius: float) -> str:
 
 
 def _is_unbounded(
-    node: Map, k: int, own: Interval, operands: list[Interval], moving: set[Expr]
+    node: Map, k: int, own: Interval, operands: list[Interval], varying: set[Expr]
 ) -> bool:
     if node.function.result == "bool" or not all(np.isfinite(a.magnitude).all() for a in operands):
         return False
@@ -49,7 +49,7 @@ def _is_unbounded(
     # One interval for all elements of an operand, since shapes of operands may differ.
     flat = [interval(np.min(a.lo), np.max(a.hi)) for a in operands if a.lo.size]
     for j, operand in enumerate(node.operands):
-        if operand in moving and operand.dtype == "real" and len(flat) == len(operands):
+        if operand in varying and operand.dtype == "real" and len(flat) == len(operands):
             orders = tuple(k if i == j else 0 for i in range(len(operands)))
             if not np.isfinite(derivative_range(node.function, orders, *flat).magnitude).all():
                 return True

@@ -50,9 +50,9 @@ def pair_third(setting: Setting) -> float:
     Then ‖D³f(c)‖ = 6 max |f_3| (Banach). Equality where μ = ‖U B‖/‖A B‖, ν = ‖A V‖/‖A B‖.
     """
     setting = as_written(setting)
-    moving = dependents(postorder(setting.objective), set(setting.variables).__contains__)
+    varying = dependents(postorder(setting.objective), set(setting.variables).__contains__)
     for squares in sums_of_squares(setting):
-        factors = matrix_factors(difference(squares.residual, moving)[0], True)
+        factors = matrix_factors(difference(squares.residual, varying)[0], True)
         pair = _pair(setting, factors or [])
         if pair is not None:
             weight = enclose([squares.weight], boxed(setting.values), setting.sizes)

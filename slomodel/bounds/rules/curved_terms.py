@@ -43,7 +43,7 @@ from slomodel.bounds.structure.curved_terms import (
     CurvedTerm,
     MeanOfLogSum,
     mean_with,
-    moving_nodes,
+    varying_nodes,
     with_means,
 )
 from slomodel.bounds.structure.curved_terms import curved_terms as terms_of
@@ -236,10 +236,10 @@ def _terms(equations: MatrixEquations, exponents: Collection[Expr]) -> tuple[Cur
     """The terms of the objective; empty where it has a node of another kind."""
     setting = equations.setting
     order = postorder(setting.objective)
-    moving = moving_nodes(order, setting.variables)
-    affine = affine_nodes(order, moving)
-    given = equations.terms(moving)
-    return terms_of(setting.objective, moving, affine, exponents, given) or ()
+    varying = varying_nodes(order, setting.variables)
+    affine = affine_nodes(order, varying)
+    given = equations.terms(varying)
+    return terms_of(setting.objective, varying, affine, exponents, given) or ()
 
 
 def _count(setting: Setting, term: CurvedTerm) -> int:

@@ -138,23 +138,23 @@ def with_means(
 
 def curved_terms(
     objective: Expr,
-    moving: Collection[Expr],
+    varying: Collection[Expr],
     affine: Collection[Expr],
     exponents: Collection[Expr] = (),
     given: Mapping[Expr, tuple[CurvedTerm, ...]] = MappingProxyType({}),
 ) -> tuple[CurvedTerm, ...] | None:
     """The terms of the objective, those next to it first; None where a node is of another kind.
 
-    `moving` are the nodes that depend on the variables, `exponents` linear ones that are arguments
+    `varying` are the nodes that depend on the variables, `exponents` linear ones that are arguments
     wherever they are read; `given` are the terms of nodes of other kinds. A term may consist of
     several nodes, but none that is a term itself, so that the gradient by the nodes of the terms is
     that by the terms.
     """
-    if len(moving) > MOST_NODES:
+    if len(varying) > MOST_NODES:
         return None
     terms: set[Expr] = set()
     for _ in range(_MOST_PASSES):
-        found = _found(objective, moving, affine, terms.union(exponents), given)
+        found = _found(objective, varying, affine, terms.union(exponents), given)
         if found is None:
             return None
         if terms.issuperset(found):
@@ -165,7 +165,7 @@ def curved_terms(
 
 def _found(
     objective: Expr,
-    moving: Collection[Expr],
+    varying: Collection[Expr],
     affine: Collection[Expr],
     terms: Collection[Expr],
     given: Mapping[Expr, tuple[CurvedTerm, ...]],
@@ -178,15 +178,15 @@ def _found(
     seen, stack = {objective}, [objective]
     while stack:
         node = stack.pop()
-        if node not in moving or node in affine:
+        if node not in varying or node in affine:
             continue
         if node in given:
             result.update((term.node, term) for term in given[node])
             below = node.operands
-        elif is_linear(node, moving):
+        elif is_linear(node, varying):
             below = node.operands
         else:
-            term = _term(node, moving, affine, terms)
+            term = _term(node, varying, affine, terms)
             if term is None:
                 return None
             result[node] = term
@@ -200,62 +200,62 @@ def _found(
 
 
 def _term(
-    node: Expr, moving: Collection[Expr], affine: Collection[Expr], terms: Collection[Expr]
+    node: Expr, varying: Collection[Expr], affine: Collection[Expr], terms: Collection[Expr]
 ) -> CurvedTerm | None:
     if isinstance(node, Map):
-        log_sum = log_sum_operand(node, moving)
+        log_sum = log_sum_operand(node, varying)
         if log_sum is not None:
             return CurvedLogSum(node, *log_sum)
-        return _of_map(node, moving, affine, terms)
-    return _of_product(node, moving, affine, terms) if isinstance(node, Einsum) else None
+        return _of_map(node, varying, affine, terms)
+    return _of_product(node, varying, affine, terms) if isinstance(node, Einsum) else None
 
 
 def _argument(
     roots: Collection[Expr],
-    moving: Collection[Expr],
+    varying: Collection[Expr],
     affine: Collection[Expr],
     terms: Collection[Expr],
 ) -> Callable[[Expr], bool]:
     """Which nodes are arguments: terms, affine nodes, and other nodes that are not elementwise."""
 
     def is_argument(node: Expr) -> bool:
-        if node not in moving or node in roots:
+        if node not in varying or node in roots:
             return False
         if node in affine:
-            return not is_of_one(node, moving)
+            return not is_of_one(node, varying)
         return node in terms or not isinstance(node, Map) or node.function is still
 
     return is_argument
 
 
 def _of_map(
-    node: Map, moving: Collection[Expr], affine: Collection[Expr], terms: Collection[Expr]
+    node: Map, varying: Collection[Expr], affine: Collection[Expr], terms: Collection[Expr]
 ) -> CurvedElements | None:
     """The function with the elementwise ones below it, or alone if these have many arguments."""
     whole = tuple(range(node.rank))
     root = Laid(node, whole)
-    wide = _argument({node}, moving, affine, terms)
-    made = fused([root], moving, wide)
+    wide = _argument({node}, varying, affine, terms)
+    made = fused([root], varying, wide)
     if made is None:
-        made = fused([root], moving, lambda one: one in moving and (wide(one) or one is not node))
+        made = fused([root], varying, lambda one: one in varying and (wide(one) or one is not node))
     if made is None:
         return None
     return _elements(node, node.shape, whole, made)
 
 
 def _of_product(
-    node: Einsum, moving: Collection[Expr], affine: Collection[Expr], terms: Collection[Expr]
+    node: Einsum, varying: Collection[Expr], affine: Collection[Expr], terms: Collection[Expr]
 ) -> CurvedElements | None:
     """Products over all labels: of the functions below, where there are few arguments."""
     if len(set(node.output)) < node.rank:
         return None
     pairs = [Laid(o, own) for o, own in zip(node.operands, node.inputs, strict=True)]
-    own = [laid for laid in pairs if laid.node in moving]
-    factors = tuple(laid for laid in pairs if laid.node not in moving)
+    own = [laid for laid in pairs if laid.node in varying]
+    factors = tuple(laid for laid in pairs if laid.node not in varying)
     roots = {laid.node for laid in own}
-    made = fused(own, moving, _argument(roots - set(terms), moving, affine, terms))
+    made = fused(own, varying, _argument(roots - set(terms), varying, affine, terms))
     if made is None:
-        made = fused(own, moving, lambda one: one in moving)
+        made = fused(own, varying, lambda one: one in varying)
     return None if made is None else _elements(node, node.dims, node.output, made, factors)
 
 
@@ -267,7 +267,7 @@ def _elements(
     )
 
 
-def moving_nodes(order: Collection[Expr], variables: Collection[Input]) -> set[Expr]:
+def varying_nodes(order: Collection[Expr], variables: Collection[Input]) -> set[Expr]:
     """The nodes of a postorder that depend on the variables, but for those marked constant."""
     result: set[Expr] = set(variables)
     for node in order:

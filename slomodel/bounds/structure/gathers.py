@@ -35,8 +35,8 @@ def with_gathers_below(setting: Setting) -> Setting | None:
     order = postorder(setting.objective)
     if len(order) > MOST_NODES:
         return None
-    moving = dependents(order, set(setting.variables).__contains__)
-    functions = _functions_of_affine(order, moving)
+    varying = dependents(order, set(setting.variables).__contains__)
+    functions = _functions_of_affine(order, varying)
     done: dict[Expr, Expr] = {}
     for node in order:
         if isinstance(node, Gather) and node.operands[0] in functions:
@@ -57,14 +57,14 @@ def element_forms(setting: Setting) -> tuple[Setting, ...]:
     return bases + summed
 
 
-def _functions_of_affine(order: list[Expr], moving: Collection[Expr]) -> set[Expr]:
+def _functions_of_affine(order: list[Expr], varying: Collection[Expr]) -> set[Expr]:
     """The elementwise functions of affine nodes that depend on x and are not affine themselves."""
-    affine = affine_nodes(order, moving)
+    affine = affine_nodes(order, varying)
     result: set[Expr] = set()
     for node in order:
-        if node not in moving or node in affine or not isinstance(node, Map):
+        if node not in varying or node in affine or not isinstance(node, Map):
             continue
-        below = [operand for operand in node.operands if operand in moving]
+        below = [operand for operand in node.operands if operand in varying]
         if node.function is not still and all(one in affine or one in result for one in below):
             result.add(node)
     return result

@@ -36,31 +36,31 @@ _MOST_TERMS = 8
 class SignedContraction:
     """sign · Σ Π factors: labels 0, 1, .. are the axes of the whole, others are summed.
 
-    `moving` are the labels of factors that depend on x.
+    `varying` are the labels of factors that depend on x.
     """
 
     sign: float
     factors: tuple[tuple[Expr, Axes], ...]
     dims: tuple[Dim, ...]
-    moving: frozenset[int] = frozenset()
+    varying: frozenset[int] = frozenset()
 
 
 @once_per_setting
 def in_gram_form(setting: Setting) -> Setting:
     """The setting with sums of squares in terms of Gram matrices that are smaller than the data."""
     order = postorder(setting.objective)
-    moving = dependents(order, set(setting.variables).__contains__)
-    holding = _with_data(order, moving)
-    ranged = _read_by_range(order, moving, setting)
+    varying = dependents(order, set(setting.variables).__contains__)
+    holding = _with_data(order, varying)
+    ranged = _read_by_range(order, varying, setting)
     products = {node for node in order if isinstance(node, Einsum) and _is_product(node)}
     symmetric: set[Expr] = set()
     done: dict[Expr, Expr] = {}
     for node in order:
         made = None
         if isinstance(node, Einsum):
-            made = _gram(node, moving, holding, setting, symmetric)
-            if node in ranged and node in moving:
-                written = node if made else _as_squares(node, moving, products)
+            made = _gram(node, varying, holding, setting, symmetric)
+            if node in ranged and node in varying:
+                written = node if made else _as_squares(node, varying, products)
                 made = build.apply(same, made or node, written) if written else made
         done[node] = made or remake(node, tuple(done[operand] for operand in node.operands))
     if done[setting.objective] is setting.objective:
@@ -69,7 +69,7 @@ def in_gram_form(setting: Setting) -> Setting:
     return setting.rewritten(done, known, written=setting)
 
 
-def _read_by_range(order: Sequence[Expr], moving: Collection[Expr], setting: Setting) -> set[Expr]:
+def _read_by_range(order: Sequence[Expr], varying: Collection[Expr], setting: Setting) -> set[Expr]:
     """The nodes whose ranges matter: operands of nonlinear nodes, and all nodes below.
 
     Empty for a polynomial: its derivatives are bounded from those of its parts.
@@ -78,12 +78,12 @@ def _read_by_range(order: Sequence[Expr], moving: Collection[Expr], setting: Set
         return set()
     result: set[Expr] = set()
     for node in reversed(order):
-        if node in moving and (node in result or not is_linear(node, moving)):
+        if node in varying and (node in result or not is_linear(node, varying)):
             result.update(node.operands)
     return result
 
 
-def _as_squares(node: Einsum, moving: Collection[Expr], products: Collection[Expr]) -> Expr | None:
+def _as_squares(node: Einsum, varying: Collection[Expr], products: Collection[Expr]) -> Expr | None:
     """Σ w h² where the node is a product of two equal halves, as xᵀAᵀA x = Σ h² for h = A x.
 
     The factors w have labels that both halves share. None where the node is not such a product.
@@ -98,7 +98,7 @@ def _as_squares(node: Einsum, moving: Collection[Expr], products: Collection[Exp
         places.setdefault(factor, []).append(labels)
     pairs = [(factor, own) for factor, own in places.items() if len(own) == 2]
     alone = [(factor, own[0]) for factor, own in places.items() if len(own) == 1]
-    if len(pairs) + len(alone) < len(places) or not any(factor in moving for factor, _ in pairs):
+    if len(pairs) + len(alone) < len(places) or not any(factor in varying for factor, _ in pairs):
         return None
     halves: list[tuple[Expr, Axes]] = []
     turned: dict[int, int] = {label: label for label in range(node.rank)}
@@ -127,7 +127,7 @@ def as_written(setting: Setting) -> Setting:
 
 def _gram(
     node: Einsum,
-    moving: Collection[Expr],
+    varying: Collection[Expr],
     holding: Collection[Expr],
     setting: Setting,
     symmetric: set[Expr],
@@ -137,13 +137,13 @@ def _gram(
         return None
     r = node.operands[0]
     whole = tuple(range(r.rank))
-    if r not in moving or node.inputs != (whole, whole) or len(node.dims) != r.rank:
+    if r not in varying or node.inputs != (whole, whole) or len(node.dims) != r.rank:
         return None
-    terms = _terms(r, moving, holding)
+    terms = _terms(r, varying, holding)
     if terms is None:
         return None
     for sample in whole:
-        if any(sample in term.moving for term in terms):
+        if any(sample in term.varying for term in terms):
             continue
         parts: list[Expr] = []
         for k, one in enumerate(terms):
@@ -157,7 +157,7 @@ def _gram(
 
 
 def _terms(
-    r: Expr, moving: Collection[Expr], holding: Collection[Expr]
+    r: Expr, varying: Collection[Expr], holding: Collection[Expr]
 ) -> list[SignedContraction] | None:
     """r as a sum of products, through sums and differences of arrays of its shape."""
     result: list[SignedContraction] = []
@@ -167,19 +167,19 @@ def _terms(
         if len(result) + len(stack) > _MOST_TERMS or node.shape != r.shape:
             return None
         whole = tuple(range(r.rank))
-        if isinstance(node, Map) and node.function in (table.add, table.sub) and node in moving:
+        if isinstance(node, Map) and node.function in (table.add, table.sub) and node in varying:
             if any(own != whole for own in node.axes):
                 return None
             turned = sign if node.function is table.add else -sign
             stack += [(sign, node.operands[0]), (turned, node.operands[1])]
-        elif isinstance(node, Map) and node.function is table.neg and node in moving:
+        elif isinstance(node, Map) and node.function is table.neg and node in varying:
             stack.append((-sign, node.operands[0]))
-        elif isinstance(node, Einsum) and node in moving and not repeats(node):
+        elif isinstance(node, Einsum) and node in varying and not repeats(node):
             if len(set(node.output)) < len(node.output):
                 return None
-            result.append(_joined(_flattened(sign, node, holding), r.rank, moving))
+            result.append(_joined(_flattened(sign, node, holding), r.rank, varying))
         else:
-            labels = frozenset(whole if node in moving else ())
+            labels = frozenset(whole if node in varying else ())
             result.append(SignedContraction(sign, ((node, whole),), r.shape, labels))
     return result
 
@@ -213,13 +213,13 @@ def _factors(node: Einsum) -> list[tuple[Expr, Axes]]:
     return list(zip(node.operands, node.inputs, strict=True))
 
 
-def _with_data(order: Sequence[Expr], moving: Collection[Expr]) -> set[Expr]:
+def _with_data(order: Sequence[Expr], varying: Collection[Expr]) -> set[Expr]:
     """The products that depend on x and contain data at any depth."""
     result: set[Expr] = set()
     for node in order:
-        if not isinstance(node, Einsum) or node not in moving or not _is_product(node):
+        if not isinstance(node, Einsum) or node not in varying or not _is_product(node):
             continue
-        if any(operand not in moving or operand in result for operand in node.operands):
+        if any(operand not in varying or operand in result for operand in node.operands):
             result.add(node)
     return result
 
@@ -229,10 +229,10 @@ def _is_product(node: Einsum) -> bool:
     return not repeats(node) and len(set(node.output)) == node.rank
 
 
-def _joined(term: SignedContraction, rank: int, moving: Collection[Expr]) -> SignedContraction:
+def _joined(term: SignedContraction, rank: int, varying: Collection[Expr]) -> SignedContraction:
     """The factors that depend on x merged, with the labels that the whole and the data need."""
-    own = [(factor, labels) for factor, labels in term.factors if factor in moving]
-    data = [(factor, labels) for factor, labels in term.factors if factor not in moving]
+    own = [(factor, labels) for factor, labels in term.factors if factor in varying]
+    data = [(factor, labels) for factor, labels in term.factors if factor not in varying]
     if len(own) < 2:
         labels = frozenset(label for _, axes in own for label in axes)
         return SignedContraction(term.sign, term.factors, term.dims, labels)

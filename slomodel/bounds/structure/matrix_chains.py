@@ -32,9 +32,9 @@ class Chain:
 
 def matrix_chain(setting: Setting) -> Chain | None:
     """The single sum of squares that the objective is a multiple of, up to a quadratic."""
-    moving = dependents(postorder(setting.objective), set(setting.variables).__contains__)
+    varying = dependents(postorder(setting.objective), set(setting.variables).__contains__)
     for squares in sums_of_squares(setting):
-        result = _residual(squares, moving)
+        result = _residual(squares, varying)
         if result is not None and _is_once(result):
             return result
     return None
@@ -45,18 +45,18 @@ def _is_once(chain: Chain) -> bool:
     return 2 <= len(own) <= _MOST_FACTORS and len(set(own)) == len(own)
 
 
-def _residual(squares: SumOfSquares, moving: Collection[Expr]) -> Chain | None:
+def _residual(squares: SumOfSquares, varying: Collection[Expr]) -> Chain | None:
     """The chain of a residual ± (F X - Y), F a product of variables."""
-    product, Y = difference(squares.residual, moving)
+    product, Y = difference(squares.residual, varying)
     factors = matrix_factors(product, True)
     if factors is None:
         return None
-    reverse = factors[0][0] not in moving
+    reverse = factors[0][0] not in varying
     if reverse:
         factors = [(one, not turned) for one, turned in factors[::-1]]
     own = tuple((one, turned) for one, turned in factors[-2::-1] if isinstance(one, Input))
     X = factors[-1]
-    if X[0] in moving or len(own) < len(factors) - 1 or any(one not in moving for one, _ in own):
+    if X[0] in varying or len(own) < len(factors) - 1 or any(one not in varying for one, _ in own):
         return None
     turned = None if Y is None else (Y, reverse)
     return Chain(squares.weight, own, X, turned, squares.rest < 2)

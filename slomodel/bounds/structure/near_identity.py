@@ -19,7 +19,7 @@ from slomodel.bounds.structure.curved_terms import (
     CurvedElements,
     CurvedLogDet,
     CurvedTerm,
-    moving_nodes,
+    varying_nodes,
 )
 from slomodel.bounds.structure.separable import Laid
 from slomodel.calculus.matrices import lower_triangle
@@ -44,16 +44,16 @@ class MatrixEquations:
     right_sides: Mapping[Expr, Input] = field(default_factory=dict)
     matrices: Mapping[Expr, bool] = field(default_factory=dict)
 
-    def terms(self, moving: Collection[Expr]) -> dict[Expr, tuple[CurvedTerm, ...]]:
+    def terms(self, varying: Collection[Expr]) -> dict[Expr, tuple[CurvedTerm, ...]]:
         """The terms of the operations whose value depends on x; none where only b does."""
         result: dict[Expr, tuple[CurvedTerm, ...]] = {}
         for node in postorder(self.setting.objective):
-            if not isinstance(node, MatrixOperation) or node not in moving:
+            if not isinstance(node, MatrixOperation) or node not in varying:
                 continue
             (matrix, *others) = node.operands
             if matrix not in self.matrices:
                 continue
-            if matrix not in moving:
+            if matrix not in varying:
                 result[node] = ()
             elif others:
                 result[node] = (_products(node, self.right_sides[node]),)
@@ -90,8 +90,8 @@ def with_matrix_equations(setting: Setting) -> MatrixEquations:
     There is none for determinants and Cholesky factors, and for singular matrices.
     """
     order = postorder(setting.objective)
-    moving = moving_nodes(order, setting.variables)
-    operations = [one for one in order if isinstance(one, MatrixOperation) and one in moving]
+    varying = varying_nodes(order, setting.variables)
+    operations = [one for one in order if isinstance(one, MatrixOperation) and one in varying]
     if not operations:
         return MatrixEquations(setting)
     operands = [operation.operands[0] for operation in operations]

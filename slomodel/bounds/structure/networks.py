@@ -52,11 +52,11 @@ class Network:
 def network(objective: Expr, variables: Collection[Input]) -> Network | None:
     """The network, if there is one of at least two layers with distinct variables; else None."""
     order = postorder(objective)
-    moving = dependents(order, set(variables).__contains__)
-    affine = affine_nodes(order, moving)
+    varying = dependents(order, set(variables).__contains__)
+    affine = affine_nodes(order, varying)
     layers = {}
     for node in order:
-        layer = layer_at(node, moving) if node in moving else None
+        layer = layer_at(node, varying) if node in varying else None
         if layer is not None:
             layers[node] = layer
     deep = {node for node in layers if node not in affine}
@@ -75,12 +75,12 @@ def network(objective: Expr, variables: Collection[Input]) -> Network | None:
         if chain and chain[-1].feature_axes[0] != layer.units:
             return None  # a sum over samples
         chain.append(layer)
-        if layer.features not in moving:
+        if layer.features not in varying:
             if log_sum and log_sum.summed != (chain[0].units,):
                 return None
             return _network(chain[::-1], functions[::-1], losses, log_sum, rest)
         one = build.const(1.0)
-        found = element_function((layer.features,), one, moving, affine, layers)
+        found = element_function((layer.features,), one, varying, affine, layers)
         if found is None:
             return None
         functions.append(found)
@@ -93,11 +93,11 @@ def _parts(
 ) -> tuple[Elements, ...] | None:
     """The parts over affine nodes and layers; empty where the objective is affine."""
     order = postorder(objective)
-    moving = dependents(order, set(variables).__contains__)
-    affine = affine_nodes(order, moving)
-    if objective not in moving or objective in affine:
+    varying = dependents(order, set(variables).__contains__)
+    affine = affine_nodes(order, varying)
+    if objective not in varying or objective in affine:
         return ()
-    return parts_over(objective, moving, affine, deep) if deep else None
+    return parts_over(objective, varying, affine, deep) if deep else None
 
 
 def _network(
@@ -127,12 +127,12 @@ def _only_argument(one: Elements) -> Expr | None:
     return laid.node if laid.axes == tuple(range(len(one.shape))) else None
 
 
-def layer_at(node: Expr, moving: Collection[Expr]) -> Layer | None:
+def layer_at(node: Expr, varying: Collection[Expr]) -> Layer | None:
     """The layer that ends at a node, including its bias; None if there is none."""
     if isinstance(node, Map) and node.function is table.add:
         for k, own in enumerate(node.operands):
             bias = node.operands[1 - k]
-            layer = _product(own, moving)
+            layer = _product(own, varying)
             if layer is None or not _is_variable(bias) or node.axes[k] != tuple(range(node.rank)):
                 continue
             assert isinstance(bias, Input)
@@ -148,14 +148,14 @@ def layer_at(node: Expr, moving: Collection[Expr]) -> Layer | None:
                     layer.units,
                 )
         return None
-    return _product(node, moving)
+    return _product(node, varying)
 
 
 def _is_variable(node: Expr) -> bool:
     return isinstance(node, Input) and node.role == "variable"
 
 
-def _product(node: Expr, moving: Collection[Expr]) -> Layer | None:
+def _product(node: Expr, varying: Collection[Expr]) -> Layer | None:
     """The layer W z: features are summed, samples are in z and units in W, both in the result."""
     if not isinstance(node, Einsum) or len(node.operands) != 2 or node.rank not in (1, 2):
         return None

@@ -69,20 +69,20 @@ def elements(objective: Expr, variables: Collection[Input]) -> tuple[Elements, .
     functions (or sums of products of such), and below these affine nodes.
     """
     order = postorder(objective)
-    moving = dependents(order, set(variables).__contains__)
-    return parts_over(objective, moving, affine_nodes(order, moving))
+    varying = dependents(order, set(variables).__contains__)
+    return parts_over(objective, varying, affine_nodes(order, varying))
 
 
 def parts_over(
     objective: Expr,
-    moving: Collection[Expr],
+    varying: Collection[Expr],
     affine: Collection[Expr],
     layers: Collection[Expr] = (),
 ) -> tuple[Elements, ...] | None:
     """`elements` where nodes of `layers` may take the place of affine ones."""
-    if len(moving) > MOST_NODES or objective not in moving:
+    if len(varying) > MOST_NODES or objective not in varying:
         return None
-    outermost = _outermost(objective, moving, affine, layers)
+    outermost = _outermost(objective, varying, affine, layers)
     if outermost is None:
         return None
     stand_ins = {
@@ -90,7 +90,7 @@ def parts_over(
         for k, (node, factors) in enumerate(outermost.items())
     }
     over = {
-        node: one if outermost[node] == (node,) else _over(node, one, moving)
+        node: one if outermost[node] == (node,) else _over(node, one, varying)
         for node, one in stand_ins.items()
     }
     (linear,) = substitute((objective,), over)
@@ -99,28 +99,28 @@ def parts_over(
         return None
     result = []
     for factors, weight in zip(outermost.values(), weights, strict=True):
-        one = element_function(factors, weight, moving, affine, layers)
+        one = element_function(factors, weight, varying, affine, layers)
         if one is None:
             return None
         result.append(one)
     return tuple(result)
 
 
-def affine_nodes(order: list[Expr], moving: Collection[Expr]) -> set[Expr]:
+def affine_nodes(order: list[Expr], varying: Collection[Expr]) -> set[Expr]:
     """The nodes that depend on x and are affine in the variables."""
     result: set[Expr] = set()
     for node in order:
-        if node not in moving:
+        if node not in varying:
             continue
-        own = [operand for operand in node.operands if operand in moving]
-        if all(operand in result for operand in own) and is_linear(node, moving):
+        own = [operand for operand in node.operands if operand in varying]
+        if all(operand in result for operand in own) and is_linear(node, varying):
             result.add(node)
     return result
 
 
-def is_linear(node: Expr, moving: Collection[Expr]) -> bool:
+def is_linear(node: Expr, varying: Collection[Expr]) -> bool:
     """Whether a node is linear, up to a constant, in all operands that depend on x jointly."""
-    own = [operand for operand in node.operands if operand in moving]
+    own = [operand for operand in node.operands if operand in varying]
     if isinstance(node, Einsum):
         return len(own) == 1
     if isinstance(node, Map):
@@ -129,14 +129,14 @@ def is_linear(node: Expr, moving: Collection[Expr]) -> bool:
         if node.function is table.mul:
             return len(own) == 1
         if node.function is table.div:
-            return node.operands[1] not in moving
-        return node.function is table.where and node.operands[0] not in moving
+            return node.operands[1] not in varying
+        return node.function is table.where and node.operands[0] not in varying
     return isinstance(node, Input | Gather | Scatter | Reshape)
 
 
 def _outermost(
     objective: Expr,
-    moving: Collection[Expr],
+    varying: Collection[Expr],
     affine: Collection[Expr],
     layers: Collection[Expr],
 ) -> dict[Expr, tuple[Expr, ...]] | None:
@@ -149,36 +149,38 @@ def _outermost(
     seen, stack = {objective}, [objective]
     while stack:
         node = stack.pop()
-        if node not in moving or node in affine:
+        if node not in varying or node in affine:
             continue
         if node in layers:
             result[node] = (node,)
-        elif is_linear(node, moving):
+        elif is_linear(node, varying):
             fresh = [operand for operand in node.operands if operand not in seen]
             seen.update(fresh)
             stack += fresh
         elif isinstance(node, Map):
             result[node] = (node,)
-        elif (factors := factors_of(node, moving)) is not None:
+        elif (factors := factors_of(node, varying)) is not None:
             result[node] = factors
         else:
             return None
     return result
 
 
-def factors_of(node: Expr, moving: Collection[Expr]) -> tuple[Expr, ...] | None:
+def factors_of(node: Expr, varying: Collection[Expr]) -> tuple[Expr, ...] | None:
     """u, v, .. if the node is Σ u v .. over their elements, possibly times data."""
     if not isinstance(node, Einsum):
         return None
-    own = [(o, labels) for o, labels in zip(node.operands, node.inputs, strict=True) if o in moving]
+    own = [
+        (o, labels) for o, labels in zip(node.operands, node.inputs, strict=True) if o in varying
+    ]
     return tuple(o for o, _ in own) if len({labels for _, labels in own}) == 1 else None
 
 
-def _over(node: Expr, stand_in: Input, moving: Collection[Expr]) -> Expr:
+def _over(node: Expr, stand_in: Input, varying: Collection[Expr]) -> Expr:
     """The sum of products with the elementwise product of its factors replaced by an input."""
     assert isinstance(node, Einsum)
-    kept = [k for k, operand in enumerate(node.operands) if operand not in moving]
-    first = next(k for k, operand in enumerate(node.operands) if operand in moving)
+    kept = [k for k, operand in enumerate(node.operands) if operand not in varying]
+    first = next(k for k, operand in enumerate(node.operands) if operand in varying)
     operands = [stand_in, *(node.operands[k] for k in kept)]
     labels = [node.inputs[first], *(node.inputs[k] for k in kept)]
     return build.einsum(operands, labels, node.output, node.dims)
@@ -187,17 +189,17 @@ def _over(node: Expr, stand_in: Input, moving: Collection[Expr]) -> Expr:
 def element_function(
     factors: tuple[Expr, ...],
     weight: Expr,
-    moving: Collection[Expr],
+    varying: Collection[Expr],
     affine: Collection[Expr],
     layers: Collection[Expr] = (),
 ) -> Elements | None:
     """The scalar function of the factors' elements, down to affine nodes or layers."""
 
     def is_argument(node: Expr) -> bool:
-        return node in layers or (node in affine and not is_of_one(node, moving))
+        return node in layers or (node in affine and not is_of_one(node, varying))
 
     roots = [Laid(factor, tuple(range(factor.rank))) for factor in factors]
-    found = fused(roots, moving, is_argument)
+    found = fused(roots, varying, is_argument)
     if found is None:
         return None
     return Elements(
@@ -220,7 +222,7 @@ class Fused:
 
 
 def fused(
-    roots: Sequence[Laid], moving: Collection[Expr], is_argument: Callable[[Expr], bool]
+    roots: Sequence[Laid], varying: Collection[Expr], is_argument: Callable[[Expr], bool]
 ) -> Fused | None:
     """The product of the roots' elements as a scalar function of the arguments below them.
 
@@ -244,7 +246,7 @@ def fused(
             done[laid] = arguments[laid] = build.variable(f"u{len(arguments)}", ())
         elif isinstance(node, Const):
             done[laid] = node
-        elif not isinstance(node, Map) and node not in moving:
+        elif not isinstance(node, Map) and node not in varying:
             done[laid] = data[laid] = Input(f"d{len(data)}", "data", (), node.dtype)
         elif not isinstance(node, Map) or node.function is still:
             return None
@@ -276,6 +278,6 @@ def _product(factors: list[Expr]) -> Expr:
     return value
 
 
-def is_of_one(node: Expr, moving: Collection[Expr]) -> bool:
+def is_of_one(node: Expr, varying: Collection[Expr]) -> bool:
     """Whether a node is a map with one operand depending on x, which is the better argument."""
-    return isinstance(node, Map) and sum(operand in moving for operand in node.operands) == 1
+    return isinstance(node, Map) and sum(operand in varying for operand in node.operands) == 1

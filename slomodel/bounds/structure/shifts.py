@@ -40,15 +40,15 @@ class Shift:
 def is_shift_invariant(objective: Expr, shifts: Mapping[Expr, Shift]) -> bool:
     """Whether the objective is proved not to move when variables are shifted."""
     found: dict[Expr, Shift] = {}
-    moving = set(shifts)
+    varying = set(shifts)
     try:
         for node in _in_order(objective):
-            if any(operand in moving for operand in _read(node)):
-                moving.add(node)
+            if any(operand in varying for operand in _read(node)):
+                varying.add(node)
             if node in shifts:
                 found[node] = shifts[node]
             elif any(operand in found for operand in _read(node)):
-                own = _shifted(node, found, moving)
+                own = _shifted(node, found, varying)
                 if own is not None:
                     found[node] = own
     except NotCarried:
@@ -84,14 +84,14 @@ def _read(node: Expr) -> tuple[Expr, ...]:
     return node.operands
 
 
-def _shifted(node: Expr, found: Mapping[Expr, Shift], moving: Collection[Expr]) -> Shift | None:
+def _shifted(node: Expr, found: Mapping[Expr, Shift], varying: Collection[Expr]) -> Shift | None:
     """The shift of a node some of whose operands are shifted; None for none."""
     if isinstance(node, Map):
         if len(_read(node)) < len(node.operands):
             return found[_read(node)[0]]  # for numbers that are finite
-        return _of_map(node, found, moving)
+        return _of_map(node, found, varying)
     if isinstance(node, Einsum):
-        return _of_contraction(node, found, moving)
+        return _of_contraction(node, found, varying)
     own = found.get(node.operands[0])
     if own is None:
         raise NotCarried
@@ -103,7 +103,7 @@ def _shifted(node: Expr, found: Mapping[Expr, Shift], moving: Collection[Expr]) 
     raise NotCarried
 
 
-def _of_map(node: Map, found: Mapping[Expr, Shift], moving: Collection[Expr]) -> Shift | None:
+def _of_map(node: Map, found: Mapping[Expr, Shift], varying: Collection[Expr]) -> Shift | None:
     parts: list[Shift | None] = []
     for operand, axes in zip(node.operands, node.axes, strict=True):
         own = found.get(operand)
@@ -126,7 +126,7 @@ def _of_map(node: Map, found: Mapping[Expr, Shift], moving: Collection[Expr]) ->
     if function in (table.mul, table.div) and len(known) == 1:
         which = 0 if parts[0] is not None else 1
         other_operand = node.operands[1 - which]
-        if other_operand in moving or (which == 1 and function is table.div):
+        if other_operand in varying or (which == 1 and function is table.div):
             raise NotCarried
         factor = Shift(other_operand, node.axes[1 - which])
         return _applied(node, [known[0], factor] if which == 0 else [factor, known[0]])
@@ -145,8 +145,8 @@ def _applied(node: Map, parts: list[Shift]) -> Shift:
     return Shift(build.apply_along(node.function, [part.by for part in parts], along, shape), axes)
 
 
-def _of_contraction(node: Einsum, found: Mapping[Expr, Shift], moving: Collection[Expr]) -> Shift:
-    own = [k for k, operand in enumerate(node.operands) if operand in moving]
+def _of_contraction(node: Einsum, found: Mapping[Expr, Shift], varying: Collection[Expr]) -> Shift:
+    own = [k for k, operand in enumerate(node.operands) if operand in varying]
     if len(own) != 1 or len(set(node.output)) < node.rank:
         raise NotCarried
     (k,) = own

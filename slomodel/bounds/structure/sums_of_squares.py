@@ -31,8 +31,8 @@ class SumOfSquares:
 def sums_of_squares(setting: Setting) -> Iterator[SumOfSquares]:
     """The sums of squares that the objective is a multiple of, up to a quadratic."""
     variables = set(setting.variables)
-    moving = dependents(postorder(setting.objective), variables.__contains__)
-    for node, residual in outermost_squares(setting.objective, moving).items():
+    varying = dependents(postorder(setting.objective), variables.__contains__)
+    for node, residual in outermost_squares(setting.objective, varying).items():
         if not isinstance(node, Einsum) or len(node.operands) != 2 or node.output:
             continue
         if len(node.dims) != residual.rank:
@@ -47,11 +47,11 @@ def sums_of_squares(setting: Setting) -> Iterator[SumOfSquares]:
         yield SumOfSquares(weight, residual, rest)
 
 
-def difference(residual: Expr, moving: Collection[Expr]) -> tuple[Expr, Expr | None]:
+def difference(residual: Expr, varying: Collection[Expr]) -> tuple[Expr, Expr | None]:
     """P and Y with ± (P - Y) = residual, where Y is constant; Y is None where it is 0."""
     if isinstance(residual, Map) and residual.function is table.sub:
         whole = tuple(range(residual.rank))
-        own = [operand for operand in residual.operands if operand in moving]
+        own = [operand for operand in residual.operands if operand in varying]
         if residual.axes == (whole, whole) and len(own) == 1:
             first, second = residual.operands
             return (own[0], second if own[0] is first else first)
@@ -76,11 +76,11 @@ class PowerSum:
 def power_sum(setting: Setting) -> PowerSum | None:
     """The objective as such a sum, however its products are written; None where it is not one."""
     setting = as_written(setting)
-    moving = dependents(postorder(setting.objective), set(setting.variables).__contains__)
+    varying = dependents(postorder(setting.objective), set(setting.variables).__contains__)
     for squares in sums_of_squares(setting):
-        product, target = difference(squares.residual, moving)
+        product, target = difference(squares.residual, varying)
         power = _power(product)
-        if power is not None and power[0] in moving:
+        if power is not None and power[0] in varying:
             return PowerSum(squares.weight, *power, product.rank, target, squares.rest)
     return None
 

@@ -48,10 +48,10 @@ _ROOM = 1.0 + 2.0**-44
 
 @dataclass(frozen=True, slots=True)
 class PartialFunction:
-    """A function of operand `moving` alone; the other operands are known numbers."""
+    """A function of operand `varying` alone; the other operands are known numbers."""
 
     function: ScalarFunction
-    moving: int
+    varying: int
     constants: tuple[Const | None, ...]
 
 
@@ -63,7 +63,7 @@ def derivative_graph(one: PartialFunction, k: int) -> tuple[tuple[Input, ...], E
     with without_rounding():
         graph = one.function(*arguments)
         for _ in range(k):
-            (graph,) = jvp((graph,), {inputs[one.moving]: Const(1.0)})
+            (graph,) = jvp((graph,), {inputs[one.varying]: Const(1.0)})
     return inputs, graph
 
 

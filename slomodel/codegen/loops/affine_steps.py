@@ -73,12 +73,12 @@ def affine_values(loop: Loop, numbers: Numbers) -> tuple[Expr, ...]:
     states = {one for one, source in loop.sources if isinstance(source, StateAt)}
     scalars = [one for array in elements for one in array.reshape(-1)]
     order = postorder(*scalars)
-    moving = dependents(order, lambda node: node in inputs and inputs[node][0] in states)
-    forms = _forms(order, moving)
+    varying = dependents(order, lambda node: node in inputs and inputs[node][0] in states)
+    forms = _forms(order, varying)
     known = [forms[scalar] for scalar in scalars]
     if any(one is None for one in known):
         return values
-    before = sum(isinstance(node, Map) for node in moving)
+    before = sum(isinstance(node, Map) for node in varying)
     if sum(one.work for one in known if one is not None) >= before:
         return values
     places: dict[Expr, Expr] = {one: _element(*place) for one, place in inputs.items()}
@@ -90,20 +90,20 @@ def affine_values(loop: Loop, numbers: Numbers) -> tuple[Expr, ...]:
     )
 
 
-def _forms(order: Sequence[Expr], moving: set[Expr]) -> dict[Expr, AffineForm | None]:
+def _forms(order: Sequence[Expr], varying: set[Expr]) -> dict[Expr, AffineForm | None]:
     """The affine forms of scalar nodes; None for those that are not affine."""
     forms: dict[Expr, AffineForm | None] = {}
     for node in order:
-        if node not in moving:
+        if node not in varying:
             forms[node] = AffineForm(node, {})
         elif isinstance(node, Input):
             forms[node] = AffineForm(_ZERO, {node: Const(1.0)})
         else:
-            forms[node] = _form(node, [forms[operand] for operand in node.operands], moving)
+            forms[node] = _form(node, [forms[operand] for operand in node.operands], varying)
     return forms
 
 
-def _form(node: Expr, own: Sequence[AffineForm | None], moving: set[Expr]) -> AffineForm | None:
+def _form(node: Expr, own: Sequence[AffineForm | None], varying: set[Expr]) -> AffineForm | None:
     if not isinstance(node, Map) or node.function not in (add, sub, neg, mul, div):
         return None
     first, *others = own
@@ -117,9 +117,9 @@ def _form(node: Expr, own: Sequence[AffineForm | None], moving: set[Expr]) -> Af
     if node.function is sub:
         return first.plus(second.mapped(neg))
     left, right = node.operands
-    if right not in moving:
+    if right not in varying:
         return first.mapped(node.function, right)
-    return second.mapped(mul, left) if node.function is mul and left not in moving else None
+    return second.mapped(mul, left) if node.function is mul and left not in varying else None
 
 
 def _element(array: Expr, at: tuple[int, ...]) -> Expr:

@@ -334,7 +334,7 @@ class Collection:
 
 
 @dataclass(frozen=True, slots=True)
-class Moving:
+class MovingPosition:
     """A position that is, at each step, `stride * step` elements past the first one."""
 
     first: Element | Scalar
@@ -374,8 +374,8 @@ class Passage:
     """
 
     start: int
-    reads: Mapping[Expr, Moving]
-    targets: tuple[Moving, ...]
+    reads: Mapping[Expr, MovingPosition]
+    targets: tuple[MovingPosition, ...]
     once: tuple[Block, ...]
     blocks: tuple[Block, ...]
     values: tuple[Element | Scalar | None, ...]

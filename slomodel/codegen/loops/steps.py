@@ -12,7 +12,7 @@ from slomodel.codegen.loops.nest import (
     Begin,
     Block,
     Element,
-    Moving,
+    MovingPosition,
     Passage,
     Position,
     Scalar,
@@ -68,10 +68,10 @@ class _Parts:
 
     node: Recur
     accesses: Accesses
-    reads: dict[Expr, Moving] = field(default_factory=dict)
+    reads: dict[Expr, MovingPosition] = field(default_factory=dict)
     given: dict[Expr, Access] = field(default_factory=dict)
     read_places: dict[Expr, StatePlace] = field(default_factory=dict)
-    targets: list[Moving] = field(default_factory=list)
+    targets: list[MovingPosition] = field(default_factory=list)
     written_places: list[WrittenPlace] = field(default_factory=list)
     adds: set[int] = field(default_factory=set)
 
@@ -112,17 +112,17 @@ class _Parts:
         else:
             array = self.node.operands[source.operand]
         access = self.accesses.of(array)
-        moving, strides, offset = 0, access.strides, access.offset
+        varying, strides, offset = 0, access.strides, access.offset
         if not isinstance(source, Whole):
-            moving, *rest = access.strides
+            varying, *rest = access.strides
             strides = tuple(rest)
-            offset += moving * number_of(source.shift, self.accesses.numbers)
+            offset += varying * number_of(source.shift, self.accesses.numbers)
         if name is not placeholder:
             offset += sum(k * stride for k, stride in zip(at, strides, strict=True))
             strides = ()
         base = access.base
         place = Element(base, Position(offset)) if base.rank else Scalar(base)
-        self.reads[name] = Moving(place, moving)
+        self.reads[name] = MovingPosition(place, varying)
         self.given[name] = Access(name, 0, strides)
         if isinstance(source, StateAt) and not name.rank:
             inside = c_order(self.accesses.shape(placeholder))
@@ -140,7 +140,7 @@ class _Parts:
         covered = Dim() if first is None else self.node.operands[first].shape[0]
         if not loop.is_assigned(update.state, covered):
             self.adds.add(len(self.targets))
-        self.targets.append(Moving(place, stride))
+        self.targets.append(MovingPosition(place, stride))
         single = element is not None or not shape
         self.written_places.append((update.state, (element or 0) if single else None, shift))
 

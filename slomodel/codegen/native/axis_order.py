@@ -63,9 +63,9 @@ def _cost(axes: LoopAxes, nest: Nest, pointers: Pointers) -> float:
     size, steps = axes[-1]
     step_of = {pointer.name: step for pointer, step in zip(pointers, steps, strict=True)}
     cost = sum(1.0 if step in (0, 1) else _STRIDED for step in steps)
-    moving = {table.name for table in pointers if table.integers and step_of[table.name]}
+    varying = {table.name for table in pointers if table.integers and step_of[table.name]}
     for pointer in pointers:
-        if any(table.name in moving for table, _ in pointer.lookups):
+        if any(table.name in varying for table, _ in pointer.lookups):
             cost += _LOOKED_UP
     once = 0.0
     for one in nest.statements:

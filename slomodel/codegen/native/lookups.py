@@ -36,10 +36,10 @@ def scatter_lines(index: str, added: Sequence[tuple[str, str]]) -> list[str]:
 
 def in_pieces(pointer: Pointer, size: int) -> bool:
     """Whether one lookup moves along the last axis, of this size, and all its pieces are known."""
-    moving = [table for table, _ in pointer.lookups if any(table.steps[-1:])]
-    if len(moving) != 1 or moving[0].steps[-1] != 1 or moving[0].position.offset:
+    varying = [table for table, _ in pointer.lookups if any(table.steps[-1:])]
+    if len(varying) != 1 or varying[0].steps[-1] != 1 or varying[0].position.offset:
         return False
-    return bool(moving[0].pieces) and moving[0].pieces[-1][1] == size
+    return bool(varying[0].pieces) and varying[0].pieces[-1][1] == size
 
 
 def piece_lines(pointer: Pointer, text: str) -> list[str]:

@@ -16,7 +16,7 @@ from slomodel.codegen.loops.nest import (
     Copy,
     Element,
     Integers,
-    Moving,
+    MovingPosition,
     Nest,
     Output,
     Passage,
@@ -75,7 +75,7 @@ class StepNames:
             return self.address(self._passage.targets[place.output])
         return at("w", self._start + place.start)
 
-    def address(self, one: Moving, step: str = "") -> str:
+    def address(self, one: MovingPosition, step: str = "") -> str:
         """The address of a position at a step, by default the current one."""
         step = step or _named("step", self._depth)
         if isinstance(one.first, Scalar):

@@ -125,9 +125,9 @@ def _pick(picked: _Picked, item: Expr | Slice, axis: Axis, scope: Scope) -> None
 
 
 def _slice(picked: _Picked, item: Slice, axis: Dim, scope: Scope) -> None:
-    moving = moving_slice(item, scope)
-    if moving is not None:
-        first, length = moving
+    varying = moving_slice(item, scope)
+    if varying is not None:
+        first, length = varying
         check_index(scope.model, first, axis, item.span)
         check_index(scope.model, first.plus(AffineIndex(length - 1)), axis, item.span)
         picked.where.append((first, len(picked.dims)))

@@ -181,24 +181,24 @@ def smoothness(
     variables: set[Expr] = set(problem.inputs)
     objective, _ = with_bodies(problem.objective)
     order = differentiated(objective)
-    moving = dependents(order, variables.__contains__)
-    kinks = remaining_kinks(objective, order, moving)
+    varying = dependents(order, variables.__contains__)
+    kinks = remaining_kinks(objective, order, varying)
     limits = lower_limits(problem.data, problem.checks, arrays)
     classes = [
-        _order(node, moving, limits) if isinstance(node, Map) else 0
+        _order(node, varying, limits) if isinstance(node, Map) else 0
         for node in order
-        if isinstance(node, (Map, Extreme)) and node in moving and node in kinks.nodes
+        if isinstance(node, (Map, Extreme)) and node in varying and node in kinks.nodes
         if node not in problem.joins
         if node.dtype == "real"
     ]
     return min([kinks.order, *classes])
 
 
-def _order(node: Map, moving: set[Expr], limits: Mapping[Expr, float]) -> int:
+def _order(node: Map, varying: set[Expr], limits: Mapping[Expr, float]) -> int:
     """Order of differentiability of a node; a choice that is constant has no kink."""
     if node.function is not where:
         return smoothness_of(node, limits)
-    return max(0, continuity_order(node, moving)) if node.operands[0] in moving else ANALYTIC
+    return max(0, continuity_order(node, varying)) if node.operands[0] in varying else ANALYTIC
 
 
 def smoothness_class(problem: Problem, arrays: Mapping[str, NDArray[np.float64]]) -> str:

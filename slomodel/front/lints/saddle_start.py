@@ -27,8 +27,8 @@ def with_saddle_warning(problem: Problem) -> Problem:
     """The problem, with a warning if no step can leave its start, whatever the data."""
     starts = {v.node: s for v in problem.variables if (s := _number(v)) is not None}
     order = postorder(problem.objective) if starts else []
-    moving = dependents(order, lambda n: isinstance(n, Input) and n.role == "variable")
-    products = {node: found for node in order if len(found := _factors(node, moving)) > 1}
+    varying = dependents(order, lambda n: isinstance(n, Input) and n.role == "variable")
+    products = {node: found for node in order if len(found := _factors(node, varying)) > 1}
     facts = initial_facts([problem.objective], starts) if products else {}
     products = {node: found for node, found in products.items() if _is_suspect(node, found, facts)}
     if not products:
@@ -59,7 +59,7 @@ def _number(variable: Variable) -> float | None:
     return init.parameters[0] if init.kind == "number" else named.get(init.kind)
 
 
-def _factors(node: Expr, moving: set[Expr]) -> list[_Factor]:
+def _factors(node: Expr, varying: set[Expr]) -> list[_Factor]:
     """The factors of a product that depend on variables; a square has two."""
     if isinstance(node, Einsum):
         pairs = [*zip(node.operands, node.inputs, strict=True)]
@@ -67,7 +67,7 @@ def _factors(node: Expr, moving: set[Expr]) -> list[_Factor]:
         pairs = [*zip(node.operands, node.axes, strict=True)] * (3 - len(node.operands))
     else:
         return []
-    return [pair for pair in pairs if pair[0] in moving]
+    return [pair for pair in pairs if pair[0] in varying]
 
 
 def _is_suspect(node: Expr, factors: list[_Factor], facts: _Facts) -> bool:

@@ -83,7 +83,7 @@ def check(setting, radius, rng, samples=2):
     prepared = prepare(setting)
     centre = propagate(prepared, 0.0)
     ball = propagate(prepared, radius, centre) if radius else centre
-    nodes = [n for n in prepared.order if n in prepared.norms and n in prepared.scope.moving]
+    nodes = [n for n in prepared.order if n in prepared.norms and n in prepared.scope.varying]
     nodes = [n for n in nodes if n.dtype == "real"]
     for _ in range(samples):
         at = point_in_ball(prepared, radius, rng)

@@ -101,10 +101,10 @@ def prepare(setting: Setting) -> Prepared:
     """
     roots, values = normal_form(setting.gradient, setting.variables, setting.values, setting.sizes)
     order = postorder(*roots)
-    moving = dependents(order, set(setting.variables).__contains__)
+    varying = dependents(order, set(setting.variables).__contains__)
     names = sorted(variable.name for variable in setting.variables)
     blocks = {name: min(k, _MOST_BLOCKS - 1) for k, name in enumerate(names)}
-    scope = NormContext(setting.sizes, moving, setting.tables)
+    scope = NormContext(setting.sizes, varying, setting.tables)
     boxes = boxed(values)
     live = live_under(roots, boxes, setting.sizes)
     prepared = Prepared(setting, roots, values, order, scope, blocks, live)
@@ -130,7 +130,7 @@ def _want(prepared: Prepared) -> None:
         # Larger norms first, so that they are available to bound the smaller ones.
         own = sorted(wanted[node], key=lambda norm: (norm.count("m"), norm.count("c")))
         prepared.norms[node] = own
-        if node not in prepared.scope.moving or isinstance(node, Input):
+        if node not in prepared.scope.varying or isinstance(node, Input):
             continue
         for norm in own:
             try:

@@ -74,7 +74,7 @@ class NormContext:
     """The sizes of dims, the nodes that depend on a variable, and the data that indices read."""
 
     sizes: Mapping[str, int]
-    moving: Collection[Expr]
+    varying: Collection[Expr]
     tables: Mapping[Expr, NDArray[np.float64]]
 
     def shape(self, node: Expr) -> Sizes:
@@ -172,10 +172,10 @@ def _(node: Map, norm: Norm, scope: NormContext) -> Rule:
             tuple(laid(k, norm) for k in chosen),
             tuple(laid(k, flattened(norm)) for k in chosen),
         )
-    moving = [k for k, operand in enumerate(node.operands) if operand in scope.moving]
-    if len(moving) != 1:
-        raise MissingRule(f"no rule for `{function}` of {len(moving)} operands that vary")
-    k = moving[0]
+    varying = [k for k, operand in enumerate(node.operands) if operand in scope.varying]
+    if len(varying) != 1:
+        raise MissingRule(f"no rule for `{function}` of {len(varying)} operands that vary")
+    k = varying[0]
     words = [norm, flattened(norm), *_halves(norm), "m" * len(norm)]
     shape = scope.shape(node)
     return Elementwise(node.operands[k], *(laid(k, canonical(word, shape)) for word in words))

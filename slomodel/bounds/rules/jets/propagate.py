@@ -94,10 +94,10 @@ def _orders(prepared: Prepared, ranges: dict[Expr, Interval]) -> dict[Expr, int]
     walk = Walk(ranges, 0, replaced, prepared.setting.sizes)
     result = {}
     for node in prepared.order:
-        if node in prepared.scope.moving:
-            walk.moving.add(node)
+        if node in prepared.scope.varying:
+            walk.varying.add(node)
         own: Orders = np.asarray(ANALYTIC)
-        if node in walk.moving and not isinstance(node, Input):
+        if node in walk.varying and not isinstance(node, Input):
             own = order_of(node, walk)
         walk.put(node, own)
         result[node] = int(walk.least(node))
@@ -107,7 +107,7 @@ def _orders(prepared: Prepared, ranges: dict[Expr, Interval]) -> dict[Expr, int]
 def _jet(ball: BallJets, node: Expr, norm: Norm) -> Jet:
     own = ball.prepared
     value = own.at_centre(node, norm)
-    if node not in own.scope.moving:
+    if node not in own.scope.varying:
         return jets.constant(value, own.count)
     if isinstance(node, Input):
         block = own.blocks[node.name]
@@ -140,7 +140,7 @@ def _capped(ball: BallJets, node: Expr, norm: Norm, jet: Jet) -> Jet:
     larger = [o for o in own.norms[node] if (node, o) in ball.found and below(norm, o)]
     if larger:
         jet = jets.least([jet, *(ball.found[node, other] for other in larger)])
-    if node not in own.scope.moving:
+    if node not in own.scope.varying:
         return jet
     value = rounded_up(np.asarray(own.at_centre(node, norm)))
     # Continuous: the value. C^k: derivatives up to the k-th, with the next one almost everywhere.

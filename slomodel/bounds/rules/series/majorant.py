@@ -51,16 +51,16 @@ class Majorants:
 
 def has_polynomial_nodes(prepared: Prepared) -> bool:
     """Whether the objective is a polynomial and so are the nodes of the normal form."""
-    setting, moving = prepared.setting, prepared.scope.moving
+    setting, varying = prepared.setting, prepared.scope.varying
     if not is_polynomial(setting.objective, set(setting.variables)):
         return False
     for node, norms in prepared.norms.items():
-        if node not in moving or isinstance(node, Input):
+        if node not in varying or isinstance(node, Input):
             continue
         rule = prepared.rules[node, norms[0]]
         if isinstance(rule, Choice):
             assert isinstance(node, Map)
-            if node.function is not table.where or node.operands[0] in moving:
+            if node.function is not table.where or node.operands[0] in varying:
                 return False
         elif isinstance(node, Extreme) or not isinstance(rule, (Linear, Product)):
             return False
@@ -96,7 +96,7 @@ def _read(prepared: Prepared) -> set[tuple[Expr, Norm]]:
             for words in rule.options.norms:
                 factors = ((rule.left, words[0]), (rule.right, words[1]))
                 for (node, word), (beside, _) in zip(factors, factors[::-1], strict=True):
-                    if beside in prepared.scope.moving:
+                    if beside in prepared.scope.varying:
                         result.add((node, prepared.available(node, word)))
     return result
 
@@ -104,7 +104,7 @@ def _read(prepared: Prepared) -> set[tuple[Expr, Norm]]:
 def _propagate(own: Majorants, node: Expr) -> None:
     prepared = own.prepared
     norms = prepared.norms[node]
-    if node not in prepared.scope.moving or isinstance(node, Input):
+    if node not in prepared.scope.varying or isinstance(node, Input):
         own.exponents[node] = _unit(prepared, node)
         for norm in norms:
             own.found[node, norm] = np.ones(len(own.exponents[node]))
@@ -125,7 +125,7 @@ def _propagate(own: Majorants, node: Expr) -> None:
 def _unit(prepared: Prepared, node: Expr) -> Exponents:
     """The exponents of a constant node; for a variable also that of its block."""
     rows = [np.zeros(prepared.count, dtype=np.int64)]
-    if isinstance(node, Input) and node in prepared.scope.moving:
+    if isinstance(node, Input) and node in prepared.scope.varying:
         first = rows[0].copy()
         first[prepared.blocks[node.name]] = 1
         rows.append(first)
