@@ -190,8 +190,9 @@ def _derivative(n: int) -> ScalarFunction:
         real = _positive(x)
         with np.errstate(all="ignore"):
             far = sign * np.power(root / real, n)
-            least = np.power(real, -(n + 1.0)) + special.zeta(n + 1, real + 1.0)
-            near = factor * np.where(real < _LEAST_OF_ZETA, least, special.zeta(n + 1, real))
+            is_least = real < _LEAST_OF_ZETA
+            first = np.where(is_least, np.power(real, -(n + 1.0)), 0.0)
+            near = factor * (first + special.zeta(n + 1, real + is_least))
         return _stepped(np.where(real > _FAR, far, near), x, n + 1)
 
     name = "trigamma" if n == 1 else f"polygamma_{n}"
@@ -203,9 +204,9 @@ def _derivative(n: int) -> ScalarFunction:
         partials=(next_member(polygamma, n),),
         spelling=_spelling(
             f"np.where({{0}} > {_FAR}, {sign} * np.power({root!r} / {{0}}, {n}),"
-            f" {factor} * np.where({_OPERAND} < {_LEAST_OF_ZETA},"
-            f" np.power({_OPERAND}, {-(n + 1.0)}) + special.zeta({n + 1}, {_OPERAND} + 1.0),"
-            f" special.zeta({n + 1}, {_OPERAND})))",
+            f" {factor} * (np.where({_OPERAND} < {_LEAST_OF_ZETA},"
+            f" np.power({_OPERAND}, {-(n + 1.0)}), 0.0)"
+            f" + special.zeta({n + 1}, {_OPERAND} + ({_OPERAND} < {_LEAST_OF_ZETA}))))",
             f"slo_polygamma({n}, {{0}})",
         ),
         cost=Cost(250.0),

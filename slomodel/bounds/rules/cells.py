@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -129,7 +130,14 @@ def divided(
 
 
 def _pays(parts: Sequence[CellBounds], whole: CellBounds) -> bool:
-    """Whether the bounds over the parts of a cell are clearly below those over the whole."""
-    first = max((norm_of(part.ends) for part in parts), default=0.0)
-    third = max((part.third for part in parts), default=0.0)
-    return first < _GAIN * norm_of(whole.ends) or third < _GAIN * whole.third
+    """Whether the bounds over the parts of a cell are clearly below those over the whole.
+
+    Where there is none over the whole, whether a part has one: the others may need more divisions.
+    """
+    pairs = [([norm_of(part.ends) for part in parts], norm_of(whole.ends))]
+    pairs.append(([part.third for part in parts], whole.third))
+    return any(
+        max(found, default=0.0) < _GAIN * known
+        or (math.isinf(known) and min(found, default=0.0) < known)
+        for found, known in pairs
+    )

@@ -36,3 +36,18 @@ def test_cells_are_divided_where_that_pays(
     points = np.random.default_rng(0).uniform(-RADIUS, RADIUS, (200, N))
     held = [((one.cell.low <= points) & (points <= one.cell.high)).all(1) for one in cells]
     assert np.any(held, axis=0).all()
+
+
+def test_cells_without_a_bound_are_divided_while_parts_of_them_have_one() -> None:
+    """The function is infinite at one end of an axis: each division leaves one part without."""
+
+    def bound(cell: CellOfBall) -> CellBounds:
+        size = 1.0 if cell.low[0] > -RADIUS else np.inf
+        worth = np.minimum(cell.high, RADIUS) - np.maximum(cell.low, -RADIUS)
+        worth[1:] = 0.0
+        return CellBounds(cell, (size, 0.0), size, worth, 3)
+
+    cells = divided(bound(CellOfBall.whole(2)), RADIUS, bound, 2.0, 16)
+    infinite = [one for one in cells if not np.isfinite(norm_of(one.ends))]
+    assert len(cells) == 9
+    assert [one.cell.high[0] for one in infinite] == [-RADIUS + 2.0**-7]
