@@ -24,7 +24,7 @@ from slomodel.bounds.structure.separable import (
     is_linear,
 )
 from slomodel.calculus.degree import degree
-from slomodel.functions.compound import still
+from slomodel.functions.compound import stop_gradient
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Expr, Input, Map
 from slomodel.ir.walk import dependents, inputs, postorder, substitute
@@ -150,7 +150,7 @@ def _groups(
         for node in order
         if node in varying and node not in affine and layer_at(node, varying) is not None
     }
-    fixed = [one for one in terms if isinstance(one, Map) and one.function is still]
+    fixed = [one for one in terms if isinstance(one, Map) and one.function is stop_gradient]
     groups: list[TermGroup] = []
     for term in terms:
         if term not in fixed:

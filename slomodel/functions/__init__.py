@@ -23,7 +23,7 @@ from slomodel.functions.compound import (
     limited,
     logaddexp,
     same,
-    still,
+    stop_gradient,
     xlogx,
     xlogx1p,
 )
@@ -84,7 +84,9 @@ from slomodel.functions.translate import partial, symbols, to_graph
 from slomodel.ir.function import DISCONTINUOUS, ScalarFunction, every_function
 
 TABLE: dict[str, ScalarFunction] = {
-    record.name: record for record in every_function() if record not in (limited, same, still)
+    record.name: record
+    for record in every_function()
+    if record not in (limited, same, stop_gradient)
 }
 """Every scalar function by the name of its record."""
 
@@ -173,7 +175,7 @@ __all__ = [
     "softplus",
     "sqrt",
     "square",
-    "still",
+    "stop_gradient",
     "sub",
     "symbols",
     "tan",

@@ -214,8 +214,8 @@ xlogx1p = ScalarFunction(
 # any derivative cancel exactly, so omitting them is exact, and finite where they are not. For the
 # same reason a bound may replace it by any constant. It is not in the table of functions: its
 # derivative deliberately differs from that of its value.
-still = ScalarFunction(
-    "still",
+stop_gradient = ScalarFunction(
+    "stop_gradient",
     1,
     definition=lambda x: x,
     numpy=np.real,
@@ -227,8 +227,8 @@ still = ScalarFunction(
 )
 
 # The first of two operands that are equal for all values of the variables. Derivatives are those
-# of the first; a bound may use that the value lies in the ranges of both. Like `still`, it is not
-# in the table of functions.
+# of the first; a bound may use that the value lies in the ranges of both. Like `stop_gradient`, it
+# is not in the table of functions.
 same = ScalarFunction(
     "same",
     2,
@@ -249,7 +249,7 @@ def _between(x: Expr, low: Expr, high: Expr) -> Expr:
 
 # The number between two limits, with derivative 1: an exponent beyond them is moved to the nearer
 # limit where this changes no value by more than rounding, so that no product of derivatives is 0
-# times infinity. Like `still`, it is not in the table of functions.
+# times infinity. Like `stop_gradient`, it is not in the table of functions.
 limited = ScalarFunction(
     "limited",
     3,
@@ -264,11 +264,11 @@ limited = ScalarFunction(
 
 
 def differentiated(*roots: Expr) -> list[Expr]:
-    """The nodes under the roots, operands first, without those that only `still` nodes use."""
+    """The nodes under the roots in postorder, without those that only `stop_gradient` uses."""
     order = postorder(*roots)
     live = set(roots)
     for node in reversed(order):
-        if node in live and not (isinstance(node, Map) and node.function is still):
+        if node in live and not (isinstance(node, Map) and node.function is stop_gradient):
             live.update(node.operands)
     return [node for node in order if node in live]
 

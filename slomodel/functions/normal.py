@@ -125,7 +125,7 @@ _TAIL = (
 
 @dataclass(frozen=True, slots=True)
 class _ScaledTail:
-    """factor erfcx(x/scale) for x >= 0 as a polynomial of t, divided by b + x."""
+    """factor·erfcx(x/scale) for x >= 0: a polynomial in t, divided by b + x."""
 
     name: str
     scale: float

@@ -1,7 +1,7 @@
 """Sums of exponentials, shifted by the largest exponent so that nothing overflows.
 
-The shift is `still`: values do not depend on it, so derivatives omit it and are those of softmax.
-An infinite largest exponent is not subtracted, as the difference would be NaN.
+The shift is under `stop_gradient`: values do not depend on it, so derivatives omit it and are those
+of softmax. An infinite largest exponent is not subtracted, as the difference would be NaN.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from slomodel.functions.activations import softplus
 from slomodel.functions.arithmetic import add, div, mul, neg, sub
 from slomodel.functions.comparison import lt, where
-from slomodel.functions.compound import still
+from slomodel.functions.compound import stop_gradient
 from slomodel.functions.elementary import exp, expm1, log, log1p
 from slomodel.functions.piecewise import abs, relu
 from slomodel.ir import build
@@ -69,7 +69,7 @@ def log_softmax(x: Expr, axes: Axes) -> Expr:
 
 
 def _finite(largest: Expr) -> Expr:
-    return still(where(lt(abs(largest), Const(math.inf)), largest, 0.0))
+    return stop_gradient(where(lt(abs(largest), Const(math.inf)), largest, 0.0))
 
 
 def _total(x: Expr, shift: Expr, axes: Axes) -> Expr:

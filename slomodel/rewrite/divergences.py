@@ -132,7 +132,7 @@ def _weighted_logarithms(part: Part) -> Iterator[tuple[float, Part, Part]]:
 
 
 def _with_linear_terms(c: float, entropy: _Entropy, terms: Terms, shape: Shape) -> Expr | None:
-    """c (y log(y/m) - y + m) from the terms, which are then taken out."""
+    """c (y log(y/m) - y + m) from the terms, which it removes."""
     y, m = entropy.y, entropy.m
     if m is None and not terms.get(None):
         # y log(y) - y log(m), as two terms.

@@ -101,7 +101,7 @@ def _without_offsets(node: Gather) -> tuple[Affine, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Number:
-    """A constant of the terms: a column of `numbers`."""
+    """A constant that differs from term to term: a column of `numbers`."""
 
     column: int
 

@@ -130,7 +130,7 @@ def summands(node: Expr, closed: Collection[Expr] = (), most: int = _MOST_TERMS)
 
 
 def factors(part: Part) -> list[Part]:
-    """The factors of a product, two or, if the first is a product, three; or the part itself."""
+    """The factors of a product: two, or three if the first is a product; else the part itself."""
     if not is_map(part.node, mul):
         return [part]
     left, right = part.parts()
@@ -174,7 +174,7 @@ def exponential_sum(node: Expr) -> ExponentialSum | None:
 def is_shifted(x: Expr) -> bool:
     """True for exponents from which their largest has been subtracted."""
     shift = x.operands[1] if is_map(x, sub) else None
-    return isinstance(shift, Map) and shift.function.name == "still"
+    return isinstance(shift, Map) and shift.function.name == "stop_gradient"
 
 
 def varies(node: Expr) -> bool:

@@ -2,8 +2,8 @@
 
 In x * sqrt(x) the chain rule meets 0 * inf at 0, where the derivative of x^1.5 is 0; in
 exp(800 x) / exp(790 x) both exponentials overflow where exp(10 x) does not. The law: the merged
-power has the value of the product to a few roundings, as exponents are added and multiplied only
-where that is exact, and none for x < 0 if the product has none: sqrt(x) * sqrt(x) is not x.
+power has the value of the product to a few rounding errors, as exponents are added and multiplied
+only where that is exact, and none for x < 0 if the product has none: sqrt(x) * sqrt(x) is not x.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def polynomial(part: Part, levels: int = _MOST_LEVELS) -> SumOfProducts | None:
 
 
 def _itself(part: Part) -> SumOfProducts:
-    """The polynomial that is this part."""
+    """This part as a polynomial of degree one in itself."""
     return SumOfProducts(((((part, 1),), Fraction(1)),))
 
 

@@ -3,9 +3,9 @@
 The factor h(u) of a product is u·q(u) where h has a simple zero at 0, and q is a function of the
 table that has full accuracy at 0, with its derivatives. The law: in a product the powers of u that
 such factors contribute are merged with those that stand beside them; away from u = 0 the value
-is the same up to a few roundings, and at u = 0 it is the limit. Only products without a pole left
-are changed, such as (1 - exp(-x))/x, x/tanh(x), x³/(exp(x) - 1), (1 - cos(x))/x², log(1 + p x)/p,
-(a - b)/log(a/b) and (x^p - 1)/p.
+is the same up to a few rounding errors, and at u = 0 it is the limit. Only products without a pole
+left are changed, such as (1 - exp(-x))/x, x/tanh(x), x³/(exp(x) - 1), (1 - cos(x))/x², log(1 + p
+x)/p, (a - b)/log(a/b) and (x^p - 1)/p.
 """
 
 from __future__ import annotations

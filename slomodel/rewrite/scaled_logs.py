@@ -5,7 +5,7 @@ that of exp(u) is u, of a product the sum, of a sum the largest, of anything els
 a logarithm of full accuracy, as normcdf, count as exponentials of it. With t the estimate, s is
 t - clip(t, -300, 300): 0 unless the exponentials come near the ends of the range of doubles, so
 that elsewhere the formula is computed as written. The weights of the exponentials may have any sign
-and may depend on x; s is taken as constant (`still`), so that the derivatives are those of
+and may depend on x; s is taken as constant (`stop_gradient`), so that the derivatives are those of
 log(A exp(-s)) for fixed s, which are those of log(A). In a quotient of two sums of exponentials
 both are scaled by the scale of the divisor.
 """
@@ -34,7 +34,7 @@ from slomodel.functions import (
     normcdf,
     sigmoid,
     softplus,
-    still,
+    stop_gradient,
     sub,
     where,
 )
@@ -57,7 +57,7 @@ _LOGARITHMS: dict[ScalarFunction, Callable[[Expr], Expr]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Scaled:
-    """A node as exp(shift) * rest; the shift is a constant (`still`) node, or None for 0."""
+    """A node as exp(shift) * rest; the shift is under `stop_gradient`, or None for 0."""
 
     rest: Expr
     shift: Expr | None = None
@@ -310,7 +310,7 @@ def _beyond_zone(estimate: Expr) -> Expr:
     """The excess of a scale over ±_ZONE, as a constant; 0 where it is infinite or undefined."""
     finite = lt(abs(estimate), Const(math.inf))
     known = where(finite, estimate, 0.0)
-    return still(sub(known, clip(known, -_ZONE, _ZONE)))
+    return stop_gradient(sub(known, clip(known, -_ZONE, _ZONE)))
 
 
 def _largest(estimate: Expr, labels: Sequence[int], node: Einsum) -> Expr | None:

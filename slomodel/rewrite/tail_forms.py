@@ -2,7 +2,7 @@
 
 Each computes the logarithm of a small difference or tail by a function of full accuracy there.
 Factors are taken out of a logarithm only between 1/16 and 16: the sum of their logarithm and the
-rest is then accurate to a few roundings of the larger.
+rest is then accurate to a few rounding errors of the larger.
 """
 
 from __future__ import annotations

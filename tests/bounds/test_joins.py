@@ -10,7 +10,7 @@ import pytest
 import slomodel
 from slomodel.errors import NonsmoothWarning
 from slomodel.functions import where
-from slomodel.functions.compound import still
+from slomodel.functions.compound import stop_gradient
 from slomodel.ir.walk import postorder
 from slomodel.rewrite.matching import is_map
 
@@ -61,7 +61,7 @@ def test_choices_that_sets_of_variables_bring_in() -> None:
     text = f"dim n data z[n] var s > 0, nu > 1 minimize {term}"
     model = slomodel.compile(text, data=data, backend="numpy").unconstrained
     nodes = postorder(model._setting(np.array([0.0, 1.4])).objective)
-    assert not any(is_map(node, where, still) for node in nodes)
+    assert not any(is_map(node, where, stop_gradient) for node in nodes)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from slomodel.calculus import gradient
-from slomodel.functions import FUNCTIONS, TABLE, add, square, still
+from slomodel.functions import FUNCTIONS, TABLE, add, square, stop_gradient
 from slomodel.ir.build import const, variable
 from slomodel.ir.function import ScalarFunction
 from slomodel.reference import evaluate
@@ -203,7 +203,7 @@ def test_extremes_of_two_operands(name: str, point: Point, value: float) -> None
 
 def test_still_is_the_number_without_derivative() -> None:
     x = variable("x", ())
-    (by_x,) = gradient(add(square(still(x)), x), [x])
+    (by_x,) = gradient(add(square(stop_gradient(x)), x), [x])
     assert by_x is const(1.0)
-    assert evaluate([still(x)], {x: np.asarray(3.0)})[0] == 3.0
-    assert still.name not in TABLE
+    assert evaluate([stop_gradient(x)], {x: np.asarray(3.0)})[0] == 3.0
+    assert stop_gradient.name not in TABLE

@@ -160,7 +160,7 @@ class _KnownSystems:
         self._known: dict[bytes, _System | None] = {}
 
     def of(self, L: SparseIntervals) -> _System | None:
-        """The system of L, known or new."""
+        """The system of L, cached or new."""
         parts = (L.entries.lo, L.entries.hi, L.rows, L.columns)
         key = b"".join(blake2b(part.tobytes(), digest_size=16).digest() for part in parts)
         key += len(L.rows).to_bytes(8, "little") + L.shape[0].to_bytes(8, "little")

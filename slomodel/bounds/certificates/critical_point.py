@@ -92,7 +92,7 @@ class CriticalPoint:
 
     @property
     def exists(self) -> bool:
-        """Whether there is a critical point, as far as is proved."""
+        """Whether a critical point is proved to exist."""
         return not self.reason
 
 

@@ -119,8 +119,9 @@ class ByBounds:
 
 
 def largest_radius(proved: Callable[[float], float], scale: float) -> float:
-    """A large radius that `proved` gives; it is at most its argument, and that where the whole ball
-    is proved. The search is geometric, and ends within a factor of `_CLOSE` or of its evaluations.
+    """A large radius for which `proved` holds; `proved` returns its argument if the whole ball is
+    proved, and less otherwise. The search is geometric, and ends within a factor of `_CLOSE` or of
+    its evaluations.
     """
     low, high, radius = 0.0, math.inf, 0.01 * scale
     for _ in range(_EVALUATIONS):

@@ -125,8 +125,8 @@ def _varying(one: CurvedSum, n: int) -> Bounded[float]:
     for own, first, second in zip(one.rows, single, double, strict=True):
         once = once + _spread(own, first)
         twice = twice + _spread(own, second)
-    still = quadratic_sum(tuple(own.rows for own in one.rows), fixed)
-    return _balanced(still, dominating_diagonal(once)) + _diagonal(dominating_diagonal(twice))
+    fixed_part = quadratic_sum(tuple(own.rows for own in one.rows), fixed)
+    return _balanced(fixed_part, dominating_diagonal(once)) + _diagonal(dominating_diagonal(twice))
 
 
 def _balanced(X: Bounded[float], y: Array) -> Bounded[float]:
@@ -248,8 +248,8 @@ def _squares(one: CurvedSum, weights: Sequence[Array], n: int) -> Bounded[float]
         varying = varying + _spread(
             own, up_mul(w, up_add(np.ones(len(w)), quotient(length, reach)))
         )
-    still = quadratic_sum(tuple(own.rows for own in one.rows), fixed)
-    return still + _diagonal(dominating_diagonal(varying))
+    fixed_part = quadratic_sum(tuple(own.rows for own in one.rows), fixed)
+    return fixed_part + _diagonal(dominating_diagonal(varying))
 
 
 def _supported(own: CurvedRows, weight: Array) -> Array:

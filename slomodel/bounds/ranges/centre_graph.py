@@ -21,7 +21,7 @@ from slomodel.bounds.ranges.log_sum_exp import (
 from slomodel.bounds.ranges.slopes import slopes_of
 from slomodel.bounds.setting import Setting
 from slomodel.bounds.structure.curved_terms import MeanOfLogSum, varying_nodes, with_means
-from slomodel.functions.compound import still
+from slomodel.functions.compound import stop_gradient
 from slomodel.ir.expr import Expr, Input, Map
 from slomodel.ir.walk import postorder
 
@@ -68,7 +68,7 @@ def centre_graph(
     # What is under a constant node may differ from it by rounding: enclosed again from it.
     still_values: dict[Expr, Interval] = {}
     for node in order:
-        if isinstance(node, Map) and node.function is still:
+        if isinstance(node, Map) and node.function is stop_gradient:
             own = values[node]
             still_values[node] = point(own.mid) if np.isfinite(own.magnitude).all() else own
     varying = varying_nodes(order, setting.variables)

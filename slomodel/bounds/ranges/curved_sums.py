@@ -1,4 +1,4 @@
-"""The terms of an objective in numbers: second and third derivatives of their elements over a ball.
+"""The evaluated terms of an objective: second and third derivatives of their elements over a ball.
 
 For log Σ_j exp u_j with weights p at the centre, u_j(c + d) - u_j(c) lies within D_j = ρ‖b_j‖ + e_j
 of one number m·d for all j, where b_j = ∇u_j(c) - m and e_j is the remainder. So the weights over

@@ -15,7 +15,7 @@ from slomodel.bounds.arithmetic.rounding import Array
 from slomodel.bounds.ranges.point_values import values_at
 from slomodel.bounds.ranges.values import elementwise, in_blocks, over_critical_points, value_range
 from slomodel.calculus import jvp
-from slomodel.functions.compound import still
+from slomodel.functions.compound import stop_gradient
 from slomodel.ir.build import const, variable
 from slomodel.ir.exact import without_rounding
 from slomodel.ir.expr import Const, Expr, Input
@@ -106,7 +106,7 @@ def _derivative(function: ScalarFunction, by: tuple[int, ...]) -> tuple[tuple[In
         for k, dtype in enumerate(types)
     )
     with without_rounding():
-        graph: Expr = const(0.0) if function is still else function(*inputs)
+        graph: Expr = const(0.0) if function is stop_gradient else function(*inputs)
         for one, order in zip(inputs, by, strict=True):
             for _ in range(order):
                 (graph,) = jvp((graph,), {one: const(1.0)})

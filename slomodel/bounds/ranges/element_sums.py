@@ -1,4 +1,4 @@
-"""Parts of an objective that are sums over elements, in numbers, and their ranges over balls."""
+"""Parts of an objective that are sums over elements, evaluated, with their ranges over balls."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ AnyRows = TypeVar("AnyRows", Rows, SparseRows)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ElementSum(Generic[AnyRows]):
-    """`Elements` in numbers: weights (m,), data (m,), arguments at the centre (m,), rows.
+    """Evaluated `Elements`: weights (m,), data (m,), arguments at the centre (m,), rows.
 
     Compared by identity, so that results for a part can be cached.
     """
@@ -50,7 +50,7 @@ class ElementSum(Generic[AnyRows]):
 
 
 def parts_of(setting: Setting, found: Sequence[Elements]) -> tuple[ElementSum[Rows], ...] | None:
-    """The parts of the objective in numbers; None where they are too large."""
+    """The evaluated parts of the objective; None where they are too large."""
     if setting.n > MOST_VARIABLES:
         return None
     sizes = [_count(setting, one) for one in found]
@@ -76,7 +76,7 @@ def affine_of(found: Sequence[Elements]) -> list[Expr]:
 def with_rows(
     setting: Setting, found: Sequence[Elements], rows: Mapping[Expr, AnyRows], orders: int = 4
 ) -> tuple[ElementSum[AnyRows], ...]:
-    """The parts in numbers, with derivatives to an order, from the rows of their affine nodes."""
+    """The evaluated parts, with derivatives to an order, from the rows of their affine nodes."""
     affine: list[Expr] = list(rows)
     data: list[Expr] = [laid.node for one in found for laid in one.data.values()]
     weights: list[Expr] = [one.weight for one in found]

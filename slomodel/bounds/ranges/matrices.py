@@ -96,7 +96,7 @@ def _row_norm(G: Interval) -> Array:
 
 
 def _where(holds: NDArray[np.bool_], a: Interval) -> Interval:
-    """The interval where a condition on the leading axes holds, and else all numbers."""
+    """The interval where a condition on the leading axes holds, and the real line elsewhere."""
     wide = np.reshape(holds, holds.shape + (1,) * (a.lo.ndim - holds.ndim))
     return interval(np.where(wide, a.lo, -np.inf), np.where(wide, a.hi, np.inf))
 

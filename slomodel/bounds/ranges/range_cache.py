@@ -88,7 +88,7 @@ _CACHE: ContextVar[RangeCache | None] = ContextVar("range cache", default=None)
 
 
 def cache_in_use() -> RangeCache | None:
-    """The cache of the proof at work."""
+    """The cache of the current proof."""
     return _CACHE.get()
 
 

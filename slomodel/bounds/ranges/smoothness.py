@@ -25,7 +25,7 @@ from slomodel.bounds.ranges.liveness import Live, Sizes
 from slomodel.calculus.kinked_products import KinkedPower, KinkedProducts
 from slomodel.calculus.piecewise import continuity_order
 from slomodel.errors import Span
-from slomodel.functions.compound import still
+from slomodel.functions.compound import stop_gradient
 from slomodel.ir.expr import Einsum, Expr, Extreme, Input, Map, Recur
 from slomodel.ir.function import ANALYTIC
 from slomodel.ir.recur import bodies
@@ -111,7 +111,7 @@ def _pass_over(order: Sequence[Expr], walk: Walk) -> None:
         if isinstance(node, Input):
             if node.role == "variable":
                 walk.varying.add(node)
-        elif any(o in walk.varying for o in node.operands) and not _is_still(node):
+        elif any(o in walk.varying for o in node.operands) and not _is_constant(node):
             walk.varying.add(node)
         if node in walk.varying and not isinstance(node, Input):
             walk.put(node, order_of(node, walk))
@@ -124,8 +124,8 @@ def _conditions(order: Sequence[Expr]) -> list[Expr]:
     return [choice.operands[0] for choice in choices]
 
 
-def _is_still(node: Expr) -> bool:
-    return isinstance(node, Map) and node.function is still
+def _is_constant(node: Expr) -> bool:
+    return isinstance(node, Map) and node.function is stop_gradient
 
 
 @singledispatch

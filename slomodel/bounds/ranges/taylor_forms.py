@@ -40,7 +40,7 @@ from slomodel.bounds.ranges.kinks import order_near, outside
 from slomodel.bounds.ranges.liveness import Live, neutral
 from slomodel.bounds.ranges.matrices import remainder_of_operation
 from slomodel.bounds.setting import Setting
-from slomodel.functions.compound import same, still
+from slomodel.functions.compound import same, stop_gradient
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import (
     Einsum,
@@ -97,7 +97,7 @@ class TaylorPass:
 def put(run: TaylorPass, node: Expr) -> None:
     """Add the form and the range of a node that depends on the variables."""
     at_centre = run.centre.values[node]
-    if isinstance(node, Map) and node.function is still and at_centre.is_point:
+    if isinstance(node, Map) and node.function is stop_gradient and at_centre.is_point:
         run.ranges[node] = at_centre
         run.forms[node] = TaylorForm(np.zeros(at_centre.shape), np.zeros(at_centre.shape))
         return
@@ -240,7 +240,7 @@ def _(node: Map, run: TaylorPass) -> Array:
     }
     if function is table.where:
         return _of_choice(ranges[0], forms)
-    if function is still or function.result != "real" or "bool" in function.operand_types:
+    if function is stop_gradient or function.result != "real" or "bool" in function.operand_types:
         return _NONE
     centre = [laid_interval(run.centre.values[o], node, k) for k, o in enumerate(node.operands)]
     return _of_function(function, ranges, centre, forms)

@@ -5,7 +5,7 @@ of n of them by nρ. In a ball an affine u varies by ρ‖∇u‖ only. Composit
 this: see `taylor_forms`, and for recurrences `taylor_recurrences`. The forms are Taylor models of
 order one (Makino and Berz, 2003) whose domain is a ball in the 2-norm.
 
-A number marked `still` may be replaced by any constant: here, by its value at the centre.
+A number marked `stop_gradient` may be replaced by any constant: here, by its value at the centre.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from slomodel.bounds.ranges.taylor_recurrences import put_states
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.stopping import pause
 from slomodel.calculus import jvp
-from slomodel.functions.compound import still
+from slomodel.functions.compound import stop_gradient
 from slomodel.ir.build import direction
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr, Input, Map, Recur
@@ -42,13 +42,13 @@ def centre_slopes(setting: Setting, most: int) -> CentreSlopes:
     live = live_in(setting, *roots)
     values = enclose(order, boxed(setting.values), setting.sizes, live=live)
     for node in order:
-        if isinstance(node, Map) and node.function is still:
+        if isinstance(node, Map) and node.function is stop_gradient:
             values[node] = _constant(values[node])
     return CentreSlopes(order, values, _lengths(setting, order, most), live)
 
 
 def _constant(a: Interval) -> Interval:
-    """The constant that replaces a `still` node, where its value at the centre is finite."""
+    """The constant that replaces a `stop_gradient` node where its value at the centre is finite."""
     return point(a.mid) if np.isfinite(a.magnitude).all() else a
 
 
@@ -83,8 +83,8 @@ def taylor_ranges(setting: Setting, radius: float, most: int) -> dict[Expr, Inte
     """Ranges over the ball of all nodes under the objective and its gradient.
 
     Hypothesis and conclusion are those of `enclose`, over the ball instead of a box. All ranges are
-    of one graph in which `still` nodes are the same constants. Without slopes (more than `most`
-    numbers) the ranges are those of intervals over the box.
+    of one graph in which `stop_gradient` nodes are the same constants. Without slopes (more than
+    `most` numbers) the ranges are those of intervals over the box.
     """
     centre = centre_slopes(setting, most)
     run = TaylorPass(setting, radius, centre)

@@ -43,7 +43,7 @@ from slomodel.bounds.arithmetic.rounding import (
     up_ulps,
 )
 from slomodel.functions import symbols, to_graph
-from slomodel.functions.compound import same, still
+from slomodel.functions.compound import same, stop_gradient
 from slomodel.ir.build import variable
 from slomodel.ir.expr import Const, Expr, Input, Map
 from slomodel.ir.function import DISCONTINUOUS, Monotonicity, RangeRule, ScalarFunction
@@ -278,8 +278,8 @@ def _joined(a: Interval, b: Interval, which: Truths) -> Interval:
 def _periods(at: float, period: float, a: Interval) -> tuple[Array, Array]:
     """The first and last integer m with at + m period in `a`; none where first > last.
 
-    Widened by the error of both quotients, a few roundings of numbers of at most about 1 + |a| for
-    periods of at least 1; all m where `a` is far from 0.
+    Widened by the error of both quotients, a few rounding errors of numbers of at most about 1 +
+    |a| for periods of at least 1; all m where `a` is far from 0.
     """
     with np.errstate(all="ignore"):
         first, last = (a.lo - at) / period, (a.hi - at) / period
@@ -397,6 +397,6 @@ OPERATIONS: dict[ScalarFunction, Rule] = {
     table.lnot: _lnot,
     same: meet,
     # The objective does not depend on its value, so any one number may stand for it.
-    still: lambda a: point(a.mid),
+    stop_gradient: lambda a: point(a.mid),
 }
 """The functions whose records name an operation of interval arithmetic, with that operation."""

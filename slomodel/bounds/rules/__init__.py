@@ -1,1 +1,1 @@
-"""Rules, one principle per file: `(setting, radius) -> Candidate` bounds both constants."""
+"""Rules, one principle per file: `(setting, radius) -> Enclosure` of the derivatives."""

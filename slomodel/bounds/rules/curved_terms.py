@@ -252,7 +252,7 @@ def _count(setting: Setting, term: CurvedTerm) -> int:
 
 
 def _sums(known: _Known, ball: BallGraph) -> list[CurvedSum]:
-    """The terms in numbers over a ball."""
+    """The terms evaluated over a ball."""
     setting = known.setting
     over: Mapping[Expr, Interval] = {}
     if ball.region.radius > 0.0:

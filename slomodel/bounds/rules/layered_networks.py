@@ -34,7 +34,7 @@ _FAR_ABOVE_CENTRE = 10.0
 
 @dataclass(frozen=True, slots=True)
 class PreparedNetwork:
-    """The network in numbers, and the other parts of the objective."""
+    """The network with its evaluated layers, and the other parts of the objective."""
 
     net: Network
     values: Values

@@ -37,7 +37,7 @@ _MOST_NUMBERS_OF_FEW = 2**24
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Sums over elements in numbers: those whose rows are arrays, in all variables or in
+    """Evaluated sums over elements: those whose rows are arrays, in all variables or in
     coordinates of their span, and those whose rows have few entries.
     """
 
@@ -114,7 +114,7 @@ def _large_sums(setting: Setting) -> Sums | None:
 
 
 def sums_of(setting: Setting, found: Sequence[Elements]) -> Sums | None:
-    """Sums beside other terms in numbers; None where they are too large.
+    """Evaluated sums beside other terms; None where they are too large.
 
     In many variables they are mostly penalties, whose rows are unit vectors: coordinates of a span
     would only add errors.

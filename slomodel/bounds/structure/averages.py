@@ -16,7 +16,7 @@ import slomodel.functions as table
 from slomodel.bounds.effort import MOST_NODES
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.log_sum_exp import log_sum_operand
-from slomodel.functions.compound import still
+from slomodel.functions.compound import stop_gradient
 from slomodel.functions.shifted import logsumexp
 from slomodel.ir import build
 from slomodel.ir.dims import Shape, concrete
@@ -304,7 +304,7 @@ def _is_shifted_sum(node: Expr) -> bool:
     if not _is(node.operands[0], table.exp):
         return False
     inner = node.operands[0].operands[0]
-    return _is(inner, table.sub) and _is(inner.operands[1], still)
+    return _is(inner, table.sub) and _is(inner.operands[1], stop_gradient)
 
 
 def _is_summand(part: Expr, axes: Axes, total: Expr, along: Axes) -> bool:
@@ -333,7 +333,7 @@ def _is_exponent(node: Expr) -> bool:
     shift: Expr | None = None
     if isinstance(total, Map) and total.function is table.add:
         shift, total = total.operands
-        if _is(total, still):
+        if _is(total, stop_gradient):
             shift, total = total, shift
     if not _is(total, table.log):
         return False

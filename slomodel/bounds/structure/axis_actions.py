@@ -13,7 +13,7 @@ from functools import singledispatch
 from typing import Literal
 
 import slomodel.functions as table
-from slomodel.functions.compound import same, still
+from slomodel.functions.compound import same, stop_gradient
 from slomodel.ir.dims import Dim
 from slomodel.ir.expr import (
     Affine,
@@ -88,7 +88,7 @@ def _of_axis(node: Map, own: list[Letters], group: Group, axis: int) -> Letter:
         if all(letter != "" for letter in letters):
             return "g"
         raise NotCarried
-    if function in (table.add, table.sub, table.neg, same, still):
+    if function in (table.add, table.sub, table.neg, same, stop_gradient):
         if len(present) == len(letters) and len(set(present)) == 1:
             return present[0]
         raise NotCarried

@@ -18,7 +18,7 @@ import slomodel.functions as table
 from slomodel.bounds.effort import MOST_NODES
 from slomodel.bounds.structure.log_sum_exp import log_sum_operand
 from slomodel.bounds.structure.separable import Fused, Laid, fused, is_linear, is_of_one
-from slomodel.functions.compound import still
+from slomodel.functions.compound import stop_gradient
 from slomodel.ir import build
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Axes, Einsum, Expr, Input, Map, remake
@@ -223,7 +223,7 @@ def _argument(
             return False
         if node in affine:
             return not is_of_one(node, varying)
-        return node in terms or not isinstance(node, Map) or node.function is still
+        return node in terms or not isinstance(node, Map) or node.function is stop_gradient
 
     return is_argument
 
@@ -271,7 +271,7 @@ def varying_nodes(order: Collection[Expr], variables: Collection[Input]) -> set[
     """The nodes of a postorder that depend on the variables, but for those marked constant."""
     result: set[Expr] = set(variables)
     for node in order:
-        is_still = isinstance(node, Map) and node.function is still
+        is_still = isinstance(node, Map) and node.function is stop_gradient
         if not is_still and any(operand in result for operand in node.operands):
             result.add(node)
     return result

@@ -12,7 +12,7 @@ from slomodel.bounds.effort import MOST_NODES
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.separable import affine_nodes
 from slomodel.bounds.structure.short_sums import with_short_sums
-from slomodel.functions.compound import still
+from slomodel.functions.compound import stop_gradient
 from slomodel.ir import build
 from slomodel.ir.expr import (
     Affine,
@@ -65,7 +65,9 @@ def _functions_of_affine(order: list[Expr], varying: Collection[Expr]) -> set[Ex
         if node not in varying or node in affine or not isinstance(node, Map):
             continue
         below = [operand for operand in node.operands if operand in varying]
-        if node.function is not still and all(one in affine or one in result for one in below):
+        if node.function is not stop_gradient and all(
+            one in affine or one in result for one in below
+        ):
             result.add(node)
     return result
 
@@ -100,7 +102,7 @@ def _gathered(
 
 def _is_linear_map(node: Map, functions: Collection[Expr]) -> bool:
     """Whether a node below the functions is elementwise too."""
-    return node not in functions and node.function is not still and node.dtype == "real"
+    return node not in functions and node.function is not stop_gradient and node.dtype == "real"
 
 
 def over_axes(one: Index, read: Axes) -> Index:

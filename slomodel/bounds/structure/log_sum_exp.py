@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import slomodel.functions as table
 from slomodel.calculus import gradient
-from slomodel.functions.compound import still
+from slomodel.functions.compound import stop_gradient
 from slomodel.ir import build
 from slomodel.ir.expr import Axes, Const, Einsum, Expr, Input, Map
 from slomodel.ir.function import ScalarFunction
@@ -38,7 +38,7 @@ def log_sums(
     }
     if not operands:
         return None
-    zeros = {n: _zero(n) for n in order if _is(n, still)}
+    zeros = {n: _zero(n) for n in order if _is(n, stop_gradient)}
     stand_ins = {node: build.data(f"lse {k}", node.shape) for k, node in enumerate(operands)}
     (others,) = substitute((objective,), zeros | stand_ins)
     weights = gradient(others, list(stand_ins.values()))
@@ -75,12 +75,12 @@ def log_sum_operand(node: Expr, arguments: Collection[Expr]) -> tuple[Expr, Axes
     if moved.function is not table.sub or moved.axes != (tuple(range(exp.rank)), kept):
         return None
     u, m = moved.operands
-    if _is(m, still):
-        return (u, summed) if u in arguments else _turned(u, summed, arguments)
+    if _is(m, stop_gradient):
+        return (u, summed) if u in arguments else _transposed(u, summed, arguments)
     return None
 
 
-def _turned(u: Expr, summed: Axes, arguments: Collection[Expr]) -> tuple[Expr, Axes] | None:
+def _transposed(u: Expr, summed: Axes, arguments: Collection[Expr]) -> tuple[Expr, Axes] | None:
     """The argument that u is a transpose of, if axes that are not summed stay in order."""
     if not isinstance(u, Einsum) or len(u.operands) > 1 or u.operands[0] not in arguments:
         return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import slomodel.functions as table
 from slomodel.bounds.effort import MOST_NODES
 from slomodel.calculus import gradient
-from slomodel.functions.compound import still
+from slomodel.functions.compound import stop_gradient
 from slomodel.ir import build
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import (
@@ -248,7 +248,7 @@ def fused(
             done[laid] = node
         elif not isinstance(node, Map) and node not in varying:
             done[laid] = data[laid] = Input(f"d{len(data)}", "data", (), node.dtype)
-        elif not isinstance(node, Map) or node.function is still:
+        elif not isinstance(node, Map) or node.function is stop_gradient:
             return None
         else:
             below = _below(node, laid.axes)

@@ -2,7 +2,7 @@
 
 x + s, with s any array that is constant along an axis of x, shifts affine nodes by arrays that are
 known as graphs of s, and the largest element along an axis by the shift that is constant there: so
-u - max u is not moved, nor softmax u. Two shifts are equal where their graphs are the same node,
+u - max u and softmax u are invariant. Two shifts are equal where their graphs are the same node,
 since nodes are interned.
 """
 
@@ -15,7 +15,7 @@ from math import inf
 import slomodel.functions as table
 from slomodel.bounds.structure.axis_actions import NotCarried
 from slomodel.bounds.structure.gathers import over_axes
-from slomodel.functions.compound import still
+from slomodel.functions.compound import stop_gradient
 from slomodel.ir import build
 from slomodel.ir.expr import (
     Axes,
@@ -111,7 +111,7 @@ def _of_map(node: Map, found: Mapping[Expr, Shift], varying: Collection[Expr]) -
         parts.append(placed)
     known = [part for part in parts if part is not None]
     function = node.function
-    if function is still:
+    if function is stop_gradient:
         return known[0]
     if function in (table.add, table.sub) and len(known) == 2:
         first, second = known

@@ -3,7 +3,7 @@
 A sum of k products of m factors, in any order, has an error of at most γ_(k+m) Σ|products| (Higham,
 Accuracy and Stability, section 3.1). With c the computed Σ|products|, the exact one is at most
 (1 + 1.01(k + m)u)c while (k + m)u <= 1e-3, so that 2(k + m + 4)u c bounds that error and that of c;
-for norms, roots halve relative errors, and a few roundings more are within the 4. For
+for norms, roots halve relative errors, and a few rounding errors more are within the 4. For
 two factors with every summed label in both, Σ|a||b| <= ‖a‖‖b‖ over the summed labels costs norms
 instead of another product.
 """

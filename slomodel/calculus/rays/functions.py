@@ -49,7 +49,7 @@ from slomodel.functions import (
     pow,
     same,
     square,
-    still,
+    stop_gradient,
     sub,
     symbols,
     tan,
@@ -84,7 +84,7 @@ def steps_of(function: ScalarFunction) -> float:
 
 
 def as_range(value: Value) -> Range:
-    """The same numbers by their ends."""
+    """The same numbers as intervals with two ends."""
     assert not isinstance(value, Truth)
     return value.range if isinstance(value, MidRad) else value
 
@@ -182,7 +182,7 @@ def value_range(function: ScalarFunction, *operands: Value) -> Value:
     rule = _RANGES.get(function)
     if rule is not None:
         return rule(*ends)
-    if function is still or function.ranges is RangeRule.UNKNOWN:
+    if function is stop_gradient or function.ranges is RangeRule.UNKNOWN:
         raise MissingRule(f"the values of {function} over an interval are not known")
     numbers = [as_range(o) for o in ends]
     if isinstance(function.ranges, Monotonicity):

@@ -74,7 +74,7 @@ from slomodel.functions import (
     pow,
     same,
     square,
-    still,
+    stop_gradient,
     sub,
     where,
     xlog1py,
@@ -283,7 +283,7 @@ class _JetPass:
 
     def _map(self, node: Map) -> Jet:
         function = node.function
-        if function is still:
+        if function is stop_gradient:
             # The objective does not depend on this node's value, which may be taken as constant.
             return constant_jet(MidRad(self._at_start(node.operands[0])))
         jets = [

@@ -1,10 +1,10 @@
 """Sines and cosines of sums over pairs, as products of those of each term.
 
 cos(a_i - b_j) = cos a_i cos b_j + sin a_i sin b_j: n + m sines and cosines and not n m. The result
-has an absolute error of a few roundings, as the function of the rounded difference has for angles
-of order 1. For nearly equal angles the sine of a difference is less accurate than that: its error
-is one that changes of the angles by one rounding would make. The same for sums exp(a_i + b_j) would
-overflow where the sum does not, so they are left as they are.
+has an absolute error of a few rounding errors, as the function of the rounded difference has for
+angles of order 1. For nearly equal angles the sine of a difference is less accurate than that: its
+error is one that changes of the angles by one rounding would make. The same for sums exp(a_i + b_j)
+would overflow where the sum does not, so they are left as they are.
 """
 
 from __future__ import annotations

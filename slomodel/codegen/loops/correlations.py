@@ -132,7 +132,7 @@ def _product(node: Scatter, product: Einsum, axes: list[_Axis], kernel: int, val
 
 
 def _without_permutation(array: Expr, labels: Axes) -> tuple[Expr, Axes]:
-    """An array that a permutation shows, with the labels of its own axes."""
+    """The array of which a node is a permutation of axes, with the labels of its own axes."""
     while isinstance(array, Einsum) and len(array.operands) == 1:
         (own,) = array.inputs
         if sorted(own) != sorted(array.output):

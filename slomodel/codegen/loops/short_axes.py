@@ -2,8 +2,8 @@
 
 A loop along an axis of a few elements starts and ends more often than it computes, and an array
 with such an axis cannot share a loop with sums along it. Written out, the elements of a row are
-values of one loop over n: they stay in registers, a sum along the axis is an addition, and rows
-that index data look up are numbers at one place and those next to it.
+values of one loop over n: they stay in registers, a sum along the axis is an addition, and a row
+that index data look up is read from consecutive places.
 """
 
 from __future__ import annotations

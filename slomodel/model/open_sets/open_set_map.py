@@ -3,8 +3,8 @@
 Each map is given as a graph x(u), which is composed with the objective: derivatives, kernels and
 bounds of f(x(u)) are those of any other objective, and bounds in u are proofs without further
 argument. The inverse u(x) is needed for starts only and is computed in NumPy; where x is close to
-the edge, u is the logarithm of the distance, so that x is recovered to a few roundings of that
-distance.
+the edge, u is the logarithm of the distance, so that x is recovered to a few rounding errors of
+that distance.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ _SAME = 1e-9
 
 
 def agreed(saved: Saved, requested: Trajectory) -> Trajectory:
-    """The trajectory to continue: that of the checkpoint, with the options that it cannot store.
+    """The trajectory of the checkpoint, with the requested options that it cannot store.
 
     Budgets are taken from the call. Raises DomainError if another option differs.
     """

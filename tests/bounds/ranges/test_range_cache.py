@@ -10,12 +10,12 @@ from slomodel.bounds.arithmetic.interval import Interval, interval, point
 from slomodel.bounds.ranges import range_cache
 from slomodel.bounds.ranges.enclose import enclose
 from slomodel.bounds.ranges.range_cache import caching_ranges
-from slomodel.functions.compound import still
+from slomodel.functions.compound import stop_gradient
 from slomodel.ir import build
 
 X = build.variable("x", ())
 GRAPH = table.exp(table.mul(X, table.add(X, build.const(0.1))))
-STILL = still(X)
+STILL = stop_gradient(X)
 
 
 def _box(rng: np.random.Generator) -> Interval:

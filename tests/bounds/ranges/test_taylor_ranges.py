@@ -15,7 +15,7 @@ from slomodel.bounds import Setting
 from slomodel.bounds.arithmetic.interval import Interval, around
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
 from slomodel.bounds.ranges.taylor_ranges import taylor_ranges
-from slomodel.functions.compound import still
+from slomodel.functions.compound import stop_gradient
 from slomodel.ir import build
 from slomodel.ir.dims import literal
 from slomodel.ir.expr import Expr, Input, Map
@@ -55,7 +55,7 @@ def at(one: Setting, x: np.ndarray) -> dict[Expr, Interval]:
 
 def holds(one: Setting, radius: float, rng: np.random.Generator) -> None:
     ranges = taylor_ranges(one, radius, MOST)
-    nodes = [node for node in ranges if not depends_on_still(node)]
+    nodes = [node for node in ranges if not depends_on_stop_gradient(node)]
     centre = np.concatenate([np.ravel(one.values[v]) for v in one.variables])
     for _ in range(8):
         d = rng.standard_normal(centre.size)
@@ -67,9 +67,9 @@ def holds(one: Setting, radius: float, rng: np.random.Generator) -> None:
             assert not np.any(bad & np.isfinite(value.magnitude)), node
 
 
-def depends_on_still(node: Expr) -> bool:
-    """A node that is another function where `still` nodes are constants."""
-    return any(isinstance(n, Map) and n.function is still for n in postorder(node))
+def depends_on_stop_gradient(node: Expr) -> bool:
+    """A node that is another function where `stop_gradient` nodes are constants."""
+    return any(isinstance(n, Map) and n.function is stop_gradient for n in postorder(node))
 
 
 @settings(max_examples=30)

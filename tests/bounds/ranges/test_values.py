@@ -21,7 +21,7 @@ from slomodel.ir.function import ANALYTIC, ScalarFunction
 from tests.functions.exact_values import FEW_DIGITS
 
 _SMOOTH = [f for f in fn.TABLE.values() if f.arity == 1 and f.smoothness == ANALYTIC]
-_SMOOTH = [f for f in _SMOOTH if f.result == "real" and f.name != "still"]
+_SMOOTH = [f for f in _SMOOTH if f.result == "real" and f.name != "stop_gradient"]
 _EXACT = [f for f in _SMOOTH if f not in (fn.tan, fn.sinc)]
 """Those whose ranges are tight; sinc and the derivatives of tan are enclosed loosely."""
 

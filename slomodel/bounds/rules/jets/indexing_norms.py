@@ -69,7 +69,7 @@ def scattered(index: Sequence[Affine], iterated: Sizes, indexed: Sizes, norm: No
 
 
 def listed(places: Sequence[NDArray[np.intp]], indexed: Sizes) -> float:
-    """√μ, rounded up, for the largest number μ of times that one element occurs at the places."""
+    """√μ, rounded up, where μ is the largest multiplicity of an element among the places."""
     if not places or not places[0].size:
         return 1.0
     flat = np.ravel_multi_index(tuple(places), indexed)

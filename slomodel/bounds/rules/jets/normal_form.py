@@ -12,7 +12,7 @@ import numpy as np
 
 import slomodel.functions as table
 from slomodel.bounds.arithmetic.rounding import Array
-from slomodel.functions.compound import still
+from slomodel.functions.compound import stop_gradient
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, concrete
 from slomodel.ir.expr import Affine, Axes, Const, Einsum, Expr, Input, Map, Scan
@@ -32,16 +32,16 @@ def normal_form(
     """The roots in normal form, and all values including those of new data.
 
     Contractions are in pairs, quotients are products, and few functions have several operands that
-    depend on x. The objective does not depend on the value of `still`, which therefore becomes
-    data: its value at the given point.
+    depend on x. The objective does not depend on the value of `stop_gradient`, which therefore
+    becomes data: its value at the given point.
     """
     known = dict(values)
-    frozen = [n for n in postorder(*roots) if isinstance(n, Map) and n.function is still]
+    frozen = [n for n in postorder(*roots) if isinstance(n, Map) and n.function is stop_gradient]
     stand_ins: dict[Expr, Expr] = {}
     if frozen:
         found = evaluate_all(frozen, known, sizes)
         for k, node in enumerate(frozen):
-            data = Input(f"still {k}", "data", node.shape)
+            data = Input(f"constant {k}", "data", node.shape)
             known[data] = np.asarray(found[node], dtype=np.float64)
             stand_ins[node] = data
     own = set(variables)

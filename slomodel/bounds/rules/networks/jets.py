@@ -138,9 +138,9 @@ class NetworkJets:
             none = np.zeros(len(squared.c), dtype=bool)
             both.append(Terms(squared.exponents, squared.c, none))
         exponents, values = self._bounds(both)
-        still = ((self.cell.rho == 0.0) & (exponents > 0)).any(axis=1)
+        constant = ((self.cell.rho == 0.0) & (exponents > 0)).any(axis=1)
         reach = rounded_up(np.prod(np.maximum(self.cell.rho, FLOOR) ** exponents, axis=1))
-        moved = float(np.sum(rounded_up(values * reach), where=~still))
+        moved = float(np.sum(rounded_up(values * reach), where=~constant))
         change = float(rounded_up(np.sqrt(rounded_up(np.asarray(moved)))))
         return float(up_add(self.values.slope, change))
 

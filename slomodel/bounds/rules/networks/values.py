@@ -217,14 +217,14 @@ def _reached(level: Level, moved: Array, entries: Array, own: Array) -> Interval
 
 
 def _sizes(
-    values: Values, k: int, u: Interval, still: bool
+    values: Values, k: int, u: Interval, constant: bool
 ) -> tuple[Interval, list[Array], Smoothness]:
     """Range, magnitudes of derivatives (norms for the loss) and smoothness of the k-th function.
 
-    Over intervals u or, if `still`, at the centre.
+    Over intervals u or, if it is `constant`, at the centre.
     """
     is_loss = k == len(values.functions)
-    if still:
+    if constant:
         ranges, smooth = values.at_centre[k]
         sizes = [floored(a.magnitude) for a in ranges[1:]]
         return ranges[0], values.loss.norms(ranges, u) if is_loss else sizes, smooth

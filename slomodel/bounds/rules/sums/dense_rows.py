@@ -70,8 +70,8 @@ def over_ball(setting: Setting, parts: tuple[ElementSum[Rows], ...], radius: flo
         ends = second_order_ends(over.parts)
         return Enclosure(over=DerivativeBounds(ends), order=over.order, reason=over.reason)
     if radius == 0.0:
-        still = sums_at_centre(setting, parts).bounds
-        return Enclosure(still, still, over.order, over.reason)
+        centre_only = sums_at_centre(setting, parts).bounds
+        return Enclosure(centre_only, centre_only, over.order, over.reason)
     ends = second_order_ends(over.parts)
     first = {"H by elements": norm_of(ends)}
     third = third_order(over.parts) if over.parts[0].columns <= MOST_COLUMNS else None
