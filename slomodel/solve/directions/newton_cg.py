@@ -60,9 +60,10 @@ class NewtonCG:
         self._d = np.empty_like(start.x)
         self._Hd = np.empty_like(start.x)
 
-    def propose(self, at: Iterate, out: Vector) -> float:
+    def propose(self, at: Iterate, out: Vector, left: float = math.inf) -> float:
+        """Write v (n,) into `out` after at most `left` products, but at least FEWEST_PRODUCTS."""
         enough = min(LOOSEST, math.sqrt(at.gnorm / self._first_gnorm))
-        most = max(FEWEST_PRODUCTS, min(2 * len(at.x), MOST_PRODUCTS))
+        most = max(FEWEST_PRODUCTS, int(min(2 * len(at.x), MOST_PRODUCTS, left)))
         return self.truncated(at, out, enough, most)
 
     def truncated(self, at: Iterate, out: Vector, enough: float, most: int) -> float:

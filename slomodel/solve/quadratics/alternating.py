@@ -17,15 +17,19 @@ FIRST_TURN = 40
 GAINED = 1e-3
 # The turns of a model that does not pay are shortened by this factor each time.
 SHORTER = 8
+# Operations of an evaluation beyond those of the objective.
+CALL = 5e4
 
 
 class AlternatingModels:
     """The first model for FIRST_TURN evaluations, the next for twice as many, and so on cyclically.
 
     Each model learns from all steps. Values, gradients and Hessian products are counted as
-    evaluations. The turns of another model are shortened while they do not pay: while f falls more
-    slowly in them, per evaluation, than with the first model about that time, which is the
-    geometric mean of its rates at the end of its turn before and in the next one.
+    evaluations, and so is the linear algebra of the models, by its operations: for many unknowns
+    and a cheap objective, pairs take longer than products. The turns of another model are shortened
+    while they do not pay: while f falls more slowly in them, per evaluation, than with the first
+    model about that time, which is the geometric mean of its rates at the end of its turn before
+    and in the next one. A minimisation of a model takes about the rest of a turn at most.
     """
 
     wants_pairs = True
@@ -35,16 +39,27 @@ class AlternatingModels:
         self._models = models
         self._length = FIRST_TURN
         self._turn = 0
-        self._until = evaluate.work + FIRST_TURN
+        # Where the operations of an evaluation are not known, linear algebra does not count.
+        self._unit = CALL + evaluate.operations if evaluate.operations else math.inf
+        self._until = self._work + FIRST_TURN
         self._gnorm = start.gnorm
         # Work and f at the start of the turn, and about its middle once that is over.
-        self._began = (evaluate.work, start.f)
-        self._middle: tuple[int, float] | None = None
+        self._began = (self._work, start.f)
+        self._middle: tuple[float, float] | None = None
         # The falls of f per evaluation: at the end of the first model's last turn, and in those of
         # the others since.
         self._rate = 0.0
         self._rates = [0.0] * len(models)
         self._shortened = [1] * len(models)
+
+    @property
+    def _work(self) -> float:
+        """Evaluations so far, with the linear algebra in units of them."""
+        return self._evaluate.work + sum(one.operations for one in self._models) / self._unit
+
+    @property
+    def operations(self) -> float:
+        return sum(one.operations for one in self._models)
 
     @property
     def accuracy(self) -> float:
@@ -59,20 +74,30 @@ class AlternatingModels:
         return self._models[self._turn].is_spent
 
     @property
+    def is_over(self) -> bool:
+        return self._models[self._turn].is_over
+
+    @property
     def most(self) -> int:
         # A minimisation of a model that does not pay is not worth more than a step.
         return self._models[self._turn].most if self._shortened[self._turn] == 1 else 1
 
     def begin(self, at: Iterate, shift: Vector | None) -> bool:
-        work = self._evaluate.work
+        work = self._work
         if self._middle is None and 2 * work >= self._began[0] + self._until:
             self._middle = (work, at.f)
         if work >= self._until:
             self._next_turn(at)
-        return self._models[self._turn].begin(at, shift)
+        # The last step of a turn may take half as much again.
+        model = self._models[self._turn]
+        model.allow(max(self._until - self._work, 0.5 * (self._until - self._began[0])))
+        return model.begin(at, shift)
+
+    def allow(self, work: float) -> None:
+        pass
 
     def _next_turn(self, at: Iterate) -> None:
-        work, turns = self._evaluate.work, self._shortened
+        work, turns = self._work, self._shortened
         if at.gnorm > GAINED * self._gnorm:
             self._rates[self._turn] = _rate(self._began, work, at.f)
             if self._turn == 0:
@@ -82,7 +107,7 @@ class AlternatingModels:
                 self._rate = _rate(self._middle or self._began, work, at.f)
             self._turn = (self._turn + 1) % len(self._models)
             self._length *= 2
-        self._until = work + max(1, self._length // turns[self._turn])
+        self._until = work + max(1.0, self._length / turns[self._turn])
         self._gnorm = at.gnorm
         self._began, self._middle = (work, at.f), None
 
@@ -103,6 +128,6 @@ class AlternatingModels:
             model.learn(pair)
 
 
-def _rate(since: tuple[int, float], work: int, f: float) -> float:
+def _rate(since: tuple[float, float], work: float, f: float) -> float:
     """The fall of f per evaluation since some work and value."""
-    return max(0.0, since[1] - f) / max(1, work - since[0])
+    return max(0.0, since[1] - f) / max(1.0, work - since[0])

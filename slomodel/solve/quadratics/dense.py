@@ -25,6 +25,9 @@ class DenseHessian:
 
     wants_pairs = False
     most = 50
+    # For few unknowns an evaluation takes longer.
+    operations = 0.0
+    is_over = False
 
     def __init__(self, evaluate: Evaluator, goal: float = 0.0) -> None:
         self.accuracy = 1e-6
@@ -51,6 +54,9 @@ class DenseHessian:
         self._B = B
         return True
 
+    def allow(self, work: float) -> None:
+        pass
+
     def free_step(self, at: Iterate) -> None:
         pass
 
@@ -73,11 +79,12 @@ class DenseHessian:
 class Damped:
     """B = M + λD, the Gauss–Newton matrix M with the damping of Levenberg and Marquardt."""
 
-    is_spent = False
+    is_spent = is_over = False
     wants_pairs = True
     is_exact = False
     accuracy = 1e-6
     most = 50
+    operations = 0.0
 
     def __init__(self, rule: GaussNewton) -> None:
         self._rule = rule
@@ -89,6 +96,9 @@ class Damped:
             return False
         self._B = B
         return True
+
+    def allow(self, work: float) -> None:
+        pass
 
     def free_step(self, at: Iterate) -> None:
         pass

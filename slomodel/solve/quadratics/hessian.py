@@ -20,6 +20,8 @@ from slomodel.solve.subroutine import Iterate
 # gradients take on a face for an elliptic operator on a plane grid. More are needed where they
 # converge so slowly that the faces do not settle.
 PRODUCTS = 400.0
+# Operations for each unknown of a conjugate gradient, beside the product.
+STEP = 100.0
 # Steps of one minimisation; more for a model that is the objective itself.
 MOST, MOST_IF_EXACT = 10, 100
 
@@ -45,21 +47,34 @@ class HessianProducts:
         self._first = start.gnorm
         self._longest = longest
         self._goal = goal
-        self._before = evaluate.nhev
+        self._before = self._begun = evaluate.nhev
+        self._allowed = math.inf
         self._sparse = SparseFaces(evaluate, len(start.x))
         self._at = start
 
     def begin(self, at: Iterate, shift: Vector | None) -> bool:
         self._at = at
+        self._begun = self._evaluate.nhev
         self.accuracy = min(LOOSEST, math.sqrt(at.gnorm / self._first))
         if self.is_exact:
             self.accuracy = REACHED * self._goal / at.gnorm
         return True
 
     @property
+    def operations(self) -> float:
+        return STEP * len(self._at.x) * (self._evaluate.nhev - self._before)
+
+    @property
     def is_spent(self) -> bool:
         made = self._evaluate.nhev - self._before
         return self.is_exact and made > PRODUCTS * math.sqrt(len(self._at.x))
+
+    @property
+    def is_over(self) -> bool:
+        return self.is_spent or self._evaluate.nhev - self._begun >= self._allowed
+
+    def allow(self, work: float) -> None:
+        self._allowed = work
 
     def free_step(self, at: Iterate) -> None:
         pass
@@ -77,7 +92,8 @@ class HessianProducts:
         on_face = OnFace(self._evaluate, face, np.zeros_like(r))
         if at.gnorm > 0.0:
             start = Iterate(at.x, at.f, at.g, max(self._first, at.gnorm))
-            NewtonCG(on_face, start, self._longest, on_face.took).propose(at, d)
+            left = self._allowed - (before - self._begun)
+            NewtonCG(on_face, start, self._longest, on_face.took).propose(at, d, left)
         self._sparse.took(self._evaluate.nhev - before)
         # The first direction may be one without positive curvature, of which no product was added.
         return d, on_face.total * at.gnorm if on_face.total.any() else None

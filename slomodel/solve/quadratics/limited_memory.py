@@ -15,11 +15,12 @@ from slomodel.solve.subroutine import Iterate
 RESOLVED = 1e-6
 # Spare rows of S and Y, so that the pairs are shifted once in SPARE steps, not at every step.
 SPARE = 5
-# Number of pairs stored: the number of unknowns, within these bounds, and OF_MANY beyond MANY
-# unknowns, where products with more pairs take longer than the evaluations that they save.
-FEWEST, MOST = 5, 20
-MANY, OF_MANY = 1000, 10
+# Number of pairs stored: the number of unknowns, within these bounds. The linear algebra of more
+# takes longer than the evaluations that they save.
+FEWEST, MOST = 5, 10
 BELOW = np.tri(MOST, k=-1)
+# Operations of a step for each element of a pair.
+STEP = 100.0
 # The diagonal part δ = θ + shift − Λ of B is raised to at least this fraction of θ.
 LEAST = 1e-3
 
@@ -33,7 +34,7 @@ class LimitedMemory:
     constrained optimization (1995). Before the first pair the step −g/θ has the length `first`.
     """
 
-    is_spent = False
+    is_spent = is_over = False
     wants_pairs = True
     is_exact = False
     # A closer minimum of an estimate saves no evaluations.
@@ -41,7 +42,8 @@ class LimitedMemory:
     most = 30
 
     def __init__(self, n: int, first: float, eps: float) -> None:
-        memory = max(FEWEST, min(n, MOST)) if n <= MANY else OF_MANY
+        memory = max(FEWEST, min(n, MOST))
+        self.operations = 0.0
         self._pairs = LBFGS(n, first, memory, eps, SPARE)
         self._first = first
         self._theta = 1.0
@@ -58,6 +60,7 @@ class LimitedMemory:
             return True
         self._theta = 1.0 / pairs.gamma
         self._Minv = None
+        self.operations += STEP * pairs.count * len(at.x)
         return True
 
     def _inner(self) -> Vector:
@@ -74,6 +77,9 @@ class LimitedMemory:
         np.multiply(SS, self._theta, out=Minv[m:, m:])
         self._Minv = Minv
         return Minv
+
+    def allow(self, work: float) -> None:
+        pass
 
     def free_step(self, at: Iterate) -> Vector | None:
         """By the two-loop recursion of L-BFGS."""

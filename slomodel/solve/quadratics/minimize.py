@@ -48,7 +48,7 @@ def minimiser(model: Quadratic, within: Set, at: Iterate, face: Face) -> tuple[V
         curvature = float(s.dot(Bs))
         if face.shift is not None:
             curvature += float((face.shift * s).dot(s))
-        if not s.any() or curvature <= 0.0 or model.is_spent:
+        if not s.any() or curvature <= 0.0 or model.is_over:
             break
         if not model.is_exact and projected_norm(within, y, r) <= goal:
             break

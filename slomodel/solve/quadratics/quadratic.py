@@ -25,6 +25,11 @@ class Quadratic(Protocol):
     def wants_pairs(self) -> bool: ...
 
     @property
+    def operations(self) -> float:
+        """Operations so far of the linear algebra that grows with n, without Hessian products."""
+        ...
+
+    @property
     def accuracy(self) -> float: ...
 
     @property
@@ -37,6 +42,15 @@ class Quadratic(Protocol):
 
     @property
     def most(self) -> int: ...
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the present minimisation has taken the products that it may take."""
+        ...
+
+    def allow(self, work: float) -> None:
+        """Limit the Hessian products of the next minimisation, about."""
+        ...
 
     def begin(self, at: Iterate, shift: Vector | None) -> bool:
         """Set up B at a point, where the boundary adds the curvature `shift` (n,), None for 0.
