@@ -23,7 +23,7 @@ from slomodel.front.elaboration.scope import Elaboration, Ongoing, Scope, StateR
 from slomodel.front.elaboration.step_order import StepOrder
 from slomodel.front.elaboration.tables import reads_arrays
 from slomodel.front.elaboration.values import Label, Value, combine, number, number_of
-from slomodel.front.elaboration.windows import InnerIndex, StateHistory, Window, Windows, slice_at
+from slomodel.front.elaboration.windows import EarlierValues, InnerIndex, Windows, slice_at
 from slomodel.front.text.syntax import (
     BoolOp,
     Compare,
@@ -108,7 +108,7 @@ class RecurrentState:
         """The value of the index of time at a step."""
         return self.length - 1 - step if self.order.backwards else step
 
-    def at(self, source: RecurrentState | Window | StateHistory, lag: Dim) -> Input:
+    def at(self, source: RecurrentState | EarlierValues, lag: Dim) -> Input:
         """The placeholder (steps, …) for a state or window some steps before each step."""
         key = (source.number, lag)
         if key not in self.reads:

@@ -42,7 +42,7 @@ from slomodel.front.elaboration.values import (
     union,
     value_of,
 )
-from slomodel.front.elaboration.windows import StateHistory, Window, Windows
+from slomodel.front.elaboration.windows import EarlierValues, Windows
 from slomodel.front.text.syntax import (
     Let,
     Name,
@@ -315,7 +315,7 @@ def _ongoing(state: RecurrentState, windows: Windows, other: RecurrentState) -> 
     return Ongoing(other.name, read)
 
 
-def _in_order(states: Sequence[RecurrentState | Window | StateHistory]) -> list[int]:
+def _in_order(states: Sequence[RecurrentState | EarlierValues]) -> list[int]:
     """The numbers of the states, each after those that it reads at the same step."""
     order: list[int] = []
     waiting = [state.number for state in states]
@@ -333,7 +333,7 @@ def _in_order(states: Sequence[RecurrentState | Window | StateHistory]) -> list[
 
 
 def _circle(
-    states: Sequence[RecurrentState | Window | StateHistory], waiting: Sequence[int]
+    states: Sequence[RecurrentState | EarlierValues], waiting: Sequence[int]
 ) -> StatementError:
     first = states[waiting[0]]
     assert isinstance(first, RecurrentState), "a window waits only for a state"

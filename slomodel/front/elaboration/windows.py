@@ -8,6 +8,7 @@ values at their places: H[t, s] = e[s] for s < t, and 0 for the others.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -56,25 +57,28 @@ class InnerIndex:
         return build.gather(window, _along_second(offset, factor, len(shape)), shape)
 
 
-def _latest_reads(number: int, source: Source, shape: Shape) -> dict[tuple[int, Dim], Input]:
-    """The reads of a further state: the latest value of the source, and its own value before."""
-    steps, last = source.length - 1, literal(1)
-    latest = Input(f"latest of {number}", "step", (steps, *source.shape))
-    before = Input(f"before of {number}", "step", (steps, *shape))
-    return {(source.number, last): latest, (number, last): before}
+Rule = Callable[[Expr, Expr], Expr]
+"""(latest value, the earlier values before it) -> the earlier values after it, at all steps."""
 
 
 @dataclass(slots=True)
-class Window:
-    """The last `size` values of a state before each step, the latest first, as a further state."""
+class EarlierValues:
+    """Values of a state before each step, (size, …), as a further state.
+
+    It is 0 at the first step; at each other one `rule` takes in the latest value of the source.
+    """
 
     number: int
     source: Source
     size: Dim
+    rule: Rule
     reads: dict[tuple[int, Dim], Input] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.reads = _latest_reads(self.number, self.source, self.shape)
+        steps, last = self.source.length - 1, literal(1)
+        latest = Input(f"latest of {self.number}", "step", (steps, *self.source.shape))
+        before = Input(f"before of {self.number}", "step", (steps, *self.shape))
+        self.reads = {(self.source.number, last): latest, (self.number, last): before}
 
     @property
     def name(self) -> str:
@@ -86,45 +90,11 @@ class Window:
 
     @property
     def body(self) -> Body:
-        """The window at every step: the latest value, and the others moved by one place."""
+        """The values at every step."""
         latest, before = self.reads.values()
         reads = {array: key for key, array in self.reads.items()}
         first = build.zeros((literal(1), *self.shape))
-        return Body(self.shape, literal(1), first, _shifted(latest, before), reads)
-
-
-@dataclass(slots=True)
-class StateHistory:
-    """All values of a state before each step, and 0 at the others, as a further state."""
-
-    number: int
-    source: Source
-    reads: dict[tuple[int, Dim], Input] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.reads = _latest_reads(self.number, self.source, self.shape)
-
-    @property
-    def name(self) -> str:
-        return self.source.name
-
-    @property
-    def shape(self) -> Shape:
-        return (self.source.length, *self.source.shape)
-
-    @property
-    def body(self) -> Body:
-        """The history at every step: that of before, with the latest value at its place."""
-        latest, before = self.reads.values()
-        whole = before.shape
-        every = tuple(range(len(whole)))
-        steps, places = build.iota(whole[0]), build.iota(whole[1])
-        is_latest = build.apply_along(eq, [steps, places], [(0,), (1,)], whole[:2])
-        value = build.apply_along(
-            where, [is_latest, latest, before], [(0, 1), (0, *every[2:]), every], whole
-        )
-        reads = {array: key for key, array in self.reads.items()}
-        return Body(self.shape, literal(1), build.zeros((literal(1), *self.shape)), value, reads)
+        return Body(self.shape, literal(1), first, self.rule(latest, before), reads)
 
 
 @dataclass(slots=True)
@@ -132,25 +102,35 @@ class Windows:
     """The windows and histories of a recurrence, numbered after its states."""
 
     start: int
-    made: list[Window | StateHistory] = field(default_factory=list)
+    made: list[EarlierValues] = field(default_factory=list)
 
-    def history_of(self, source: Source) -> StateHistory:
-        for one in self.made:
-            if isinstance(one, StateHistory) and one.source is source:
-                return one
-        made = StateHistory(self.start + len(self.made), source)
-        self.made.append(made)
-        return made
+    def history_of(self, source: Source) -> EarlierValues:
+        """All values of a state before each step."""
+        return self._made(source, source.length, _placed)
 
-    def of(self, source: Source, length: Dim) -> Window:
+    def of(self, source: Source, length: Dim) -> EarlierValues:
         """The window of a state from which `length` values are read at a time."""
         # One value more is kept, so that there is a window of no values.
+        return self._made(source, length + 1, _shifted)
+
+    def _made(self, source: Source, size: Dim, rule: Rule) -> EarlierValues:
         for one in self.made:
-            if isinstance(one, Window) and one.source is source and one.size == length + 1:
+            if one.source is source and one.size == size and one.rule is rule:
                 return one
-        made = Window(self.start + len(self.made), source, length + 1)
+        made = EarlierValues(self.start + len(self.made), source, size, rule)
         self.made.append(made)
         return made
+
+
+def _placed(latest: Expr, before: Expr) -> Expr:
+    """The history (steps, length, …) with `latest` (steps, …) at the place of its step."""
+    whole = before.shape
+    every = tuple(range(len(whole)))
+    steps, places = build.iota(whole[0]), build.iota(whole[1])
+    is_latest = build.apply_along(eq, [steps, places], [(0,), (1,)], whole[:2])
+    return build.apply_along(
+        where, [is_latest, latest, before], [(0, 1), (0, *every[2:]), every], whole
+    )
 
 
 def _shifted(latest: Expr, before: Expr) -> Expr:

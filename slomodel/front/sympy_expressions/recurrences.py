@@ -13,7 +13,7 @@ from slomodel.front.elaboration.affine_index import is_at_least_zero, value_of_a
 from slomodel.front.elaboration.earlier_steps import labelled
 from slomodel.front.elaboration.time_steps import Body, recurrence
 from slomodel.front.elaboration.values import Label, Value, combine, number, value_of
-from slomodel.front.elaboration.windows import InnerIndex, Window, Windows, slice_at
+from slomodel.front.elaboration.windows import EarlierValues, InnerIndex, Windows, slice_at
 from slomodel.front.sympy_expressions.errors import error, place
 from slomodel.front.sympy_expressions.evaluation import Steps, SymPyRequest
 from slomodel.front.sympy_expressions.scope import IndexScope, Translation, affine, size
@@ -132,7 +132,7 @@ class ScannedState:
     def length(self) -> Dim:
         return self.time.dim + self.time.start
 
-    def at(self, source: ScannedState | Window, lag: Dim) -> Input:
+    def at(self, source: ScannedState | EarlierValues, lag: Dim) -> Input:
         """The placeholder (steps, …) for the state or a window some steps before each step."""
         key = (source.number, lag)
         if key not in self.reads:
