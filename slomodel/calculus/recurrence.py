@@ -58,7 +58,11 @@ def _tangents(
         (value,) = jvp((update.value,), moving)
         if not _is_zero(value):
             updates.append(Update(update.state, update.shift, update.start, value))
-    return build.recur(loop.length, states, updates, readings, backwards=loop.backwards)
+    return build.recur(
+        *(loop.length, states, updates, readings),
+        backwards=loop.backwards,
+        segmented=loop.segmented,
+    )
 
 
 def adjoints_of_operands(
@@ -66,17 +70,20 @@ def adjoints_of_operands(
 ) -> dict[int, Expr]:
     """The adjoint of each active operand of a loop, from the adjoints of its states by number."""
     loop = node.loop
-    back = _adjoint_states(node, adjoints, gradient)
     found: dict[int, list[Expr]] = {}
+    read = {s.operand for _, s in loop.sources if not isinstance(s, StateAt)}
+    wanted = [k for k in sorted(read) if node.operands[k] in active]
+    if loop.segmented:
+        back, own = _adjoints_by_segments(node, adjoints, wanted, gradient)
+    else:
+        back = _adjoint_states(node, adjoints, gradient)
+        own = _adjoints_at_all_steps(node, back, wanted, gradient) if wanted else {}
     for state, first in enumerate(loop.initial):
         if first is not None and node.operands[first] in active:
             count = node.operands[first].shape[0]
             found.setdefault(first, []).append(build.steps_of(back[state], Dim(), count))
-    read = {s.operand for _, s in loop.sources if not isinstance(s, StateAt)}
-    wanted = [k for k in sorted(read) if node.operands[k] in active]
-    if wanted:
-        for k, value in _adjoints_at_all_steps(node, back, wanted, gradient).items():
-            found.setdefault(k, []).append(value)
+    for k, value in own.items():
+        found.setdefault(k, []).append(value)
     return {k: _sum(terms) for k, terms in found.items()}
 
 
@@ -160,3 +167,54 @@ def _adjoints_at_all_steps(
     made = gradient(total, [stand_in(node.operands[k]) for k in wanted])
     real = {one: array for array, one in stand_ins.items()}
     return dict(zip(wanted, substitute(made, real), strict=True))
+
+
+def _adjoints_by_segments(
+    node: Recur, adjoints: Mapping[int, Expr], wanted: Sequence[int], gradient: Gradient
+) -> tuple[tuple[Expr, ...], dict[int, Expr]]:
+    """The adjoints of the states of a segmented loop, and those of the wanted operands.
+
+    Its updates read states of earlier steps alone, so that one sweep through all of them gives the
+    contributions of a segment. Those to slices stand at their places, and those to other operands
+    are summed over the segments.
+    """
+    loop = node.loop
+    states = [(shape, adjoints.get(k)) for k, shape in enumerate(loop.shapes)]
+    readings: dict[Expr, Reading] = {one: _reading(node, s) for one, s in loop.sources}
+    total: Expr = Const(0.0)
+    for k, update in enumerate(loop.updates):
+        seed = Input(f"adjoint {k}", "step", update.value.shape)
+        readings[seed] = StateAt(update.state, update.shift)
+        total = build.apply(add, total, build.inner(seed, update.value))
+    (start,) = {update.start for update in loop.updates}
+    own = [
+        pair for pair in loop.sources if isinstance(pair[1], StateAt) or pair[1].operand in wanted
+    ]
+    slopes = gradient(total, [one for one, _ in own])
+    updates: list[Update] = []
+    parts: dict[int, list[int]] = {}
+    for (one, source), slope in zip(own, slopes, strict=True):
+        if _is_zero(slope):
+            continue
+        if isinstance(source, StateAt):
+            updates.append(Update(source.state, source.shift, start, slope))
+            continue
+        shift = source.shift if isinstance(source, SliceAt) else Dim()
+        updates.append(Update(len(states), shift, start, slope))
+        parts.setdefault(source.operand, []).append(len(states))
+        states.append((one.shape, None))
+    made = build.recur(
+        *(loop.length, states, updates, readings), backwards=not loop.backwards, segmented=True
+    )
+    found: dict[int, Expr] = {}
+    for k in wanted:
+        array = node.operands[k]
+        terms = [
+            build.steps_of(made[state], Dim(), array.shape[0])
+            if made[state].rank == array.rank
+            else build.sum_over(made[state], (0,))
+            for state in parts.get(k, ())
+        ]
+        if terms:
+            found[k] = _sum(terms)
+    return made[: len(loop.shapes)], found

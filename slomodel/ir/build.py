@@ -23,6 +23,7 @@ from slomodel.ir.linear import (
     outer,
     reshape,
     scatter,
+    slice_at,
     sum_over,
     transpose,
 )
@@ -71,6 +72,7 @@ __all__ = [
     "scatter",
     "shifted",
     "size_of",
+    "slice_at",
     "spread",
     "steps_of",
     "sum_over",

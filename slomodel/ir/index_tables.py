@@ -43,9 +43,12 @@ def with_tables(roots: tuple[Expr, ...], other: Mapping[Expr, Expr]) -> dict[Exp
 
 
 def _read_in(loop: Loop) -> list[tuple[Expr, Whole | SliceAt]]:
-    """The placeholders that indices in the steps read, and what each stands for."""
+    """The placeholders that indices in the steps read, and what each stands for.
+
+    Those that indices in a loop inside a step read are among them.
+    """
     values = [update.value for update in loop.updates]
-    tables = {table for node in postorder(*values) for table in tables_of(node)}
+    tables = {table for node in postorder(*values) for table in tables_read(node)}
     return [
         (one, source)
         for one, source in loop.sources

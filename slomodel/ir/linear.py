@@ -157,6 +157,14 @@ def gather(operand: Expr, index: Sequence[Index], shape: Shape) -> Expr:
     return Gather(operand, tuple(index), shape)
 
 
+def slice_at(array: Expr, axis: int, position: Dim) -> Expr:
+    """The slice of an array at a position along an axis."""
+    rest = [dim for k, dim in enumerate(array.shape) if k != axis]
+    index = [_unit(k, len(rest)) for k in range(len(rest))]
+    index.insert(axis, Affine(position, (0,) * len(rest)))
+    return gather(array, index, tuple(rest))
+
+
 def scatter(operand: Expr, index: Sequence[Index], shape: Shape) -> Expr:
     """Zeros of `shape` with `operand[o]` added at `index(o)`: the adjoint of `gather`."""
     _check_index(index, shape, operand.shape)

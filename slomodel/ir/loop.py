@@ -57,6 +57,10 @@ class Loop:
     others. Then, for t = 0, 1, …, length - 1 or backwards, the updates are executed in turn. The
     value of each is a graph over `sources`, placeholders for what is read. A position of a state is
     read only after its last update.
+
+    The steps of a `segmented` loop are segments of another one, which a step runs through by a loop
+    inside it. Nothing of what a segment computes is stored for all segments at once: it is computed
+    again where derivatives need it.
     """
 
     length: Dim
@@ -65,6 +69,7 @@ class Loop:
     initial: tuple[int | None, ...]
     sources: tuple[tuple[Expr, Source], ...]
     updates: tuple[Update, ...]
+    segmented: bool = False
 
     def is_assigned(self, state: int, covered: Dim) -> bool:
         """Whether each position of a state past the first `covered` ones is written once.

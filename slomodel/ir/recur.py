@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from slomodel.errors import ShapeError
 from slomodel.ir.dims import Dim, Shape, show_shape
-from slomodel.ir.expr import Affine, Const, Expr, Extreme, Input, Map, Recur, tables_of
+from slomodel.ir.expr import Affine, Const, Expr, Extreme, Input, Map, Recur
+from slomodel.ir.index_tables import tables_read
 from slomodel.ir.linear import broadcast, gather, transpose
 from slomodel.ir.loop import Loop, SliceAt, Source, StateAt, Update, Whole
 from slomodel.ir.stepwise import batched, batched_node
@@ -43,20 +44,22 @@ def recur(
     readings: Mapping[Expr, Reading],
     *,
     backwards: bool = False,
+    segmented: bool = False,
     stores: Callable[[Expr], bool] = lambda node: False,
 ) -> tuple[Expr, ...]:
     """The states of a loop, each (length, *shape); see `Loop`.
 
     `states` holds the shape of each at one position and, if any, the array of its initial values;
     `readings` says what the placeholders in the values of the updates stand for. Values for which
-    `stores` holds are computed at all steps at once if they do not depend on the states.
+    `stores` holds are computed at all steps at once if they do not depend on the states. Of a
+    `segmented` loop only values that are the same at every step are, and tables.
     """
     for shape, first in states:
         if first is not None and first.shape[1:] != shape:
             found = f"{show_shape(first.shape[1:])}, not {show_shape(shape)}"
             raise ShapeError(f"the first values of a recurrence have shape {found}")
     known = dict(readings)
-    values = [_hoisted(update, known, length, stores) for update in updates]
+    values = [_hoisted(one, known, length, stores, segmented) for one in updates]
     operands = dict.fromkeys(first for _, first in states if first is not None)
     sources: dict[Source, Expr] = {}
     names: dict[Expr, Expr] = {}
@@ -86,6 +89,7 @@ def recur(
             Update(update.state, update.shift, update.start, value)
             for update, value in zip(updates, written, strict=True)
         ),
+        segmented,
     )
     return tuple(Recur(tuple(place), loop, k) for k in range(len(states)))
 
@@ -106,7 +110,12 @@ def with_values(
     first = (None if one is None else node.operands[one] for one in loop.initial)
     states = list(zip(loop.shapes, first, strict=True))
     updates = [replace(one, value=v) for one, v in zip(loop.updates, values, strict=True)]
-    return recur(loop.length, states, updates, readings, backwards=loop.backwards, stores=stores)
+    return recur(
+        *(loop.length, states, updates, readings),
+        backwards=loop.backwards,
+        segmented=loop.segmented,
+        stores=stores,
+    )
 
 
 def _hoisted(
@@ -114,6 +123,7 @@ def _hoisted(
     readings: dict[Expr, Reading],
     length: Dim,
     stores: Callable[[Expr], bool],
+    segmented: bool,
 ) -> Expr:
     """The value of an update, with parts that are independent of the states read from arrays.
 
@@ -127,7 +137,11 @@ def _hoisted(
     moving = dependents(order, lambda node: isinstance(readings.get(node), StateAt))
     ranks = _ranks(order, readings)
     outside = {node: reading for node, reading in readings.items() if isinstance(reading, Expr)}
-    tables = {table for node in order for table in tables_of(node)}
+    tables = {table for node in order for table in tables_read(node)}
+
+    def stored(node: Expr) -> bool:
+        return node.rank <= (ranks[node] or 0) or _is_tie(node) or stores(node)
+
     replaced: dict[Expr, Expr] = {}
     todo = [o for node in order if node in moving for o in node.operands if o not in moving]
     if value not in moving:
@@ -141,7 +155,7 @@ def _hoisted(
             array = substitute((node,), outside)[0]
             if not isinstance(array, Const):
                 replaced[node] = _placeholder(node, array, readings)
-        elif node.rank <= (ranks[node] or 0) or node in tables or _is_tie(node) or stores(node):
+        elif node in tables or (not segmented and stored(node)):
             array = _at_all_steps(node, readings, update.start, length)
             replaced[node] = _placeholder(node, SlicesOf(array, Dim() - update.start), readings)
         else:
@@ -261,5 +275,9 @@ def _(node: Recur, operands: tuple[Expr, ...], moving: tuple[bool, ...], length:
         for shape, first in zip(loop.shapes, loop.initial, strict=True)
     ]
     updates = [replace(one, value=batched(one.value, arrays, length)) for one in loop.updates]
-    made = recur(loop.length, states, updates, readings, backwards=loop.backwards)
+    made = recur(
+        *(loop.length, states, updates, readings),
+        backwards=loop.backwards,
+        segmented=loop.segmented,
+    )
     return swapped(made[node.state])

@@ -222,7 +222,7 @@ def one_step(root: Expr, states: Mapping[Expr, Expr], steps: Steps) -> Expr:
             axis[node], done[node] = 0, states[node]
         elif node in moving:
             axis[node] = _axis_of_steps(node, axis)
-            own = _operand_axes(node, axis[node])
+            own = operand_axes(node, axis[node])
             operands = []
             for operand, place in zip(node.operands, own, strict=True):
                 if operand in moving:
@@ -231,7 +231,7 @@ def one_step(root: Expr, states: Mapping[Expr, Expr], steps: Steps) -> Expr:
                     operands.append(done[operand])
                 else:
                     operands.append(steps.read(operand, place))
-            done[node] = _one_step(node, tuple(operands), axis[node], own)
+            done[node] = at_one_step(node, tuple(operands), axis[node], own)
     if axis[root] != 0:
         raise _combined()
     return done[root]
@@ -249,14 +249,14 @@ def _axis_of_steps(node: Expr, axis: Mapping[Expr, int]) -> int:
             continue
         for candidate in range(node.rank):
             try:
-                if _operand_axes(node, candidate)[k] == axis[operand]:
+                if operand_axes(node, candidate)[k] == axis[operand]:
                     return candidate
             except ShapeError as problem:
                 reason = problem
     raise reason
 
 
-def _operand_axes(node: Expr, axis: int) -> tuple[int | None, ...]:
+def operand_axes(node: Expr, axis: int) -> tuple[int | None, ...]:
     """For each operand, its axis that runs along an axis of the node; None if there is none."""
     if isinstance(node, Map):
         return tuple(own.index(axis) if axis in own else None for own in node.axes)
@@ -270,7 +270,7 @@ def _operand_axes(node: Expr, axis: int) -> tuple[int | None, ...]:
         first = node.index.index(wanted) if wanted in node.index else None
         if first is not None and node.operands[0].shape[first] != node.shape[axis]:
             raise _combined()
-        return (first, *_table_axes(node, axis))
+        return (first, *table_axes(node, axis))
     if isinstance(node, Scatter):
         one = node.index[axis]
         runs = [k for k, c in enumerate(one.coefficients) if c] if isinstance(one, Affine) else []
@@ -279,7 +279,7 @@ def _operand_axes(node: Expr, axis: int) -> tuple[int | None, ...]:
             return (None,) * len(node.operands)
         if source.shape[runs[0]] != node.shape[axis]:
             raise _combined()
-        return (runs[0], *_table_axes(node, runs[0]))
+        return (runs[0], *table_axes(node, runs[0]))
     if isinstance(node, Extreme):
         kept = [k for k in range(node.operands[0].rank) if k not in node.axes]
         return (kept[axis],)
@@ -297,7 +297,7 @@ def _operand_axes(node: Expr, axis: int) -> tuple[int | None, ...]:
     raise ShapeError(f"a {type(node).__name__} node cannot depend on the states of a recurrence")
 
 
-def _table_axes(node: Gather | Scatter, axis: int) -> tuple[int | None, ...]:
+def table_axes(node: Gather | Scatter, axis: int) -> tuple[int | None, ...]:
     """For each table that is looked up, its axis that runs along an iterated axis."""
     table_axes: list[int | None] = []
     for table in node.operands[1:]:
@@ -315,7 +315,7 @@ def _without(axes: Axes, axis: int) -> Axes:
     return tuple(other - (other > axis) for other in axes if other != axis)
 
 
-def _one_step(
+def at_one_step(
     node: Expr, operands: tuple[Expr, ...], axis: int, own: tuple[int | None, ...]
 ) -> Expr:
     """The node without its axis of steps, over operands without theirs."""
@@ -430,7 +430,7 @@ class _AxesInLoop:
         for node in reversed(order):
             if node not in axes:
                 continue
-            own = _operand_axes(node, axes[node]) if node.operands else ()
+            own = operand_axes(node, axes[node]) if node.operands else ()
             for operand, axis in zip(node.operands, own, strict=True):
                 if axis is not None:
                     self._put(axes, operand, axis)
@@ -473,8 +473,8 @@ class _AxesInLoop:
                 if node in placeholders:
                     done[node] = placeholders[node]
                 elif node in axes:
-                    own = _operand_axes(node, axes[node])
-                    done[node] = _one_step(node, inner, axes[node], own)
+                    own = operand_axes(node, axes[node])
+                    done[node] = at_one_step(node, inner, axes[node], own)
                 else:
                     done[node] = remake(node, inner) if inner else node
             updates.append(replace(update, value=done[update.value]))

@@ -16,6 +16,7 @@ from typing import Literal, TypeVar
 
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.ir.expr import Expr, Input
+from slomodel.rewrite.checkpoints import checkpointed
 from slomodel.rewrite.compression import compression
 from slomodel.rewrite.contraction_order import contraction_order
 from slomodel.rewrite.differences import differences
@@ -49,6 +50,7 @@ class Pass:
 
 
 SYMMETRY = "symmetry"
+CHECKPOINTS = "checkpoints"
 
 PASSES: tuple[Pass, ...] = (
     Pass(
@@ -95,8 +97,15 @@ PASSES: tuple[Pass, ...] = (
         SYMMETRY,
         "data",
         "a sum over a symmetric array counts each distinct element once, with a whole weight",
-        "last, as it folds the objective and its gradient together, and folded sums are none that "
-        "other passes recognise",
+        "after those that recognise sums, as it folds the objective and its gradient together, and "
+        "folded sums are none that they recognise",
+    ),
+    Pass(
+        CHECKPOINTS,
+        "data",
+        "the same states, of which few are stored; sums over steps are added by segments: "
+        "roundings times the sum of their magnitudes",
+        "last, as it saves memory and not work: what the others save is saved in each segment",
     ),
 )
 """All passes, in order."""
@@ -222,6 +231,12 @@ def optimized(
             changes.append(Change(SYMMETRY, joint.notes, before, after))
         else:
             joint = None
+    if joint is None and CHECKPOINTS in names:
+        made, notes = checkpointed(objective, facts)
+        if made is not objective:
+            before = work_of_call(objective, facts.sizes)
+            changes.append(Change(CHECKPOINTS, notes, before, work_of_call(made, facts.sizes)))
+            objective = made
     slopes = joint.gradient if joint is not None else ()
     (value, *rest), parts = prepared((joint.objective if joint else objective, *slopes), taken)
     joint = None if joint is None else replace(joint, objective=value, gradient=tuple(rest))

@@ -33,6 +33,8 @@ from slomodel.reference.values import positions
 
 MOST = 300
 """The largest number of scalar operations of a graph that is written by element."""
+LONG = 32
+"""Elements from which on a loop over vectors is as fast as scalars, and compiled far sooner."""
 
 Elements = NDArray[np.object_]
 """An array of scalar nodes."""
@@ -43,10 +45,14 @@ def by_element(
 ) -> tuple[list[Elements], dict[Input, tuple[Expr, tuple[int, ...]]]] | None:
     """The elements of the roots as scalar graphs, and the element that each new input stands for.
 
-    None for a graph that is too large, or that reads elements at positions that depend on data.
+    None for a graph that is too large, has long arrays, or reads elements at positions that depend
+    on data.
     """
     order = postorder(*roots)
     if not all(map(_has_rule, order)) or sum(_work(node, numbers) for node in order) > MOST:
+        return None
+    maps = (node for node in order if isinstance(node, Map))
+    if any(prod(concrete(node.shape, numbers)) >= LONG for node in maps):
         return None
     inputs: dict[Input, tuple[Expr, tuple[int, ...]]] = {}
     found: dict[Expr, Elements] = {}

@@ -75,7 +75,7 @@ def _grouped(blocks: Sequence[Lines]) -> list[Lines]:
     room = 0
     for block in blocks:
         length = sum(map(len, block))
-        if length > room:
+        if length > room or not groups:
             groups.append([])
             room = _PIECE
         groups[-1] += block

@@ -23,7 +23,7 @@ from slomodel.front.elaboration.scope import Elaboration, Ongoing, Scope, StateR
 from slomodel.front.elaboration.step_order import StepOrder
 from slomodel.front.elaboration.tables import reads_arrays
 from slomodel.front.elaboration.values import Label, Value, combine, number, number_of
-from slomodel.front.elaboration.windows import EarlierValues, InnerIndex, Windows, slice_at
+from slomodel.front.elaboration.windows import EarlierValues, InnerIndex, Windows
 from slomodel.front.text.syntax import (
     BoolOp,
     Compare,
@@ -253,7 +253,7 @@ def _at_lag(read: _Read, windows: Windows, index: AffineIndex, lag: Dim) -> Valu
         return labelled(state.at(other, lag), front)
     _check_beginning(read, index, lag)
     window = state.at(windows.of(other, lag), Dim())
-    return labelled(slice_at(window, 1, lag - 1), front)
+    return labelled(build.slice_at(window, 1, lag - 1), front)
 
 
 def _history(read: _Read, windows: Windows) -> Value:
@@ -278,7 +278,7 @@ def _unmoved(read: _Read, index: AffineIndex, item: Expr | Slice) -> Value:
     count = read.other.count.const if read.other.count.is_literal else 0
     if first is None or place is None or not 0 <= place < count:
         raise _not_a_lag(read, item, read.remedy)
-    return labelled(slice_at(first, 0, literal(place)), read.state.outer)
+    return labelled(build.slice_at(first, 0, literal(place)), read.state.outer)
 
 
 def _not_a_lag(read: _Read, item: Expr | Slice, remedy: str) -> StatementError:

@@ -146,14 +146,6 @@ def _shifted(latest: Expr, before: Expr) -> Expr:
     )
 
 
-def slice_at(array: Expr, axis: int, position: Dim) -> Expr:
-    """The slice of an array at a position along an axis."""
-    rest = [dim for k, dim in enumerate(array.shape) if k != axis]
-    index = [_unit(k, len(rest)) for k in range(len(rest))]
-    index.insert(axis, Affine(position, (0,) * len(rest)))
-    return build.gather(array, index, tuple(rest))
-
-
 def _unit(k: int, rank: int) -> Affine:
     return Affine(Dim(), tuple(int(j == k) for j in range(rank)))
 

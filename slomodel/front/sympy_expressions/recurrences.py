@@ -13,7 +13,7 @@ from slomodel.front.elaboration.affine_index import is_at_least_zero, value_of_a
 from slomodel.front.elaboration.earlier_steps import labelled
 from slomodel.front.elaboration.time_steps import Body, recurrence
 from slomodel.front.elaboration.values import Label, Value, combine, number, value_of
-from slomodel.front.elaboration.windows import EarlierValues, InnerIndex, Windows, slice_at
+from slomodel.front.elaboration.windows import EarlierValues, InnerIndex, Windows
 from slomodel.front.sympy_expressions.errors import error, place
 from slomodel.front.sympy_expressions.evaluation import Steps, SymPyRequest
 from slomodel.front.sympy_expressions.scope import IndexScope, Translation, affine, size
@@ -226,7 +226,7 @@ def earlier(request: SymPyRequest) -> Value:
     if is_at_least_zero(time.start - lag) is True:
         return labelled(state.at(state, lag), (time,))
     window = state.at(state.windows.of(state, lag), Dim())
-    return labelled(slice_at(window, 1, lag - 1), (time,))
+    return labelled(build.slice_at(window, 1, lag - 1), (time,))
 
 
 def _remedy(node: sp.Indexed) -> str:

@@ -1,0 +1,287 @@
+"""What an objective reads of the states of a recurrence, one step at a time.
+
+An array runs along the steps if its element at each place of one axis belongs to one step and
+depends on a fixed number of states near it. What reads such arrays otherwise is of three kinds:
+sums over the steps, elements at fixed steps, and anything else, for which they have to be stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from slomodel.errors import ShapeError
+from slomodel.ir import build
+from slomodel.ir.expr import Affine, Const, Einsum, Expr, Gather, Input, Lookup, Recur, reads_axis
+from slomodel.ir.stepwise import at_one_step, operand_axes, table_axes
+from slomodel.ir.walk import users
+
+Sizes = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class StateRow:
+    """State number `state` at step t + shift."""
+
+    state: int
+    shift: int
+
+
+@dataclass(frozen=True, slots=True)
+class SliceRow:
+    """The slice t + shift of an array along an axis."""
+
+    array: Expr
+    axis: int
+    shift: int
+
+
+@dataclass(frozen=True, slots=True)
+class WholeArray:
+    """An array that is the same at every step."""
+
+    array: Expr
+
+
+Leaf = StateRow | SliceRow | WholeArray
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The graph of an array at step t, for `count` steps from `start` on.
+
+    At other steps the array has no elements.
+    """
+
+    graph: Expr
+    start: int
+    count: int
+
+    @property
+    def end(self) -> int:
+        return self.start + self.count
+
+
+@dataclass(frozen=True, slots=True)
+class StepSum:
+    """A node that is a sum over steps of `row`."""
+
+    node: Einsum
+    row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class AtStep:
+    """A node that reads `row` at one step, by an index into it."""
+
+    node: Gather
+    row: Row
+    index: tuple[Affine | Lookup, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredArray:
+    """An array along the steps, on `axis`, that other nodes read as a whole."""
+
+    node: Expr
+    axis: int
+    row: Row
+
+
+Reader = StepSum | AtStep | StoredArray
+
+
+@dataclass(frozen=True, slots=True)
+class _Along:
+    """An axis of an array along which element o is of step o + start."""
+
+    axis: int
+    start: int
+
+
+_Key = tuple[Expr, int | None, int]
+"""An array at element t + shift of an axis; None: all of it."""
+
+
+@dataclass(slots=True)
+class StateReaders:
+    """The readers of the states of a loop, `states` by node, in a graph given in postorder.
+
+    `moving` are the nodes that depend on variables: what they are computed from is read, so that
+    they need not be stored for all steps.
+    """
+
+    states: Mapping[Expr, int]
+    order: Sequence[Expr]
+    moving: Collection[Expr]
+    sizes: Sizes
+    leaves: dict[Expr, Leaf] = field(default_factory=dict)
+    _along: dict[Expr, _Along] = field(default_factory=dict)
+    _dependent: set[Expr] = field(default_factory=set)
+    _rows: dict[_Key, Expr] = field(default_factory=dict)
+    _places: dict[Leaf, Expr] = field(default_factory=dict)
+
+    def found(self) -> list[Reader]:
+        """All readers that do not run along the steps themselves.
+
+        Raises ShapeError for an array along the steps that has no graph of one step.
+        """
+        for node in self.order:
+            if node in self.states:
+                self._along[node] = _Along(0, 0)
+            elif not any(operand in self._dependent for operand in node.operands):
+                continue
+            elif (own := self._along_of(node)) is not None:
+                self._along[node] = own
+            self._dependent.add(node)
+        using = users(self.order)
+        sums: dict[Expr, StepSum | AtStep] = {}
+        stored: dict[Expr, StoredArray] = {}
+        for node in self._along:
+            for user in using[node]:
+                if user in self._along or user in sums:
+                    continue
+                made = self._sum(user) or self._at_step(user)
+                if made is not None:
+                    sums[user] = made
+                elif node not in stored:
+                    stored[node] = self._stored(node)
+        return [*sums.values(), *stored.values()]
+
+    def row(self, array: Expr, axis: int, shift: int) -> Expr:
+        """The graph of the slice t + shift of an array along an axis."""
+        waiting: list[_Key] = [(array, axis, shift)]
+        while waiting:
+            key = waiting[-1]
+            if key in self._rows:
+                waiting.pop()
+                continue
+            below = self._operands(key)
+            missing = [one for one in below or () if one not in self._rows]
+            waiting += missing
+            if missing:
+                continue
+            node, own_axis, _ = key
+            if below is None or own_axis is None:
+                self._rows[key] = self._leaf(key)
+            else:
+                operands = tuple(self._rows[one] for one in below)
+                own = tuple(one[1] for one in below)
+                self._rows[key] = at_one_step(node, operands, own_axis, own)
+        return self._rows[array, axis, shift]
+
+    def _along_of(self, node: Expr) -> _Along | None:
+        read = [k for k, operand in enumerate(node.operands) if operand in self._dependent]
+        if isinstance(node, Recur) or any(node.operands[k] not in self._along for k in read):
+            return None
+        for axis in range(node.rank):
+            try:
+                own, offset = self._axes_below(node, axis)
+            except ShapeError:
+                continue
+            known = [self._along[node.operands[k]] for k in read]
+            if all(own[k] == one.axis for k, one in zip(read, known, strict=True)):
+                return _Along(axis, max(one.start for one in known) + offset)
+        return None
+
+    def _axes_below(self, node: Expr, axis: int) -> tuple[tuple[int | None, ...], int]:
+        """For each operand its axis along an axis of the node, and how far ahead the first is read.
+
+        Raises ShapeError where an element of the node does not depend on one of each operand alone.
+        """
+        if not isinstance(node, Gather):
+            return operand_axes(node, axis), 0
+        unit = tuple(int(k == axis) for k in range(node.rank))
+        for k, one in enumerate(node.index):
+            if isinstance(one, Affine) and one.coefficients == unit:
+                others = (*node.index[:k], *node.index[k + 1 :])
+                if not any(not isinstance(o, Lookup) and reads_axis(o, axis) for o in others):
+                    return (k, *table_axes(node, axis)), one.offset.size(self.sizes)
+        raise ShapeError("an index does not run along the steps")
+
+    def _operands(self, key: _Key) -> list[_Key] | None:
+        """What an array at a step is computed from; None if it is read."""
+        node, axis, shift = key
+        if axis is None or node in self.states or not node.operands:
+            return None
+        if node not in self._along and node not in self.moving:
+            return None
+        try:
+            own, offset = self._axes_below(node, axis)
+        except ShapeError:
+            return None
+        if all(one is None for one in own):
+            return None
+        shifts = [shift + offset, *[shift] * (len(own) - 1)]
+        return list(zip(node.operands, own, shifts, strict=True))
+
+    def _leaf(self, key: _Key) -> Expr:
+        node, axis, shift = key
+        leaf: Leaf
+        if axis is None:
+            if isinstance(node, Const):
+                return node
+            leaf = WholeArray(node)
+        elif node in self.states:
+            leaf = StateRow(self.states[node], shift)
+        else:
+            leaf = SliceRow(node, axis, shift)
+        if leaf not in self._places:
+            shape = tuple(dim for k, dim in enumerate(node.shape) if k != axis)
+            made = Input(f"leaf {len(self._places)}", "step", shape, node.dtype)
+            self._places[leaf] = made
+            self.leaves[made] = leaf
+        return self._places[leaf]
+
+    def _sum(self, node: Expr) -> StepSum | None:
+        """The node as a sum over steps."""
+        if not isinstance(node, Einsum):
+            return None
+        read = [k for k, operand in enumerate(node.operands) if operand in self._dependent]
+        if any(node.operands[k] not in self._along for k in read):
+            return None
+        known = [self._along[node.operands[k]] for k in read]
+        labels = {node.inputs[k][one.axis] for k, one in zip(read, known, strict=True)}
+        if len(labels) > 1 or labels & set(node.output):
+            return None
+        (label,) = labels
+        if any(own.count(label) > 1 for own in node.inputs):
+            return None
+        start = max(one.start for one in known)
+        operands, inputs = [], []
+        for operand, own in zip(node.operands, node.inputs, strict=True):
+            axis = own.index(label) if label in own else None
+            operands.append(self._row_or_whole(operand, axis, -start))
+            inputs.append(tuple(one - (one > label) for one in own if one != label))
+        output = tuple(one - (one > label) for one in node.output)
+        dims = (*node.dims[:label], *node.dims[label + 1 :])
+        graph = build.einsum(operands, inputs, output, dims)
+        return StepSum(node, Row(graph, start, node.dims[label].size(self.sizes)))
+
+    def _row_or_whole(self, operand: Expr, axis: int | None, shift: int) -> Expr:
+        return self._leaf((operand, None, 0)) if axis is None else self.row(operand, axis, shift)
+
+    def _at_step(self, node: Expr) -> AtStep | None:
+        """The node as one that reads an array at a fixed step."""
+        if not isinstance(node, Gather) or node.operands[0] not in self._along:
+            return None
+        array = node.operands[0]
+        own = self._along[array]
+        place = node.index[own.axis]
+        if not isinstance(place, Affine) or any(place.coefficients):
+            return None
+        rest = tuple(
+            one
+            for k, one in enumerate(node.index)
+            if k != own.axis and isinstance(one, (Affine, Lookup))
+        )
+        if len(rest) + 1 < len(node.index):
+            return None
+        graph = self.row(array, own.axis, -own.start)
+        return AtStep(node, Row(graph, own.start + place.offset.size(self.sizes), 1), rest)
+
+    def _stored(self, node: Expr) -> StoredArray:
+        own = self._along[node]
+        count = node.shape[own.axis].size(self.sizes)
+        row = Row(self.row(node, own.axis, -own.start), own.start, count)
+        return StoredArray(node, own.axis, row)
