@@ -305,7 +305,8 @@ class _Segments:
         """The slices of all segments, (count, length, …)."""
         array = first_axis(leaf.array, leaf.axis)
         rank = array.rank + 1
-        place = Affine(literal(self.start + leaf.shift), (self.length, 1, *[0] * (rank - 2)))
+        sign, offset = leaf.sign, literal(leaf.sign * self.start + leaf.shift)
+        place = Affine(offset, (sign * self.length, sign, *[0] * (rank - 2)))
         rest = [Affine(Dim(), tuple(int(j == k) for j in range(rank))) for k in range(2, rank)]
         shape = (literal(self.count), literal(self.length), *array.shape[1:])
         return build.gather(array, (place, *rest), shape)
@@ -314,7 +315,10 @@ class _Segments:
 def _read(leaf: Leaf, begin: int, count: int) -> Expr:
     """What a leaf that is no state stands for at some steps."""
     if isinstance(leaf, SliceRow):
-        return _steps(first_axis(leaf.array, leaf.axis), begin + leaf.shift, count)
+        last = begin + count - 1
+        first = leaf.sign * (begin if leaf.sign > 0 else last) + leaf.shift
+        found = _steps(first_axis(leaf.array, leaf.axis), first, count)
+        return found if leaf.sign > 0 else build.flipped(found, 0)
     assert isinstance(leaf, WholeArray)
     return leaf.array
 
@@ -349,6 +353,7 @@ def _joined(reader: StepSum | StoredArray, parts: Sequence[tuple[int, Expr]]) ->
         total = part if total is None else build.apply(add, total, part)
     assert total is not None
     if isinstance(reader, StoredArray):
+        total = build.flipped(total, 0) if reader.reversed else total
         order = (*range(1, reader.axis + 1), 0, *range(reader.axis + 1, total.rank))
         return build.transpose(total, order)
     return total

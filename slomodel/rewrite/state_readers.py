@@ -29,11 +29,12 @@ class StateRow:
 
 @dataclass(frozen=True, slots=True)
 class SliceRow:
-    """The slice t + shift of an array along an axis."""
+    """The slice sign * t + shift of an array along an axis; the sign is 1 or -1."""
 
     array: Expr
     axis: int
     shift: int
+    sign: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +82,15 @@ class AtStep:
 
 @dataclass(frozen=True, slots=True)
 class StoredArray:
-    """An array along the steps, on `axis`, that other nodes read as a whole."""
+    """An array along the steps, on `axis`, that other nodes read as a whole.
+
+    It is in the order of the steps, or `reversed`.
+    """
 
     node: Expr
     axis: int
     row: Row
+    reversed: bool
 
 
 Reader = StepSum | AtStep | StoredArray
@@ -93,14 +98,24 @@ Reader = StepSum | AtStep | StoredArray
 
 @dataclass(frozen=True, slots=True)
 class _Along:
-    """An axis of an array along which element o is of step o + start."""
+    """An axis of an array along which element o is of step start + sign * o."""
 
     axis: int
     start: int
+    sign: int = 1
+
+    @property
+    def shift(self) -> int:
+        """The element of step t is sign * t + shift."""
+        return -self.sign * self.start
+
+    def row(self, graph: Expr, count: int) -> Row:
+        """The row of `count` elements with this graph."""
+        return Row(graph, self.start if self.sign > 0 else self.start - count + 1, count)
 
 
-_Key = tuple[Expr, int | None, int]
-"""An array at element t + shift of an axis; None: all of it."""
+_Key = tuple[Expr, int | None, int, int]
+"""An array at element sign * t + shift of an axis, with shift and sign; axis None: all of it."""
 
 
 @dataclass(slots=True)
@@ -148,9 +163,9 @@ class StateReaders:
                     stored[node] = self._stored(node)
         return [*sums.values(), *stored.values()]
 
-    def row(self, array: Expr, axis: int, shift: int) -> Expr:
-        """The graph of the slice t + shift of an array along an axis."""
-        waiting: list[_Key] = [(array, axis, shift)]
+    def row(self, array: Expr, axis: int, shift: int, sign: int = 1) -> Expr:
+        """The graph of the slice sign * t + shift of an array along an axis."""
+        waiting: list[_Key] = [(array, axis, shift, sign)]
         while waiting:
             key = waiting[-1]
             if key in self._rows:
@@ -161,14 +176,14 @@ class StateReaders:
             waiting += missing
             if missing:
                 continue
-            node, own_axis, _ = key
+            node, own_axis, *_ = key
             if below is None or own_axis is None:
                 self._rows[key] = self._leaf(key)
             else:
                 operands = tuple(self._rows[one] for one in below)
                 own = tuple(one[1] for one in below)
                 self._rows[key] = at_one_step(node, operands, own_axis, own)
-        return self._rows[array, axis, shift]
+        return self._rows[array, axis, shift, sign]
 
     def _along_of(self, node: Expr) -> _Along | None:
         read = [k for k, operand in enumerate(node.operands) if operand in self._dependent]
@@ -176,47 +191,53 @@ class StateReaders:
             return None
         for axis in range(node.rank):
             try:
-                own, offset = self._axes_below(node, axis)
+                own, offset, factor = self._axes_below(node, axis)
             except ShapeError:
                 continue
             known = [self._along[node.operands[k]] for k in read]
-            if all(own[k] == one.axis for k, one in zip(read, known, strict=True)):
-                return _Along(axis, max(one.start for one in known) + offset)
+            same = len({one.sign for one in known}) == 1
+            if same and all(own[k] == one.axis for k, one in zip(read, known, strict=True)):
+                sign = known[0].sign
+                return _Along(axis, max(one.start for one in known) + sign * offset, sign * factor)
         return None
 
-    def _axes_below(self, node: Expr, axis: int) -> tuple[tuple[int | None, ...], int]:
-        """For each operand its axis along an axis of the node, and how far ahead the first is read.
+    def _axes_below(self, node: Expr, axis: int) -> tuple[tuple[int | None, ...], int, int]:
+        """For each operand its axis along an axis of the node, and how the first is read.
 
-        Raises ShapeError where an element of the node does not depend on one of each operand alone.
+        Element o reads element offset + factor * o of it; the factor is 1 or -1. Raises
+        ShapeError where an element of the node does not depend on one of each operand alone.
         """
         if not isinstance(node, Gather):
-            return operand_axes(node, axis), 0
-        unit = tuple(int(k == axis) for k in range(node.rank))
+            return operand_axes(node, axis), 0, 1
         for k, one in enumerate(node.index):
-            if isinstance(one, Affine) and one.coefficients == unit:
-                others = (*node.index[:k], *node.index[k + 1 :])
-                if not any(not isinstance(o, Lookup) and reads_axis(o, axis) for o in others):
-                    return (k, *table_axes(node, axis)), one.offset.size(self.sizes)
+            if not isinstance(one, Affine) or one.coefficients[axis] not in (1, -1):
+                continue
+            alone = sum(map(abs, one.coefficients)) == 1
+            others = (*node.index[:k], *node.index[k + 1 :])
+            if alone and not any(not isinstance(o, Lookup) and reads_axis(o, axis) for o in others):
+                offset = one.offset.size(self.sizes)
+                return (k, *table_axes(node, axis)), offset, one.coefficients[axis]
         raise ShapeError("an index does not run along the steps")
 
     def _operands(self, key: _Key) -> list[_Key] | None:
         """What an array at a step is computed from; None if it is read."""
-        node, axis, shift = key
+        node, axis, shift, sign = key
         if axis is None or node in self.states or not node.operands:
             return None
         if node not in self._along and node not in self.moving:
             return None
         try:
-            own, offset = self._axes_below(node, axis)
+            own, offset, factor = self._axes_below(node, axis)
         except ShapeError:
             return None
         if all(one is None for one in own):
             return None
-        shifts = [shift + offset, *[shift] * (len(own) - 1)]
-        return list(zip(node.operands, own, shifts, strict=True))
+        first = (node.operands[0], own[0], offset + factor * shift, factor * sign)
+        rest = zip(node.operands[1:], own[1:], strict=True)
+        return [first, *((operand, one, shift, sign) for operand, one in rest)]
 
     def _leaf(self, key: _Key) -> Expr:
-        node, axis, shift = key
+        node, axis, shift, sign = key
         leaf: Leaf
         if axis is None:
             if isinstance(node, Const):
@@ -225,7 +246,7 @@ class StateReaders:
         elif node in self.states:
             leaf = StateRow(self.states[node], shift)
         else:
-            leaf = SliceRow(node, axis, shift)
+            leaf = SliceRow(node, axis, shift, sign)
         if leaf not in self._places:
             shape = tuple(dim for k, dim in enumerate(node.shape) if k != axis)
             made = Input(f"leaf {len(self._places)}", "step", shape, node.dtype)
@@ -242,24 +263,25 @@ class StateReaders:
             return None
         known = [self._along[node.operands[k]] for k in read]
         labels = {node.inputs[k][one.axis] for k, one in zip(read, known, strict=True)}
-        if len(labels) > 1 or labels & set(node.output):
+        if len(labels) > 1 or len({one.sign for one in known}) > 1 or labels & set(node.output):
             return None
         (label,) = labels
         if any(own.count(label) > 1 for own in node.inputs):
             return None
-        start = max(one.start for one in known)
+        latest = max(known, key=lambda one: one.start)
         operands, inputs = [], []
         for operand, own in zip(node.operands, node.inputs, strict=True):
             axis = own.index(label) if label in own else None
-            operands.append(self._row_or_whole(operand, axis, -start))
+            operands.append(
+                self._leaf((operand, None, 0, 1))
+                if axis is None
+                else self.row(operand, axis, latest.shift, latest.sign)
+            )
             inputs.append(tuple(one - (one > label) for one in own if one != label))
         output = tuple(one - (one > label) for one in node.output)
         dims = (*node.dims[:label], *node.dims[label + 1 :])
         graph = build.einsum(operands, inputs, output, dims)
-        return StepSum(node, Row(graph, start, node.dims[label].size(self.sizes)))
-
-    def _row_or_whole(self, operand: Expr, axis: int | None, shift: int) -> Expr:
-        return self._leaf((operand, None, 0)) if axis is None else self.row(operand, axis, shift)
+        return StepSum(node, latest.row(graph, node.dims[label].size(self.sizes)))
 
     def _at_step(self, node: Expr) -> AtStep | None:
         """The node as one that reads an array at a fixed step."""
@@ -277,11 +299,12 @@ class StateReaders:
         )
         if len(rest) + 1 < len(node.index):
             return None
-        graph = self.row(array, own.axis, -own.start)
-        return AtStep(node, Row(graph, own.start + place.offset.size(self.sizes), 1), rest)
+        graph = self.row(array, own.axis, own.shift, own.sign)
+        step = own.start + own.sign * place.offset.size(self.sizes)
+        return AtStep(node, Row(graph, step, 1), rest)
 
     def _stored(self, node: Expr) -> StoredArray:
         own = self._along[node]
         count = node.shape[own.axis].size(self.sizes)
-        row = Row(self.row(node, own.axis, -own.start), own.start, count)
-        return StoredArray(node, own.axis, row)
+        graph = self.row(node, own.axis, own.shift, own.sign)
+        return StoredArray(node, own.axis, own.row(graph, count), own.sign < 0)
