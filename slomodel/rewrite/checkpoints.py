@@ -37,7 +37,7 @@ from slomodel.rewrite.state_readers import (
     StateReaders,
     StateRow,
     StepSum,
-    StoredArray,
+    ArrayOfSteps,
     WholeArray,
 )
 from slomodel.rewrite.work import moves
@@ -145,7 +145,7 @@ def _plan(
 
 
 def _is_stored(reader: Reader) -> bool:
-    return isinstance(reader, StoredArray)
+    return isinstance(reader, ArrayOfSteps)
 
 
 Read = Callable[[Leaf, int, int], Expr]
@@ -262,7 +262,7 @@ class _Segments:
         return part.leaf(WholeArray(operand), begin, count)
 
     def _run(
-        self, first: Sequence[Expr], sums: Sequence[StepSum | StoredArray]
+        self, first: Sequence[Expr], sums: Sequence[StepSum | ArrayOfSteps]
     ) -> tuple[list[Expr], list[Expr]]:
         """The states after all segments, and the results of the readers over them."""
         readings: dict[Expr, Reading] = {}
@@ -340,11 +340,11 @@ def _reads(update: Update, one: Expr) -> bool:
     return one in postorder(update.value)
 
 
-def _joined(reader: StepSum | StoredArray, parts: Sequence[tuple[int, Expr]]) -> Expr:
+def _joined(reader: StepSum | ArrayOfSteps, parts: Sequence[tuple[int, Expr]]) -> Expr:
     """A sum from its parts, or an array from those that begin at these steps."""
     total: Expr | None = None
     for begin, part in parts:
-        if isinstance(reader, StoredArray):
+        if isinstance(reader, ArrayOfSteps):
             rank = part.rank
             index = [Affine(Dim(), tuple(int(j == k) for j in range(rank))) for k in range(rank)]
             index[0] = replace(index[0], offset=literal(begin - reader.row.start))
@@ -352,7 +352,7 @@ def _joined(reader: StepSum | StoredArray, parts: Sequence[tuple[int, Expr]]) ->
             part = build.scatter(part, index, shape)
         total = part if total is None else build.apply(add, total, part)
     assert total is not None
-    if isinstance(reader, StoredArray):
+    if isinstance(reader, ArrayOfSteps):
         total = build.flipped(total, 0) if reader.reversed else total
         order = (*range(1, reader.axis + 1), 0, *range(reader.axis + 1, total.rank))
         return build.transpose(total, order)

@@ -81,7 +81,7 @@ class AtStep:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredArray:
+class ArrayOfSteps:
     """An array along the steps, on `axis`, that other nodes read as a whole.
 
     It is in the order of the steps, or `reversed`.
@@ -93,7 +93,7 @@ class StoredArray:
     reversed: bool
 
 
-Reader = StepSum | AtStep | StoredArray
+Reader = StepSum | AtStep | ArrayOfSteps
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +151,7 @@ class StateReaders:
             self._dependent.add(node)
         using = users(self.order)
         sums: dict[Expr, StepSum | AtStep] = {}
-        stored: dict[Expr, StoredArray] = {}
+        stored: dict[Expr, ArrayOfSteps] = {}
         for node in self._along:
             for user in using[node]:
                 if user in self._along or user in sums:
@@ -303,8 +303,8 @@ class StateReaders:
         step = own.start + own.sign * place.offset.size(self.sizes)
         return AtStep(node, Row(graph, step, 1), rest)
 
-    def _stored(self, node: Expr) -> StoredArray:
+    def _stored(self, node: Expr) -> ArrayOfSteps:
         own = self._along[node]
         count = node.shape[own.axis].size(self.sizes)
         graph = self.row(node, own.axis, own.shift, own.sign)
-        return StoredArray(node, own.axis, own.row(graph, count), own.sign < 0)
+        return ArrayOfSteps(node, own.axis, own.row(graph, count), own.sign < 0)
