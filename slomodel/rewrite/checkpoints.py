@@ -29,6 +29,7 @@ from slomodel.ir.stepwise import batched
 from slomodel.ir.walk import dependents, postorder, substitute
 from slomodel.rewrite.facts import Facts
 from slomodel.rewrite.state_readers import (
+    ArrayOfSteps,
     AtStep,
     Leaf,
     Reader,
@@ -37,7 +38,6 @@ from slomodel.rewrite.state_readers import (
     StateReaders,
     StateRow,
     StepSum,
-    ArrayOfSteps,
     WholeArray,
 )
 from slomodel.rewrite.work import moves
