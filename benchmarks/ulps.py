@@ -236,8 +236,8 @@ def chosen(function: ScalarFunction, count: int) -> Rows:
 
 def row(function: ScalarFunction, count: int, seconds: float) -> tuple[tuple[str, ...], bool]:
     """A line of the table, and whether all errors are at most those stated."""
-    start = time.perf_counter()
     rows = chosen(function, count)
+    start = time.perf_counter()
     errors, places, tried = [0.0] * len(TARGETS), [rows[0]] * len(TARGETS), 0
     while tried < len(rows) and time.perf_counter() - start < seconds:
         some = rows[tried : tried + CHUNK]

@@ -80,6 +80,7 @@ from slomodel.functions.rising import (
     trigamma_difference,
 )
 from slomodel.functions.sinc import sin_quotient, sinc
+from slomodel.functions.tail_differences import DIFFERENCES
 from slomodel.functions.translate import partial, symbols, to_graph
 from slomodel.ir.function import DISCONTINUOUS, ScalarFunction, every_function
 
@@ -98,6 +99,7 @@ FUNCTIONS: dict[str, ScalarFunction] = {
 """The functions that a model may call, by their name in the language, smooth ones first."""
 
 __all__ = [
+    "DIFFERENCES",
     "DISCONTINUOUS",
     "FUNCTIONS",
     "TABLE",

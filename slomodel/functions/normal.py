@@ -300,11 +300,16 @@ def _at_most_underflow(x: Expr) -> Expr:
     return where(gt(abs(x), _UNDERFLOW), _UNDERFLOW, x)
 
 
+def exp_of_square(x: Expr, factor: float) -> Expr:
+    """exp(factor x^2) for a factor of -1/2 or less."""
+    return _exp_of_square_graph(_at_most_underflow(x), factor)
+
+
 def _gauss_stable(x: Expr) -> Expr:
-    return _exp_of_square_graph(_at_most_underflow(x), -0.5)
+    return exp_of_square(x, -0.5)
 
 
-def _tail_of_normal(x: Expr) -> Expr:
+def tail_of_normal(x: Expr) -> Expr:
     """Phi(-|x|)."""
     return _times_exp_of_square(_half_tail(x), _at_most_underflow(x), -0.5)
 
@@ -337,7 +342,7 @@ def _half_tail(x: Expr) -> Expr:
 
 
 def _normcdf_stable(x: Expr) -> Expr:
-    tail = _tail_of_normal(x)
+    tail = tail_of_normal(x)
     return where(lt(x, 0.0), tail, sub(1.0, tail))
 
 
@@ -371,7 +376,7 @@ def _ratio_numpy(x: Reals) -> Reals:
 def _ratio_stable(x: Expr) -> Expr:
     half, below = _half_tail(x), lt(x, 0.0)
     density = mul(_DENSITY_AT_0, where(below, 1.0, gauss(x)))
-    return div(density, where(below, half, sub(1.0, _tail_of_normal(x))))
+    return div(density, where(below, half, sub(1.0, tail_of_normal(x))))
 
 
 # The derivative of lognormcdf, the inverse Mills ratio of -x. Its derivatives at 0 <= k <= 4 have
@@ -414,7 +419,7 @@ def _lognormcdf_stable(x: Expr) -> Expr:
     # For x < 0 this is log(half): half - 1 costs an error of u/half, far less than x^2/2 needs,
     # which hides a logarithm of less than 28 altogether.
     shifted = sub(where(lt(half, _LEAST_HALF), _LEAST_HALF, half), 1.0)
-    logarithm = log1p(where(below, shifted, neg(_tail_of_normal(x))))
+    logarithm = log1p(where(below, shifted, neg(tail_of_normal(x))))
     return where(below, sub(logarithm, mul(0.5, square(x))), logarithm)
 
 

@@ -15,6 +15,7 @@ from fractions import Fraction
 from itertools import combinations
 
 from slomodel.functions import (
+    DIFFERENCES,
     add,
     asinh,
     atan,
@@ -22,12 +23,16 @@ from slomodel.functions import (
     cos,
     cosh,
     div,
+    erf,
+    erfc,
     exp,
     expm1,
     log,
+    log1mexp,
     log1p,
     mul,
     neg,
+    normcdf,
     pow,
     sigmoid,
     sin,
@@ -43,9 +48,10 @@ from slomodel.functions.compound import atan2
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Const, Expr, Map
 from slomodel.ir.function import ScalarFunction
-from slomodel.rewrite.matching import Part, is_map, whole
+from slomodel.rewrite.matching import Part, is_map, scaled, whole
 from slomodel.rewrite.polynomials import UNIT, SumOfProducts, polynomial
 from slomodel.rewrite.removable import FactoredProduct, Powers, factored
+from slomodel.rewrite.tail_forms import log_between
 
 _MOST_TERMS = 6
 """Limit on the terms of a sum in which all pairs are examined."""
@@ -96,7 +102,18 @@ _THEOREMS: Mapping[ScalarFunction, Theorem] = {
 }
 _LOGARITHMS: Mapping[ScalarFunction, Theorem] = {sigmoid: _log_of_sigmoids, tanh: _log_of_tanhs}
 """Logarithms of differences that may be beyond the doubles."""
-_CANDIDATES = frozenset((*_THEOREMS, log1p, pow, div))
+_LOGARITHMS_OF_RECORDS: Mapping[ScalarFunction, Callable[[Expr, Expr], Expr]] = {
+    normcdf: log_between,
+    erf: lambda a, b: log_between(a, b, erf),
+    sigmoid: lambda a, b: sub(log1mexp(sub(b, a)), add(softplus(neg(a)), softplus(b))),
+    tanh: lambda a, b: add(
+        math.log(2.0),
+        sub(log1mexp(mul(2.0, sub(b, a))), add(softplus(mul(-2.0, a)), softplus(mul(2.0, b)))),
+    ),
+}
+"""Those of differences by the functions in `DIFFERENCES`."""
+_LARGEST_FACTOR = 16.0
+_CANDIDATES = frozenset((*_THEOREMS, *DIFFERENCES, erfc, log1p, pow, div))
 
 
 class AdditionTheorems:
@@ -107,7 +124,7 @@ class AdditionTheorems:
 
     def of_sum(self, node: Map) -> Expr | None:
         """A sum with two or three of its terms joined; None if none of them can be."""
-        parts = _terms(node)
+        parts = terms_of_sum(node)
         if not any(map(_may_match, parts)):
             return None
         terms = [_product(one, sign) for one, sign in parts]
@@ -121,9 +138,15 @@ class AdditionTheorems:
         return None
 
     def of_log(self, node: Map) -> Expr | None:
-        """The logarithm of a difference that may be beyond the doubles."""
+        """The logarithm of a difference that may be beyond the doubles, and of its multiples."""
         inside = node.operands[0]
-        return self._logarithms.get(inside) if inside.shape == node.shape else None
+        if inside.shape != node.shape:
+            return None
+        term = scaled(whole(inside))
+        known = None if term.core is None else self._logarithms.get(term.core.node)
+        if known is None or not 1.0 / _LARGEST_FACTOR <= term.coefficient <= _LARGEST_FACTOR:
+            return None
+        return known if term.coefficient == 1.0 else add(math.log(term.coefficient), known)
 
     def _difference(self, terms: Sequence[FactoredProduct], shape: Shape) -> Expr | None:
         """c g (f(a) - f(b)), with a number c and common factors g."""
@@ -142,12 +165,14 @@ class AdditionTheorems:
     def _by_theorem(self, left: Part, right: Part, shape: Shape) -> Expr | None:
         """f(a) - f(b) for two parts, if there is a theorem and a - b is a constant."""
         kind = _kind(left)
-        theorem = _theorem(*kind) if kind is not None and kind == _kind(right) else None
-        if kind is None or theorem is None:
+        if kind is None or kind != _kind(right):
             return None
+        theorem = _theorem(*kind)
         a, b = _argument(left), _argument(right)
         d = None if a is None or b is None or not a.monomials else (a - b).constant
-        if d is None or not 0.0 < math.fabs(d) <= _FARTHEST:
+        if a is not None and b is not None and (d is None or (theorem is None and d)):
+            return self._by_record(left, right, _are_alike(a, b), shape)
+        if d is None or theorem is None or not 0.0 < math.fabs(d) <= _FARTHEST:
             return None
         larger, smaller = (left, right) if d > 0 else (right, left)
         at = _along(larger, shape), _along(smaller, shape), math.fabs(d)
@@ -155,6 +180,19 @@ class AdditionTheorems:
         if d > 0 and kind[0] in _LOGARITHMS:
             self._logarithms[value] = _LOGARITHMS[kind[0]](*at)
         return value if d > 0 else neg(value)
+
+    def _by_record(self, left: Part, right: Part, are_alike: bool, shape: Shape) -> Expr | None:
+        """f(a) - f(b) as a function of a and b; of tanh, which networks use, if these are alike."""
+        assert isinstance(left.node, Map)
+        function = left.node.function
+        if function is erfc:
+            function, left, right = erf, right, left
+        if function not in DIFFERENCES or (function is tanh and not are_alike):
+            return None
+        a, b = _along(left, shape), _along(right, shape)
+        value = DIFFERENCES[function](a, b)
+        self._logarithms[value] = _LOGARITHMS_OF_RECORDS[function](a, b)
+        return value
 
     def _fractions(self, terms: Sequence[FactoredProduct], shape: Shape) -> Expr | None:
         """The terms over their common denominator, where parts of the numerator cancel."""
@@ -186,7 +224,12 @@ class AdditionTheorems:
         return value
 
 
-def _terms(node: Map) -> list[tuple[Part, int]]:
+def _are_alike(a: SumOfProducts, b: SumOfProducts) -> bool:
+    """Whether terms cancel in a - b."""
+    return len((a - b).terms) < max(len(a.terms), len(b.terms))
+
+
+def terms_of_sum(node: Map) -> list[tuple[Part, int]]:
     """The terms of a sum with their signs; of a long sum only the operands."""
     result: list[tuple[Part, int]] = []
     stack = [(whole(node), 1)]
@@ -239,12 +282,13 @@ def _kind(part: Part) -> tuple[ScalarFunction, float | None] | None:
         return log, None
     if node.function is pow and isinstance(node.operands[1], Const):
         return pow, node.operands[1].value
-    return (node.function, None) if node.function in _THEOREMS else None
+    is_known = node.function in _THEOREMS or node.function in DIFFERENCES or node.function is erfc
+    return (node.function, None) if is_known else None
 
 
 def _theorem(function: ScalarFunction, exponent: float | None) -> Theorem | None:
     if exponent is None:
-        return _THEOREMS[function]
+        return _THEOREMS.get(function)
     roots = 1.0 / exponent
     if roots in (2.0, 3.0, 4.0, 5.0):
         return lambda a, b, d: div(d, _geometric_sum(a, b, int(roots)))

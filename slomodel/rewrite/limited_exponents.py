@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from slomodel.functions import (
+    DIFFERENCES,
     abs,
     add,
     atan,
@@ -58,7 +59,9 @@ _LARGEST = 690.0
 """exp(690) is about 1e300: a factor of 1e8 beside it does not overflow."""
 _TWO_SIDED = frozenset((cosh, sinh))
 _LIMITED = frozenset((exp, expm1, *_TWO_SIDED))
-_WITH_LIMITS = frozenset((exp, expm1, tanh, sech2, sigmoid, erf, erfc, normcdf, atan))
+_WITH_LIMITS = frozenset(
+    (exp, expm1, tanh, sech2, sigmoid, erf, erfc, normcdf, atan, *DIFFERENCES.values())
+)
 _GROWING = (
     "erfcx",
     "exp_remainder",
@@ -255,7 +258,7 @@ def _add_uses(node: Expr, uses: dict[Expr, _Uses], growing: set[Expr], signs: _S
     elif isinstance(node, Map):
         function = node.function
         if function in _WITH_LIMITS:
-            found = [(False, False, _OF_LIMITS)]
+            found = [(False, False, _OF_LIMITS)] * len(operands)
         elif function is div:
             above, below = operands
             is_quotient = above in growing and (below in growing or below not in signs.moderate)

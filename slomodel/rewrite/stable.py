@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
-from slomodel.functions import add, div, log, log1p, mul, neg, pow, sqrt, sub, where
+from slomodel.functions import DIFFERENCES, add, div, log, log1p, mul, neg, pow, sqrt, sub, where
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map, remake
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import postorder, users
 from slomodel.rewrite.addition_theorems import AdditionTheorems
 from slomodel.rewrite.complements import Complements
+from slomodel.rewrite.conjugates import Conjugates
 from slomodel.rewrite.divided_sums import divided_inside
 from slomodel.rewrite.entropies import Entropies
 from slomodel.rewrite.exponential_sums import (
@@ -48,7 +49,8 @@ def rewritten(root: Expr, choices: bool = True) -> Mapping[Expr, Expr]:
     """Maps each node under the root to its replacement.
 
     Without `choices`, forms that choose between formulas for one function are left out: bounds read
-    one formula, as two of them, each guarded where the other is taken, look like a jump.
+    one formula, as two of them, each guarded where the other is taken, look like a jump. Functions
+    for differences f(a) - f(b) choose likewise.
     """
     order = postorder(root)
     above = users(order)
@@ -93,16 +95,19 @@ class _Rules:
         gammas = GammaSums()
         complements = Complements()
         theorems = AdditionTheorems()
+        conjugates = Conjugates()
         sums = (
             complements.of_sum,
             elementwise,
             theorems.of_sum,
             without_common_pole,
             gammas.of_sum,
+            conjugates.of_sum,
         )
         self._rules: dict[ScalarFunction, tuple[Rule, ...]] = {
             log: (
                 log_of_determinant,
+                conjugates.of_log,
                 complements.of_log,
                 theorems.of_log,
                 self._quotients.of_log,
@@ -120,6 +125,7 @@ class _Rules:
             pow: (elementwise, power_of_power, exponential_power, roots.power),
             neg: (elementwise, cancelled),
             div: (
+                conjugates.of_quotient,
                 elementwise,
                 cancelled,
                 lambda node: divided_inside(node, cancelled),
@@ -172,7 +178,7 @@ class _Rules:
             one = stack.pop()
             if one in self.known:
                 continue
-            if is_map(one, where):
+            if is_map(one, where, *DIFFERENCES.values()):
                 return True
             stack += [operand for operand in one.operands if operand not in seen]
             seen.update(one.operands)

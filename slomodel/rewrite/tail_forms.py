@@ -12,6 +12,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from slomodel.functions import (
+    DIFFERENCES,
     abs,
     acosh,
     add,
@@ -60,11 +61,13 @@ from slomodel.functions.removable import (
 )
 from slomodel.functions.sinc import sin_quotient_1
 from slomodel.ir.expr import Const, Expr, Input, Map
+from slomodel.ir.function import ScalarFunction
 from slomodel.rewrite.matching import is_map, scaled
 from slomodel.rewrite.patterns import Match, StableForm, number, operand, rest
 
-_ROOT_2, _ROOT_HALF, _ROOT_2_PI = math.sqrt(2.0), math.sqrt(0.5), math.sqrt(2.0 * math.pi)
+_ROOT_2, _ROOT_2_PI = math.sqrt(2.0), math.sqrt(2.0 * math.pi)
 _LARGEST = 16.0
+_FARTHEST = 37.0
 _MOST_NODES = 30
 _SMALL_EXPONENT = -15.0
 _LARGE_EXPONENT = 700.0
@@ -95,16 +98,17 @@ def _log_ratio(x: Expr, y: Expr) -> Expr:
     return where(is_near, neg(near), far)
 
 
-def _log_between(a: Expr, b: Expr) -> Expr:
-    """log(Phi(a) - Phi(b)) for a > b: in one tail by the logarithms there, near 0 by erf."""
+def log_between(a: Expr, b: Expr, function: ScalarFunction = normcdf) -> Expr:
+    """log(F(a) - F(b)) for a > b, F = Phi or erf: where that may be 0, from logarithms of Phi."""
+    scale = 1.0 if function is normcdf else _ROOT_2
+    is_near = land(lt(abs(a), _FARTHEST / scale), lt(abs(b), _FARTHEST / scale))
+    upper, lower = where(is_near, a, 1.0), where(is_near, b, 0.0)
+    near = log(DIFFERENCES[function](upper, lower))
     are_above = gt(add(a, b), 0.0)
     high, low = where(are_above, neg(b), a), where(are_above, neg(a), b)
-    least = lognormcdf(high)
-    far = add(least, log1mexp(sub(lognormcdf(low), least)))
-    is_near = land(lt(abs(a), 1.0), lt(abs(b), 1.0))
-    upper, lower = where(is_near, a, 1.0), where(is_near, b, 0.0)
-    near = mul(0.5, sub(erf(mul(_ROOT_HALF, upper)), erf(mul(_ROOT_HALF, lower))))
-    return where(is_near, log(near), far)
+    least, other = (lognormcdf(mul(scale, one)) for one in (high, low))
+    far = add(least, log1mexp(sub(other, least)))
+    return where(is_near, near, far if function is normcdf else add(math.log(2.0), far))
 
 
 def is_multiple(m: Match) -> bool:
@@ -133,10 +137,6 @@ def _log_of_hazard(t: Expr) -> Expr:
     u = exp(where(is_small, t, _SMALL_EXPONENT))
     small = add(sub(t, mul(0.5, u)), div(square(u), 24.0))
     return where(is_small, small, log1mexp(neg(exp(where(is_small, 0.0, t)))))
-
-
-def _are_opposite(m: Match) -> bool:
-    return m[d] == -m[c] and _is_near(m[e] * m[c])
 
 
 def _constant(factor: Expr, inside: Expr, outside: Expr) -> Expr:
@@ -243,21 +243,6 @@ TAIL_FORMS: tuple[StableForm, ...] = (
     StableForm(log(mul(c, bose(x))), sub(log(c), logexpm1(x)), _near(c)),
     StableForm(log(mul(c, bose(x))), sub(log(neg(c)), log1mexp(x)), _near(c, -1.0)),
     # Tails of the normal distribution.
-    StableForm(
-        log(mul(e, add(mul(c, normcdf(x)), mul(d, normcdf(y))))),
-        add(log(mul(e, c)), _log_between(x, y)),
-        _are_opposite,
-    ),
-    StableForm(
-        log(mul(e, add(mul(c, erf(x)), mul(d, erf(y))))),
-        add(log(mul(2.0, mul(e, c))), _log_between(mul(_ROOT_2, x), mul(_ROOT_2, y))),
-        _are_opposite,
-    ),
-    StableForm(
-        log(mul(e, add(mul(c, erfc(x)), mul(d, erfc(y))))),
-        add(log(mul(2.0, mul(e, c))), _log_between(mul(-_ROOT_2, x), mul(-_ROOT_2, y))),
-        _are_opposite,
-    ),
     StableForm(
         div(mul(rest, exp(mul(c, square(x)))), mul(d, normcdf(mul(e, x)))),
         mul(rest, div(mul(_ROOT_2_PI, normratio(mul(e, x))), d)),

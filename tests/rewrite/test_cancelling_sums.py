@@ -1,0 +1,92 @@
+"""Differences that cancel, by conjugates of roots and by functions for differences of tails."""
+
+from __future__ import annotations
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from tests.marks import only
+from tests.rewrite.test_edges import Formula, exact, model_of
+
+pytestmark = pytest.mark.filterwarnings("ignore::slomodel.NonsmoothWarning")
+
+Point = tuple[float, ...]
+ROOTS: list[tuple[str, Formula, list[Point]]] = [
+    ("sqrt(x^2 + 1) - x", lambda x: mp.sqrt(x * x + 1) - x, [(1e8,), (1e3,), (-1e8,), (0.3,)]),
+    ("x + sqrt(1 + x^2)", lambda x: x + mp.sqrt(x * x + 1), [(-1e8,), (1e8,)]),
+    ("x - sqrt(x^2 - 1)", lambda x: x - mp.sqrt(x * x - 1), [(1e8,), (2.0,)]),
+    ("sqrt(x^2 + y^2) - x", lambda x, y: mp.hypot(x, y) - x, [(1e8, 1.0), (1e3, 1e-3)]),
+    (
+        "(-x + sqrt(x^2 - 4 * y)) / 2",
+        lambda x, y: (-x + mp.sqrt(x * x - 4 * y)) / 2,
+        [(1e8, 1.0), (-1e8, 1.0), (3.0, 2.0)],
+    ),
+    (
+        "(x - sqrt(x^2 - 4 * 3 * y)) / (2 * y)",
+        lambda x, y: (x - mp.sqrt(x * x - 12 * y)) / (2 * y),
+        [(1.0, 1e-12), (-1e8, 1.0), (1e8, 1e-3)],
+    ),
+    (
+        "((x + y + 1) - sqrt((x + y + 1)^2 - 4 * x * y)) / 2",
+        lambda x, y: (x + y + 1 - mp.sqrt((x + y + 1) ** 2 - 4 * x * y)) / 2,
+        [(1e8, 1.0), (1e-12, 1.0), (1e10, 1e-3)],
+    ),
+]
+
+
+def _normal(x: object) -> object:
+    return mp.erfc(-x / mp.sqrt(2)) / 2  # type: ignore[operator]
+
+
+def _logistic(x: object) -> object:
+    return 1 / (1 + mp.exp(-x))  # type: ignore[operator]
+
+
+PAIRS: list[Point] = [(10.0, 9.5), (1.0, 1.0 - 1e-9), (-30.0, -29.0), (0.3, -0.4), (2.0, 2.0)]
+DISTRIBUTIONS: list[tuple[str, Formula, list[Point]]] = [
+    ("normcdf(x) - normcdf(y)", lambda x, y: _normal(x) - _normal(y), PAIRS),
+    ("erf(x) - erf(y)", lambda x, y: mp.erf(x) - mp.erf(y), PAIRS[:2] + PAIRS[3:]),
+    ("y * erfc(x + y) - y * erfc(x)", lambda x, y: y * (mp.erfc(x + y) - mp.erfc(x)), PAIRS[:1]),
+    ("sigmoid(x) - sigmoid(y)", lambda x, y: _logistic(x) - _logistic(y), [*PAIRS, (41.0, 40.0)]),
+    (
+        "tanh(x + y) - tanh(x)",
+        lambda x, y: mp.tanh(x + y) - mp.tanh(x),
+        [(20.0, 1.0), (1.0, 2.0**-30), (-20.0, 19.0)],
+    ),
+    (
+        "log(normcdf(x) - normcdf(y))",
+        lambda x, y: mp.log(_normal(x) - _normal(y)),
+        [(1.0 + 1e-9, 1.0), (39.0, 38.0)],
+    ),
+    (
+        "log(0.5 * (erf(x) - erf(y)))",
+        lambda x, y: mp.log((mp.erf(x) - mp.erf(y)) / 2),
+        [(1.0 + 1e-9, 1.0)],
+    ),
+]
+CANCELLING = [*ROOTS, *DISTRIBUTIONS]
+
+
+@pytest.mark.parametrize("backend", only("numpy", ["numpy", "numexpr", "c"]))
+@pytest.mark.parametrize(("text", "formula", "points"), CANCELLING, ids=[t for t, *_ in CANCELLING])
+def test_value_and_gradient(text: str, formula: Formula, points: list[Point], backend: str) -> None:
+    model = model_of("x" if len(points[0]) == 1 else "x, y", "", text, backend)
+    for point in points:
+        value, slopes = exact(formula, point)
+        with np.errstate(all="ignore"):
+            assert model.value(point) == pytest.approx(value, rel=1e-13, abs=0), point
+            slack = 1e-12 * max(map(abs, slopes))
+            np.testing.assert_allclose(model.gradient(point), slopes, rtol=1e-12, atol=slack)
+
+
+def test_the_smaller_root_has_a_limit_where_the_equation_is_linear() -> None:
+    model = model_of("x, y", "", "(x - sqrt(x^2 - 4 * y * 3)) / (2 * y)", "numpy")
+    assert model.value((2.0, 0.0)) == 1.5
+    np.testing.assert_allclose(model.gradient((2.0, 0.0)), [-0.75, 1.125])
+
+
+def test_terms_that_might_cancel_are_left() -> None:
+    """1 - y^2 + 2 x y may vanish where sqrt(x^2 + 1) + y - x does not."""
+    model = model_of("x, y", "", "sqrt(x^2 + 1) + y - x", "numpy")
+    assert model.value((3.0, 0.5)) == np.sqrt(10.0) + 0.5 - 3.0
