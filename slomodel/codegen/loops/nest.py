@@ -363,7 +363,7 @@ WrittenPlace = tuple[int, int | None, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class StepBody:
     """A part of one step, executed from step `start` on.
 
     `reads` are the positions of its inputs, and `targets` those of the results: `Output(k)` in its
@@ -397,7 +397,7 @@ class LogProducts:
 
 @dataclass(frozen=True, slots=True)
 class TimeLoop:
-    """Passages executed at the steps `first`, …, `length` - 1, in this order or backwards.
+    """Bodies executed at the steps `first`, …, `length` - 1, in this order or backwards.
 
     If every step is the log-sum-exp of the only state before it and of a term, `log_sums` is the
     place of these terms, from step `first` on; `log_products` likewise for several states.
@@ -407,7 +407,7 @@ class TimeLoop:
     backwards: bool
     first: int
     begins: tuple[Begin, ...]
-    passages: tuple[Passage, ...]
+    bodies: tuple[StepBody, ...]
     log_sums: Element | None = None
     log_products: LogProducts | None = None
 

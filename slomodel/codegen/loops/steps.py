@@ -13,10 +13,10 @@ from slomodel.codegen.loops.nest import (
     Block,
     Element,
     MovingPosition,
-    Passage,
     Position,
     Scalar,
     StatePlace,
+    StepBody,
     TimeLoop,
     WrittenPlace,
     located,
@@ -49,13 +49,13 @@ def time_loop(node: Recur, fusion: Fusion, blocks: Blocks) -> TimeLoop:
             source = located(fusion.accesses.of(operand))
         whole = loop.is_assigned(state.state, covered)
         begins.append(Begin(state, shape, count, source, cleared=not whole))
-    passages = []
+    bodies = []
     for group in fusion.steps[node].groups:
         parts = _Parts(node, fusion.accesses)
         program = parts.by_element(group) or parts.as_arrays(group)
-        passages.append(parts.passage(group, program, blocks))
-    first_step = min((passage.start for passage in passages), default=length)
-    own = (length, loop.backwards, first_step, tuple(begins), tuple(passages))
+        bodies.append(parts.body(group, program, blocks))
+    first_step = min((body.start for body in bodies), default=length)
+    own = (length, loop.backwards, first_step, tuple(begins), tuple(bodies))
     if any(begin.cleared for begin in begins):
         return TimeLoop(*own)
     sums = log_sum_terms(node, fusion, first_step)
@@ -144,8 +144,8 @@ class _Parts:
         single = element is not None or not shape
         self.written_places.append((update.state, (element or 0) if single else None, shift))
 
-    def passage(self, group: UpdateGroup, program: Program, blocks: Blocks) -> Passage:
-        """The passage that runs a program and stores its roots in the targets."""
+    def body(self, group: UpdateGroup, program: Program, blocks: Blocks) -> StepBody:
+        """The body that runs a program and stores its roots in the targets."""
         numbers = self.accesses.numbers
         inner = Fusion(program, numbers, in_order=True, given=self.given)
         nothing: Expr = Const(0.0)  # which has no memory of its own
@@ -154,7 +154,7 @@ class _Parts:
         parts: dict[bool, list[Block]] = {True: [], False: []}
         for region in inner.regions:
             parts[region.stage == "call"] += blocks(region, inner)
-        return Passage(
+        return StepBody(
             number_of(group.start, numbers),
             self.reads,
             tuple(self.targets),

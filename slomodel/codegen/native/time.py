@@ -19,11 +19,11 @@ from slomodel.codegen.loops.nest import (
     MovingPosition,
     Nest,
     Output,
-    Passage,
     Position,
     Reduce,
     Scalar,
     StatePlace,
+    StepBody,
     TimeLoop,
 )
 from slomodel.codegen.loops.text import indented
@@ -39,7 +39,7 @@ Lines = list[str]
 
 @final
 class StepNames:
-    """The names in one passage of a step; positions of its inputs and targets depend on the step.
+    """The names in one body of a step; positions of its inputs and targets depend on the step.
 
     Its arrays lie in the workspace from `start` on. `held` are variables that hold inputs. The loop
     is inside `depth` others.
@@ -47,13 +47,13 @@ class StepNames:
 
     def __init__(
         self,
-        passage: Passage,
+        body: StepBody,
         outer: EntryNames | StepNames,
         start: int,
         numbers: Numbers,
         held: Mapping[Expr, str],
     ) -> None:
-        self._passage = passage
+        self._body = body
         self._outer = outer
         self._start = start
         self._numbers = numbers
@@ -67,12 +67,12 @@ class StepNames:
     def base(self, array: Expr | Output) -> str:
         """The address of the first element of an array at this step."""
         if isinstance(array, Output):
-            return self.address(self._passage.targets[array.k])
-        if array in self._passage.reads:
-            return self.address(self._passage.reads[array])
-        place = self._passage.memory.places[array]
+            return self.address(self._body.targets[array.k])
+        if array in self._body.reads:
+            return self.address(self._body.reads[array])
+        place = self._body.memory.places[array]
         if place.output is not None:
-            return self.address(self._passage.targets[place.output])
+            return self.address(self._body.targets[place.output])
         return at("w", self._start + place.start)
 
     def address(self, one: MovingPosition, step: str = "") -> str:
@@ -92,10 +92,10 @@ class StepNames:
         known = self._held.get(node) or constant(node, self._numbers)
         if known is not None:
             return known
-        read = self._passage.reads.get(node)
+        read = self._body.reads.get(node)
         if read is not None and isinstance(read.first, Scalar):
             return self._outer.number(read.first.node)
-        if read is not None or node in self._passage.memory.places:
+        if read is not None or node in self._body.memory.places:
             return f"({self.base(node)})[0]"
         return self.variable(node)
 
@@ -114,7 +114,7 @@ class StepNames:
     def integers(self, integers: Integers) -> str:
         """The address of index data at this step."""
         assert isinstance(integers, Input), "index arrays of a loop in order are in the text"
-        read = self._passage.reads.get(integers)
+        read = self._body.reads.get(integers)
         if read is not None and isinstance(read.first, Scalar):
             return f"(&(const long){{{self._outer.number(read.first.node)}}})"
         return f"({self.base(integers)})"
@@ -143,7 +143,7 @@ def time_lines(
 ) -> Lines:
     """The statements of a loop over time; its own arrays lie in the workspace from `start` on.
 
-    Between two successive starts of passages every step executes the same passages: each such
+    Between two successive starts of bodies every step executes the same bodies: each such
     segment is a loop without conditions.
     """
     lines = [line for begin in loop.begins for line in _begin_lines(begin, names)]
@@ -152,31 +152,31 @@ def time_lines(
     if loop.log_products is not None and isinstance(names, EntryNames):
         return [*lines, *log_product_lines(loop, loop.log_products, names)]
     starts = [start]
-    for one in loop.passages:
-        starts.append(starts[-1] + _scratch_of_passage(one))
+    for one in loop.bodies:
+        starts.append(starts[-1] + _scratch_of_body(one))
         own = StepNames(one, names, starts[-2], numbers, {})
-        lines += _passage_lines(one, one.once, own, starts[-2], numbers, printer)
-    edges = sorted({min(passage.start, loop.length) for passage in loop.passages} | {loop.length})
+        lines += _body_lines(one, one.once, own, starts[-2], numbers, printer)
+    edges = sorted({min(body.start, loop.length) for body in loop.bodies} | {loop.length})
     segments = list(pairwise(edges))
     for low, high in reversed(segments) if loop.backwards else segments:
-        active = [k for k, one in enumerate(loop.passages) if one.start <= low]
+        active = [k for k, one in enumerate(loop.bodies) if one.start <= low]
         segment = _Segment(loop, active, low, high, depth_of(names))
         lines += segment.lines(names, starts, numbers, printer)
     return lines
 
 
-def _passage_lines(
-    passage: Passage,
+def _body_lines(
+    body: StepBody,
     blocks: Sequence[Block],
     names: StepNames,
     start: int,
     numbers: Numbers,
     printer: Printer,
 ) -> Lines:
-    """The statements of blocks of a passage; arrays of loops inside it lie after its own."""
-    inner = start + passage.memory.size
+    """The statements of blocks of a body; arrays of loops inside it lie after its own."""
+    inner = start + body.memory.size
     lines: Lines = []
-    for block in (*passage.once, *passage.blocks):
+    for block in (*body.once, *body.blocks):
         if isinstance(block, TimeLoop):
             if any(block is one for one in blocks):
                 lines += time_lines(block, names, inner, numbers, printer)
@@ -187,10 +187,10 @@ def _passage_lines(
 
 
 class _Segment:
-    """The steps low, …, high - 1 of a loop, each of which executes the `active` passages.
+    """The steps low, …, high - 1 of a loop, each of which executes the `active` bodies.
 
     An element of a state that is read one step after it was written, or at the same step by a
-    later passage, is held in a variable, so that the next step does not wait for memory.
+    later body, is held in a variable, so that the next step does not wait for memory.
     """
 
     def __init__(
@@ -205,17 +205,15 @@ class _Segment:
         self.made: dict[tuple[int, int], str] = {}
 
     def _last_writers(self) -> dict[tuple[int, int], tuple[int, int, int]]:
-        """For each element of a state, the write that completes it: its passage, target, shift.
+        """For each element of a state, the write that completes it: its body, target, shift.
 
-        A state to which a passage writes as an array has none: it is read from memory.
+        A state to which a body writes as an array has none: it is read from memory.
         """
-        passages = [self.loop.passages[p] for p in self.active]
-        arrays = {
-            state for passage in passages for state, k, _ in passage.written_places if k is None
-        }
+        bodies = [self.loop.bodies[p] for p in self.active]
+        arrays = {state for body in bodies for state, k, _ in body.written_places if k is None}
         result: dict[tuple[int, int], tuple[int, int, int]] = {}
         for p in self.active:
-            for k, (state, element, shift) in enumerate(self.loop.passages[p].written_places):
+            for k, (state, element, shift) in enumerate(self.loop.bodies[p].written_places):
                 if element is None or state in arrays:
                     continue
                 before = result.get((state, element))
@@ -227,10 +225,10 @@ class _Segment:
         return result
 
     def held(self, p: int) -> dict[Expr, str]:
-        """The variables that hold inputs of a passage."""
+        """The variables that hold inputs of a body."""
         names: dict[Expr, str] = {}
         behind = -1 if not self.loop.backwards else 1
-        for one, place in self.loop.passages[p].read_places.items():
+        for one, place in self.loop.bodies[p].read_places.items():
             state, element, shift = place
             writer = self.writers.get((state, element))
             if writer is None:
@@ -244,7 +242,7 @@ class _Segment:
         return names
 
     def _made(self, target: tuple[int, int]) -> str:
-        """The variable that holds what a passage writes."""
+        """The variable that holds what a body writes."""
         return self.made.setdefault(target, _named(f"u{len(self.made)}", self.depth))
 
     def lines(
@@ -256,41 +254,41 @@ class _Segment:
     ) -> Lines:
         """The loop over the steps of the segment."""
         own = {
-            p: StepNames(self.loop.passages[p], names, starts[p], numbers, self.held(p))
+            p: StepNames(self.loop.bodies[p], names, starts[p], numbers, self.held(p))
             for p in self.active
         }
-        body: Lines = []
+        statements: Lines = []
         for p in self.active:
-            one = self.loop.passages[p]
+            one = self.loop.bodies[p]
             lines = vector_call_lines(one.blocks, own[p])
             if lines is None:
-                lines = _passage_lines(one, one.blocks, own[p], starts[p], numbers, printer)
-            body += lines
+                lines = _body_lines(one, one.blocks, own[p], starts[p], numbers, printer)
+            statements += lines
             for k in range(len(one.values)):
-                body += self._target_lines(one, k, own[p], self.made.get((p, k)), printer)
+                statements += self._target_lines(one, k, own[p], self.made.get((p, k)), printer)
         begin = self.high - 1 if self.loop.backwards else self.low
         before: Lines = []
         for place, name in self.carried.items():
             before.append(f"real {name} = {self._carried_from(place, own, begin)};")
-            body.append(f"{name} = {self.made[self.writers[place[:2]][:2]]};")
+            statements.append(f"{name} = {self.made[self.writers[place[:2]][:2]]};")
         step = _named("step", self.depth)
         head = f"for (long {step} = {self.low}; {step} < {self.high}; {step}++) {{"
         if self.loop.backwards:
             head = f"for (long {step} = {self.high - 1}; {step} >= {self.low}; {step}--) {{"
-        loop = [head, *indented(body), "}"]
+        loop = [head, *indented(statements), "}"]
         return ["{", *indented([*before, *loop]), "}"] if before else loop
 
     def _carried_from(self, place: StatePlace, own: Mapping[int, StepNames], begin: int) -> str:
         """The element that the first step reads, in memory."""
         for p in self.active:
-            for one, other in self.loop.passages[p].read_places.items():
+            for one, other in self.loop.bodies[p].read_places.items():
                 if other == place:
-                    address = own[p].address(self.loop.passages[p].reads[one], str(begin))
+                    address = own[p].address(self.loop.bodies[p].reads[one], str(begin))
                     return f"({address})[0]"
         raise AssertionError("a carried element is read")
 
     def _target_lines(
-        self, one: Passage, k: int, names: StepNames, name: str | None, printer: Printer
+        self, one: StepBody, k: int, names: StepNames, name: str | None, printer: Printer
     ) -> Lines:
         """The statements that store a value in its target, or add it; `name` holds the result."""
         value, shape = one.values[k], one.shapes[k]
@@ -310,11 +308,11 @@ class _Segment:
 
 
 def scratch_of(loop: TimeLoop) -> int:
-    """The length of the workspace that the passages of a loop need."""
-    return sum(map(_scratch_of_passage, loop.passages))
+    """The length of the workspace that the bodies of a loop need."""
+    return sum(map(_scratch_of_body, loop.bodies))
 
 
-def _scratch_of_passage(one: Passage) -> int:
+def _scratch_of_body(one: StepBody) -> int:
     inner = (block for block in (*one.once, *one.blocks) if isinstance(block, TimeLoop))
     return one.memory.size + sum(map(scratch_of, inner))
 
