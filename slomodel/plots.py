@@ -128,8 +128,8 @@ def fit(
 def _checked(solutions: Sequence[object]) -> list[Solution]:
     wrong = [solution for solution in solutions if not isinstance(solution, Solution)]
     if wrong or not solutions:
-        found = type(wrong[0]).__name__ if wrong else "none"
-        message = f"convergence takes a Solution or several, and found {found}"
+        result = type(wrong[0]).__name__ if wrong else "none"
+        message = f"convergence takes a Solution or several, and found {result}"
         raise DomainError(Diagnostic("E602", message, help="give what solve returned"))
     return [one for one in solutions if isinstance(one, Solution)]
 
@@ -175,9 +175,9 @@ def bounds(
     if path is not None:
         check_format(path)
     first = model.bounds(x, radii[0])
-    found = [first, *(first.at(radius) for radius in radii[1:])]
+    result = [first, *(first.at(radius) for radius in radii[1:])]
     seen = [model.sample_bounds(x, radius, 20).L1 for radius in radii]
-    figure = of_bounds(found, seen, name=model.name, doubling=first.doubling_radius())
+    figure = of_bounds(result, seen, name=model.name, doubling=first.doubling_radius())
     if path is not None:
         _save(figure, Path(path))
     return figure

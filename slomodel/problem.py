@@ -96,8 +96,8 @@ class DeclaredSet:
     @property
     def numbers(self) -> tuple[Expr, ...]:
         """The graphs that the set depends on."""
-        found = (self.low, self.high, self.radius, self.center)
-        return tuple(one for one in found if one is not None)
+        result = (self.low, self.high, self.radius, self.center)
+        return tuple(one for one in result if one is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,17 +30,17 @@ def directory(name: str) -> Path:
 def is_own(path: Path) -> bool:
     """Whether a file exists, is regular and not empty, not a link, and belongs to this user."""
     try:
-        found = path.lstat()
+        result = path.lstat()
     except OSError:
         return False
-    return stat.S_ISREG(found.st_mode) and found.st_uid == os.getuid() and found.st_size > 0
+    return stat.S_ISREG(result.st_mode) and result.st_uid == os.getuid() and result.st_size > 0
 
 
 def _is_private(path: Path) -> bool:
     """Whether a path is a directory of this user, not a link, that only the user can access."""
-    found = path.lstat()
+    result = path.lstat()
     return (
-        stat.S_ISDIR(found.st_mode)
-        and found.st_uid == os.getuid()
-        and not stat.S_IMODE(found.st_mode) & 0o077
+        stat.S_ISDIR(result.st_mode)
+        and result.st_uid == os.getuid()
+        and not stat.S_IMODE(result.st_mode) & 0o077
     )

@@ -56,8 +56,8 @@ def centre_entries(setting: Setting) -> Entries | None:
         return None
     one = itemgetter(np.newaxis)
     live = live_in(setting)
-    found = enclose([setting.objective], boxed(setting.values, 1), setting.sizes, 1, live=live)
-    smooth = smoothness(setting.objective, found, 1, setting.spans, live, setting.sizes)
+    result = enclose([setting.objective], boxed(setting.values, 1), setting.sizes, 1, live=live)
+    smooth = smoothness(setting.objective, result, 1, setting.spans, live, setting.sizes)
     order = np.broadcast_to(smooth.order, (1,))
     return Entries(H.each(one), T.each(one), Smoothness(order, smooth.reason))
 
@@ -135,14 +135,14 @@ def _along(
     live = live_in(setting, *graphs)
     wide = (np.newaxis,) * directions
     ranges = {node: a.each(itemgetter(wide)) for node, a in known.items()}
-    found = enclose(graphs, boxes, setting.sizes, directions, ranges, live)
+    result = enclose(graphs, boxes, setting.sizes, directions, ranges, live)
     front = tuple(len(row) for row in rows)
 
     def joined(ends: list[Array]) -> Array:
         wide = [np.broadcast_to(a, front + a.shape[directions:]) for a in ends]
         return np.concatenate([a.reshape((*front, -1)) for a in wide], axis=-1)
 
-    parts = [found[g] for g in graphs]
+    parts = [result[g] for g in graphs]
     return Interval(joined([r.lo for r in parts]), joined([r.hi for r in parts]))
 
 
@@ -185,13 +185,13 @@ def curvature_above(setting: Setting, v: Array) -> float:
     try:
         with np.errstate(all="ignore"):
             live = live_in(setting, *graphs.second)
-            found = enclose(graphs.second, boxes, setting.sizes, live=live)
+            result = enclose(graphs.second, boxes, setting.sizes, live=live)
     except MissingRule:
         return math.inf
     low, high = np.zeros(0), np.zeros(0)
     for graph, part in zip(graphs.second, parts, strict=True):
-        low = np.concatenate([low, np.broadcast_to(found[graph].lo, part.shape).ravel()])
-        high = np.concatenate([high, np.broadcast_to(found[graph].hi, part.shape).ravel()])
+        low = np.concatenate([low, np.broadcast_to(result[graph].lo, part.shape).ravel()])
+        high = np.concatenate([high, np.broadcast_to(result[graph].hi, part.shape).ravel()])
     u, n = point(v), len(v)
     with np.errstate(all="ignore"):
         form = contract([(u, (0,)), (Interval(low, high), (0,))], (), (n,))

@@ -43,11 +43,11 @@ def bound_formula(setting: Setting, which: str) -> sp.Expr:
         raise DomainError(Diagnostic("E602", message, help="give which='L1' or which='L2'"))
     if setting.n == 0:
         return sp.Integer(0)
-    found = [one for one in (majorant_terms(setting), symmetric_terms(setting)) if one is not None]
-    if not found:
+    result = [one for one in (majorant_terms(setting), symmetric_terms(setting)) if one is not None]
+    if not result:
         remedy = "bounds(center, radius) has numbers"
         raise MissingRule(Diagnostic("E606", _why(setting), help=remedy))
-    series = _least(found)
+    series = _least(result)
     return _formula(setting, series, order=int(which[1]) + 1)
 
 
@@ -78,5 +78,5 @@ def _why(setting: Setting) -> str:
     node = first_nonpolynomial(setting.objective, set(setting.variables))
     if node is None:
         return "no formula for a bound: the objective is a polynomial with too many terms"
-    found = place(node, setting.spans, setting.objective)
-    return f"no formula for a bound: {found} is not a polynomial"
+    result = place(node, setting.spans, setting.objective)
+    return f"no formula for a bound: {result} is not a polynomial"

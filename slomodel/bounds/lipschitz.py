@@ -44,11 +44,11 @@ def bounds(setting: Setting, radius: float) -> Bounds:
     setting = written_out(with_limits_at_centre(setting))
     given, radius = radius, limited_radius(setting, radius)
     rewritten = in_gram_form(with_negative_powers(setting))
-    found = _closed_claims(rewritten, radius)
-    if other is not None and not found.is_finite:
+    result = _closed_claims(rewritten, radius)
+    if other is not None and not result.is_finite:
         form = in_gram_form(with_negative_powers(written_out(with_limits_at_centre(other))))
-        found = found.joined(_closed_claims(form, radius))
-    gradient, hessian = _constant(found.L1), _constant(found.L2)
+        result = result.joined(_closed_claims(form, radius))
+    gradient, hessian = _constant(result.L1), _constant(result.L2)
     seen = entry_at_centre(rewritten)
     useless = useless_bound(setting, radius, gradient.best.value, seen)
     gradient = replace(gradient, useless=useless)
@@ -63,7 +63,7 @@ def bounds(setting: Setting, radius: float) -> Bounds:
         hessian=hessian,
         at_radius=partial(bounds, setting),
         curvature=HessianOverBall(
-            rewritten, radius, found.enclosure, gradient.best.value, hessian.best.value
+            rewritten, radius, result.enclosure, gradient.best.value, hessian.best.value
         ),
     )
 
@@ -90,7 +90,7 @@ def _in_other_units(setting: Setting, radius: float, found: Claims) -> Claims:
 
 def _claims_in(units: Units, setting: Setting, radius: float) -> Claims:
     """The finite claims of the problem in other units, converted back."""
-    found = claims(_rescaled(setting, units), units.radius(radius))
+    result = claims(_rescaled(setting, units), units.radius(radius))
 
     def own(every: tuple[Claim, ...], k: int) -> tuple[Claim, ...]:
         note = f"in units of 2^{units.x} of the variables and 2^{units.f} of the objective"
@@ -100,7 +100,7 @@ def _claims_in(units: Units, setting: Setting, radius: float) -> Claims:
             if math.isfinite(one.value)
         )
 
-    return Claims(own(found.L1, 2), own(found.L2, 3))
+    return Claims(own(result.L1, 2), own(result.L2, 3))
 
 
 @once_per_setting
@@ -113,8 +113,8 @@ def quick_bound(setting: Setting, radius: float) -> float:
     """A cheap bound on L1; it may be inf where `bounds` returns a finite one."""
     setting = written_out(with_limits_at_centre(setting))
     radius = limited_radius(setting, checked_radius(radius))
-    found = claims(setting, radius, [rule for rule in RULES if rule.is_quick])
-    return min(claim.value for claim in found.L1)
+    result = claims(setting, radius, [rule for rule in RULES if rule.is_quick])
+    return min(claim.value for claim in result.L1)
 
 
 def _constant(claims: Sequence[Claim]) -> Constant:

@@ -122,15 +122,15 @@ def claims(part: Setting, radius: float, rules: Sequence[BoundRule] | None = Non
     reason = _refusal(part)
     if radius == math.inf:
         rules = [rule for rule in RULES if rule.is_unlimited]
-    found = [] if reason else _answers(part, radius, rules)
-    if not found:
+    result = [] if reason else _answers(part, radius, rules)
+    if not result:
         reason = reason or (NO_RULE if radius < math.inf else WHOLE_SPACE)
         refused = (Claim("none", math.inf, reason),)
         return Claims(refused, refused)
-    L1, L2 = zip(*(one.claims() for one in found), strict=True)
+    L1, L2 = zip(*(one.claims() for one in result), strict=True)
     if radius == math.inf:
         L1, L2 = (tuple(map(_over_the_whole_space, own)) for own in (L1, L2))
-    enclosures = [one.enclosure for one in found]
+    enclosures = [one.enclosure for one in result]
     has_centre = all(math.isfinite(norm_of(enclosure.centre.second)) for enclosure in enclosures)
     return Claims(L1, L2, least(enclosures), has_centre)
 
@@ -159,16 +159,16 @@ def _answers(part: Setting, radius: float, rules: Sequence[BoundRule] | None) ->
         for rule in (rule for rule in every if rule.stage == stage):
             if stage == 2 and not _leave_a_gap(part, answers, gap, rule.bounds_third(part)):
                 continue
-            found = answer(rule, part, radius, is_enough)
-            if found is not None:
-                answers.append(found)
-                is_closed |= stage == 2 and found.is_finite
-                if stage < 2 and rule.reads_written and found.is_finite:
+            result = answer(rule, part, radius, is_enough)
+            if result is not None:
+                answers.append(result)
+                is_closed |= stage == 2 and result.is_finite
+                if stage < 2 and rule.reads_written and result.is_finite:
                     gap = part.effort.gap_of_sums
     is_left = adds_up and not is_closed and _leave_a_gap(part, answers, gap, True)
     if is_left or (rules is None and not adds_up and not _is_bounded(part, answers)):
-        found = answer(CLOSER_SUM_OF_PARTS, part, radius)
-        answers += [found] if found is not None else []
+        result = answer(CLOSER_SUM_OF_PARTS, part, radius)
+        answers += [result] if result is not None else []
     return answers
 
 
@@ -190,14 +190,14 @@ def answer(rule: BoundRule, part: Setting, radius: float, is_enough: bool = Fals
         with np.errstate(all="ignore"), working_on(rule.name):  # overflow is rounded outward
             if is_enough and rule.is_long(own):
                 return None
-            found = rule.bound(own, radius)
+            result = rule.bound(own, radius)
     except MissingRule as gap:
-        found = Enclosure(reason=str(gap))
-    if found is None:
+        result = Enclosure(reason=str(gap))
+    if result is None:
         return None
-    assert found.over.third >= 0.0, "a bound is negative or NaN"
-    assert norm_of(found.over.second) >= 0.0, "a bound is NaN"
-    return Answer(rule, found, close(found, radius))
+    assert result.over.third >= 0.0, "a bound is negative or NaN"
+    assert norm_of(result.over.second) >= 0.0, "a bound is NaN"
+    return Answer(rule, result, close(result, radius))
 
 
 def sum_of_parts(setting: Setting, radius: float) -> Enclosure | None:
@@ -223,16 +223,16 @@ def _sum(
     if len(parts) < 2:
         return None
     by_size = _rules_of_parts(setting, rules)
-    found = [
+    result = [
         (least_enclosure(in_gram_form(part), radius, by_size[part.n == setting.n]), part.variables)
         for part in parts
     ]
-    total = add_by_variables(found, setting.variables)
+    total = add_by_variables(result, setting.variables)
     known = DerivativeBounds(both_ends(hessian_at_centre(setting)), third_at_centre(setting))
     lines = tuple(
         f"part of {', '.join(variable.name for variable in variables)}: "
         f"‖H‖ ≤ {shown(norm_of(one.over.second))}, ‖D³f‖ ≤ {shown(one.over.third)}"
-        for one, variables in found
+        for one, variables in result
     )
     by = Derivation(lines=lines)
     return replace(total, centre=total.centre.least(known), second_by=by, third_by=by)
@@ -287,11 +287,11 @@ def least_enclosure(
     part: Setting, radius: float, rules: Sequence[BoundRule] | None = None
 ) -> Enclosure:
     """The least of each bound over all rules, including both constants over the ball."""
-    found = with_closed(part, radius, claims(part, radius, rules))
-    over = found.enclosure.over.least(found.constants)
+    result = with_closed(part, radius, claims(part, radius, rules))
+    over = result.enclosure.over.least(result.constants)
     is_finite = math.isfinite(over.third) and math.isfinite(norm_of(over.second))
-    reasons = (one.reason for one in (*found.L1, *found.L2) if one.reason)
-    return replace(found.enclosure, over=over, reason="" if is_finite else next(reasons, ""))
+    reasons = (one.reason for one in (*result.L1, *result.L2) if one.reason)
+    return replace(result.enclosure, over=over, reason="" if is_finite else next(reasons, ""))
 
 
 def with_closed(part: Setting, radius: float, found: Claims) -> Claims:

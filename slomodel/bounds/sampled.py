@@ -286,22 +286,22 @@ def sample(
     if not (np.all(np.isfinite(centre)) and math.isfinite(radius)):
         message = "points are drawn from a ball with finite centre and radius only"
         raise DomainError(Diagnostic("E606", message, help="give a finite centre and radius"))
-    found = Estimate()
+    result = Estimate()
     if box is not None and not ((box[0] <= centre) & (centre <= box[1])).all():
         box = None
     if f.n:
         generator = np.random.default_rng(seed)
         with np.errstate(all="ignore"):
-            found = METHODS[method](f, Ball(centre, radius, box), int(samples), generator, eps)
-    trace = (f"the largest seen at {found.points} points, less its rounding",)
+            result = METHODS[method](f, Ball(centre, radius, box), int(samples), generator, eps)
+    trace = (f"the largest seen at {result.points} points, less its rounding",)
     return Bounds(
-        L1=found.L1,
-        L2=found.L2,
+        L1=result.L1,
+        L2=result.L2,
         source="sampled",
         rigor="estimated",
         radius=radius,
         n=f.n,
-        gradient=Constant((Claim(method, found.L1, trace=trace),)),
-        hessian=Constant((Claim(method, found.L2, trace=trace),)),
+        gradient=Constant((Claim(method, result.L1, trace=trace),)),
+        hessian=Constant((Claim(method, result.L2, trace=trace),)),
         at_radius=lambda other: sample(f, centre, other, samples, seed, method, eps, box),
     )

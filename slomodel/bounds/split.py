@@ -115,7 +115,7 @@ def _terms(
     objective: Expr, varying: Collection[Expr], affine: Collection[Expr]
 ) -> tuple[list[Expr], list[Expr]]:
     """The outermost nonlinear nodes, and those that are affine."""
-    found: list[Expr] = []
+    result: list[Expr] = []
     flat: list[Expr] = []
     seen, stack = {objective}, [objective]
     while stack:
@@ -129,8 +129,8 @@ def _terms(
             seen.update(fresh)
             stack += fresh
         else:
-            found.append(node)
-    return found, flat
+            result.append(node)
+    return result, flat
 
 
 def _groups(
@@ -184,8 +184,8 @@ def _group(
     variables: Collection[Input],
 ) -> TermGroup:
     """The group of one term."""
-    found = degree(term, variables)
-    if found is not None and found <= 2:
+    result = degree(term, variables)
+    if result is not None and result <= 2:
         return TermGroup(QUADRATIC, [term], set())
     tops = _first_met(term, deep)
     if tops:

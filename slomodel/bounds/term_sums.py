@@ -161,8 +161,8 @@ def _sum(a: Interval | None, b: Interval | None) -> Interval | None:
 def _of_entries(H: Interval | None) -> DerivativeBounds:
     if H is None:
         return DerivativeBounds()
-    found = spectral_interval(H)
-    return DerivativeBounds((found.high, -found.low))
+    result = spectral_interval(H)
+    return DerivativeBounds((result.high, -result.low))
 
 
 @without_rounding()

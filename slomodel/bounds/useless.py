@@ -91,8 +91,8 @@ def _curvature(setting: Setting, x: Vector, enough: float = math.inf) -> float:
             break
         at = {**_parted(setting, setting.variables, x), **_parted(setting, along, v)}
         with np.errstate(all="ignore"):
-            found = evaluate(graphs, {**setting.values, **at}, setting.sizes, pause)
-        product = np.concatenate([np.ravel(a) for a in found])
+            result = evaluate(graphs, {**setting.values, **at}, setting.sizes, pause)
+        product = np.concatenate([np.ravel(a) for a in result])
         size = norm(product)
         seen = max(seen, size) if math.isfinite(size) else seen
         if seen >= enough:
@@ -141,8 +141,8 @@ def _culprit(setting: Setting, radius: float, points: list[Vector]) -> str:
     Its range over the ball, or that of one of its derivatives, exceeds the sampled one by the
     largest factor relative to that of its operands.
     """
-    found = taylor_ranges(setting, radius, _MOST_NUMBERS)
-    ranges = {node: _hull(found[node]) for node in postorder(setting.objective)}
+    result = taylor_ranges(setting, radius, _MOST_NUMBERS)
+    ranges = {node: _hull(result[node]) for node in postorder(setting.objective)}
     seen = _seen(setting, points)
     order = postorder(setting.objective)
     varying = dependents(order, lambda node: node in setting.variables)

@@ -20,16 +20,16 @@ def degree(objective: Expr, variables: Collection[Expr]) -> int | None:
     own = set(variables)
     order = postorder(objective)
     varying = dependents(order, own.__contains__)
-    found: dict[Expr, int] = {}
+    result: dict[Expr, int] = {}
     for node in order:
         if node in own or node not in varying:
-            found[node] = int(node in own)
+            result[node] = int(node in own)
             continue
-        known = _degree(node, [found[operand] for operand in node.operands])
+        known = _degree(node, [result[operand] for operand in node.operands])
         if known is None:
             return None
-        found[node] = known
-    return found[objective]
+        result[node] = known
+    return result[objective]
 
 
 def is_polynomial(objective: Expr, variables: Collection[Expr]) -> bool:

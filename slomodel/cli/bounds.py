@@ -134,13 +134,13 @@ def bounds(
                 first = model.sample_bounds(center, radii[0], seed=seed)
             else:
                 first = model.bounds(center, radii[0], effort)
-            found = [first, *(first.at(radius) for radius in radii[1:])]
+            result = [first, *(first.at(radius) for radius in radii[1:])]
         if as_json:
-            print_json({"model": model.name, "bounds": [document(one) for one in found]})
+            print_json({"model": model.name, "bounds": [document(one) for one in result]})
         elif explain:
-            click.echo("\n\n".join(one.explain() for one in found))
+            click.echo("\n\n".join(one.explain() for one in result))
         else:
-            click.echo(table(found))
+            click.echo(table(result))
 
 
 @contextmanager

@@ -64,10 +64,10 @@ def certify(
         check_ready(requested, model)
         point = start_of_run(at) if at else model.x0(seed)
         with shown_work():
-            found = model.certify(point, effort=effort, modulo=modulo or "")
+            result = model.certify(point, effort=effort, modulo=modulo or "")
         if as_json:
-            print_json({"model": model.name, "certificate": found.as_json()})
+            print_json({"model": model.name, "certificate": result.as_json()})
         else:
             if not at:
                 click.echo("The point x is the start; `--at run.npz` takes the one of a run.")
-            click.echo(found.summary)
+            click.echo(result.summary)

@@ -56,8 +56,8 @@ def _tell(error: SlomodelError, as_json: bool) -> NoReturn:
 
 
 def _memory_ran_out(error: MemoryError) -> SlomodelError:
-    found = str(error).partition(" and data type")[0] or "no more can be had"
-    message = f"memory ran out: {found[:1].lower()}{found[1:]}"
+    result = str(error).partition(" and data type")[0] or "no more can be had"
+    message = f"memory ran out: {result[:1].lower()}{result[1:]}"
     remedy = "give smaller sizes, or write the sum without an array that large"
     return TargetLimit(Diagnostic("E707", message, help=remedy))
 

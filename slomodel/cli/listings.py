@@ -58,11 +58,11 @@ def methods(as_json: bool) -> None:
     """List the methods of `slomodel solve`: meaning, requirements and options of each."""
     with handled_errors(as_json):
         if as_json:
-            found = {
+            result = {
                 name: {"what": m.what, "needs": m.needs, "options": list(m.options)}
                 for name, m in METHODS.items()
             }
-            print_json({"methods": found})
+            print_json({"methods": result})
             return
         width = max(map(len, METHODS))
         for name, m in METHODS.items():

@@ -84,7 +84,7 @@ def completion(context: click.Context, shell: str) -> None:
     slomodel completion bash >> ~/.bashrc
     slomodel completion fish > ~/.config/fish/completions/slomodel.fish
     """
-    found = get_completion_class(shell)
-    assert found is not None
+    completion_class = get_completion_class(shell)
+    assert completion_class is not None
     root = context.find_root().command
-    click.echo(found(root, {}, "slomodel", "_SLOMODEL_COMPLETE").source())
+    click.echo(completion_class(root, {}, "slomodel", "_SLOMODEL_COMPLETE").source())

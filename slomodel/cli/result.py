@@ -290,12 +290,12 @@ def _boxed(array: NDArray[np.float64]) -> NDArray[np.object_]:
 
 def nonfinite_of(solution: Solution) -> dict[str, str]:
     """The numbers of the document that JSON cannot represent, as text."""
-    found = {"fun": solution.fun, "gradient_norm": solution.gradient_norm}
+    result = {"fun": solution.fun, "gradient_norm": solution.gradient_norm}
     if solution.x.size <= _MOST_IN_JSON:
         for name, array in solution.variables.items():
             for index, value in np.ndenumerate(array):
-                found[f"{name}{list(index) or ''}"] = float(value)
-    return {key: str(value) for key, value in found.items() if not math.isfinite(value)}
+                result[f"{name}{list(index) or ''}"] = float(value)
+    return {key: str(value) for key, value in result.items() if not math.isfinite(value)}
 
 
 def _verdict(solution: Solution) -> str:

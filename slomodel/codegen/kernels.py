@@ -124,9 +124,9 @@ class Compiled:
         self.derivatives = derivatives
         self.precision: Precision = precision
         sizes = Sizes(tuple(numbers))
-        made = prepared or {}
-        every = (*data, *made)
-        own = (derivatives.variables, every, sizes, precision, defaults or {}, made)
+        result = prepared or {}
+        every = (*data, *result)
+        own = (derivatives.variables, every, sizes, precision, defaults or {}, result)
         self._layout = Layout(*own, attributes or {})
         self._makers: dict[EntryName, Maker] = {}
         self._begun: dict[EntryName, Callable[[], Maker]] = {}
@@ -146,10 +146,10 @@ class Compiled:
                 begun = self._begun.pop(name, None)
                 if begun is None:
                     entry = self.derivatives.entry(name)
-                    made = self.target.maker(self.name, entry, self._layout, self.numbers)
+                    result = self.target.maker(self.name, entry, self._layout, self.numbers)
                 else:
-                    made = begun()
-                self._makers[name] = made
+                    result = begun()
+                self._makers[name] = result
             return self._makers[name]
 
     @without_gc()

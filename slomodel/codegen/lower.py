@@ -323,9 +323,9 @@ def shared(roots: tuple[Expr, ...]) -> tuple[Expr, ...]:
     seen: set[Expr] = set()
 
     def rule(node: Expr) -> Expr:
-        found = _swapped(node, seen) or node
-        seen.add(found)
-        return found
+        result = _swapped(node, seen) or node
+        seen.add(result)
+        return result
 
     return rewrite(roots, rule)
 

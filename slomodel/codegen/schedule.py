@@ -133,12 +133,12 @@ class _Analysis:
 
     def steps(self) -> list[Step]:
         """All computed nodes, in order: those of the data, of a centre, of each call."""
-        made: dict[Stage, list[Step]] = {"data": [], "centre": [], "call": []}
+        result: dict[Stage, list[Step]] = {"data": [], "centre": [], "call": []}
         for node in self.order:
             if self._is_computed(node):
                 step = self._step(node)
-                made[step.stage].append(step)
-        return [step for steps in made.values() for step in steps]
+                result[step.stage].append(step)
+        return [step for steps in result.values() for step in steps]
 
     def _stage(self, node: Expr) -> Stage:
         if node in self.calling:
@@ -170,9 +170,9 @@ class _Analysis:
                 alone.add(node)
             if unprinted:
                 alone.update(node.operands)
-        found = group(self.order, self.forms, self.users, alone)
-        worth = {id(own): self._pays(own) for own in found.values()}
-        return {node: own for node, own in found.items() if worth[id(own)]}
+        result = group(self.order, self.forms, self.users, alone)
+        worth = {id(own): self._pays(own) for own in result.values()}
+        return {node: own for node, own in result.items() if worth[id(own)]}
 
     def _pays(self, own: Group) -> bool:
         elements = math.prod(concrete(own.root.shape, self.numbers))

@@ -41,19 +41,19 @@ def nonfinite_origin(
 ) -> str | None:
     """Where a NaN or infinity first appears: sub-expression, line, element and operands."""
     # Only the first root if it suffices: derivatives can be much larger graphs.
-    found = first_nonfinite(roots[:1], values, sizes) or first_nonfinite(roots, values, sizes)
-    if found is None:
+    result = first_nonfinite(roots[:1], values, sizes) or first_nonfinite(roots, values, sizes)
+    if result is None:
         return None
-    if isinstance(found.node, Input):
-        what = f"{found.node.role} `{_element(found.node.name, found.element)}`"
-        return _named(problem, f"{what} is {found.value}.")
-    inside = inside_loop(found, sizes)
+    if isinstance(result.node, Input):
+        what = f"{result.node.role} `{_element(result.node.name, result.element)}`"
+        return _named(problem, f"{what} is {result.value}.")
+    inside = inside_loop(result, sizes)
     if inside is None:
-        text = _described(found, sizes)
+        text = _described(result, sizes)
     else:
         inner, step = inside
         text = f"{_described(inner, sizes)} at step {step} of a recurrence"
-    text = f"{text}{_place(problem, found.node)}{_origins(found, values, sizes)}."
+    text = f"{text}{_place(problem, result.node)}{_origins(result, values, sizes)}."
     return _named(problem, text)
 
 
@@ -177,8 +177,8 @@ def _differentiated(
     functions = [operand for operand in inner if isinstance(operand, Map)]
     if not functions:
         every = (user for operand in inner for user in above[operand])
-        found = list(dict.fromkeys(user for user in every if isinstance(user, Map)))
-        functions = found if len(found) == 1 else [f for f in found if _same_function(f, node)]
+        result = list(dict.fromkeys(user for user in every if isinstance(user, Map)))
+        functions = result if len(result) == 1 else [f for f in result if _same_function(f, node)]
     return _nearest(problem, functions, above)
 
 

@@ -73,8 +73,8 @@ def cost_of(function: ScalarFunction) -> Cost:
         for k, kind in enumerate(function.operand_types or ("real",) * function.arity)
     ]
     parts = [n for n in postorder(function.stable(*operands)) if isinstance(n, Map)]
-    found = [cost_of(node.function) for node in parts]
-    return Cost(sum(one.numpy for one in found), sum(one.numexpr for one in found))
+    result = [cost_of(node.function) for node in parts]
+    return Cost(sum(one.numpy for one in result), sum(one.numexpr for one in result))
 
 
 def own_work(node: Expr, sizes: Sizes) -> float:

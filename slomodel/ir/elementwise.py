@@ -73,8 +73,8 @@ def _check_map(
             continue
         sizes = tuple(shape[axis] for axis in own) if max(own, default=-1) < len(shape) else None
         if sizes != operand.shape or list(own) != sorted(set(own)):
-            found = f"{show_shape(operand.shape)} along axes {own} of {show_shape(shape)}"
-            raise ShapeError(f"an operand of {function} does not fit: {found}")
+            result = f"{show_shape(operand.shape)} along axes {own} of {show_shape(shape)}"
+            raise ShapeError(f"an operand of {function} does not fit: {result}")
 
 
 def _without_broadcasts(

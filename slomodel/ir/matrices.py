@@ -35,9 +35,9 @@ def _without_repetitions(function: MatrixFunction, matrix: Expr) -> Expr:
         return MatrixOperation(function, (matrix,))
     own = tuple(matrix.output[k] for k in kept)
     once = einsum(matrix.operands, matrix.inputs, own, matrix.dims[: max(own) + 1])
-    found = MatrixOperation(function, (once,))
-    axes = (*kept[:-2], *range(rank - 2, rank - 2 + found.rank - len(kept) + 2))
-    return broadcast(found, axes, (*matrix.shape[:-2], *found.shape[len(kept) - 2 :]))
+    result = MatrixOperation(function, (once,))
+    axes = (*kept[:-2], *range(rank - 2, rank - 2 + result.rank - len(kept) + 2))
+    return broadcast(result, axes, (*matrix.shape[:-2], *result.shape[len(kept) - 2 :]))
 
 
 def transposed(matrix: Expr) -> Expr:

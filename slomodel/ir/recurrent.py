@@ -24,8 +24,8 @@ def spread(operand: Expr, extreme_of: Extreme) -> Expr:
 def scan(factor: Expr, term: Expr, axis: int) -> Expr:
     """`y[i] = factor[i] * y[i - 1] + term[i]` along an axis, from 0; all of one shape."""
     if factor.shape != term.shape or not 0 <= axis < factor.rank:
-        found = f"{show_shape(factor.shape)} and {show_shape(term.shape)} along axis {axis}"
-        raise ShapeError(f"a recurrence needs two arrays of one shape, not {found}")
+        result = f"{show_shape(factor.shape)} and {show_shape(term.shape)} along axis {axis}"
+        raise ShapeError(f"a recurrence needs two arrays of one shape, not {result}")
     return Scan(factor, term, axis)
 
 

@@ -76,8 +76,8 @@ class CompiledConstraints:
         self, x: Vector, y: Vector, v: Vector, weight: float = 1.0
     ) -> tuple[Vector, Vector]:
         along = np.concatenate([v, np.zeros(1 + self.m)])
-        found = self._times(x, y, along, weight)
-        return found[: self.n], found[self.n + 1 :]
+        result = self._times(x, y, along, weight)
+        return result[: self.n], result[self.n + 1 :]
 
     def transposed(self, x: Vector, u: Vector) -> Vector:
         """The transposed Jacobian of c at x (n,) times u (m,)."""

@@ -75,25 +75,25 @@ def dependence(
     tables = dict(zip(needed, evaluate(needed, values, sizes), strict=True))
     known = _Bound(sizes, values, tables)
     n = sum(known.size(variable) for variable in variables)
-    found: dict[Expr, Pattern] = {}
+    result: dict[Expr, Pattern] = {}
     first = 0
     for one in variables:
         m = known.size(one)
         columns = np.arange(first, first + m)
-        found[one] = csr_array((np.ones(m, bool), columns, np.arange(m + 1)), shape=(m, n))
+        result[one] = csr_array((np.ones(m, bool), columns, np.arange(m + 1)), shape=(m, n))
         first += m
     users = _last_users(order)
     for node in order:
-        if node in varying and node not in found:
+        if node in varying and node not in result:
             # Truth values are constant between the points where they change.
-            own = [found.get(operand) for operand in node.operands]
+            own = [result.get(operand) for operand in node.operands]
             if node.dtype != "bool" and any(one is not None for one in own):
-                found[node] = _propagated(node, own, known)
+                result[node] = _propagated(node, own, known)
         for done in users.get(node, ()):
             if done not in roots:
-                found.pop(done, None)
+                result.pop(done, None)
     empty = {root: csr_array((known.size(root), n), dtype=bool) for root in roots}
-    return vstack([found.get(root, empty[root]) for root in roots], format="csr")
+    return vstack([result.get(root, empty[root]) for root in roots], format="csr")
 
 
 def _last_users(order: Sequence[Expr]) -> dict[Expr, list[Expr]]:

@@ -135,9 +135,9 @@ class Fitting(Evaluating, ABC):
             problem = self._problem
             if change is not None:
                 problem, binding = change.problem, change.binding(binding)
-            found = Quantities(problem, binding, change)
-            value, jacobian = found.value(name, parts), found.jacobian(name, parts)
-            return Linearised(value, jacobian, self._labelled(name, found))
+            result = Quantities(problem, binding, change)
+            value, jacobian = result.value(name, parts), result.jacobian(name, parts)
+            return Linearised(value, jacobian, self._labelled(name, result))
 
         return linearised
 

@@ -26,10 +26,10 @@ def hessian_pattern(compiled: Compiled, arrays: Arrays) -> Pattern | None:
 
     own = compiled.derivatives
     try:
-        found = dependence(own.gradient, own.variables, _data(compiled, arrays), compiled.numbers)
+        result = dependence(own.gradient, own.variables, _data(compiled, arrays), compiled.numbers)
     except TooDense:
         return None
-    return (found + found.T + eye_array(found.shape[0], dtype=bool, format="csr")).tocsr()
+    return (result + result.T + eye_array(result.shape[0], dtype=bool, format="csr")).tocsr()
 
 
 def affine_unknowns(
@@ -46,8 +46,8 @@ def affine_unknowns(
     for factor, residual in zip(factors, residuals, strict=True):
         total = build.apply(add, total, build.inner(factor, residual))
     values = _data(compiled, arrays)
-    found = dependence(gradient(total, variables), variables, values, compiled.numbers)
-    conflicts = (found + found.T).toarray()
+    result = dependence(gradient(total, variables), variables, values, compiled.numbers)
+    conflicts = (result + result.T).toarray()
     chosen = np.zeros(len(conflicts), bool)
     for k in np.argsort(conflicts.sum(axis=0), kind="stable"):
         chosen[k] = not conflicts[k, k] and not conflicts[k][chosen].any()

@@ -118,12 +118,12 @@ class FittedPoint:
             remedy = f"the limit is {_MOST_UNKNOWNS:,} unknowns; hold some with model.fix"
             raise DomainError(Diagnostic("E607", message, help=remedy))
         held = self._held()
-        found = self._residuals() if options.scale != "likelihood" else None
-        uses_squares = self._uses_squares(options, found, int((~held).sum()))
+        result = self._residuals() if options.scale != "likelihood" else None
+        uses_squares = self._uses_squares(options, result, int((~held).sum()))
         kind = options.curvature
         if kind == "auto":
             kind = "gauss-newton" if uses_squares else "hessian"
-        every = found or self._residuals()
+        every = result or self._residuals()
         if kind == "gauss-newton" and every is None:
             message = "the objective is not a sum of squares, and has no Gauss-Newton matrix"
             raise DomainError(Diagnostic("E607", message, help='choose curvature="hessian"'))
@@ -131,15 +131,15 @@ class FittedPoint:
         gradient = sign * self.curved.value_and_gradient(self.point)[1]
         factor = 1.0 / options.factor
         if uses_squares:
-            assert found is not None
-            factor = 2.0 * found.sum_of_squares / max(self._freedom(found, options, held), 1)
+            assert result is not None
+            factor = 2.0 * result.sum_of_squares / max(self._freedom(result, options, held), 1)
         if kind == "gauss-newton":
             assert every is not None
             information = from_factor(self._factor(every), held)
         else:
             hessian = sign * self.curved.hessian(self.point)
             information = from_hessian(hessian, gradient, self.point, held, factor)
-        scale = self._scale(options, found if uses_squares else None, information, kind)
+        scale = self._scale(options, result if uses_squares else None, information, kind)
         directions = described(information.undetermined(), self.element)
         return Uncertainty(
             information,
@@ -225,20 +225,20 @@ class FittedPoint:
     def _residuals(self) -> _Residuals | None:
         """The squares that data enter; None if the objective is not a sum of squares."""
         problem = self.problem
-        found = squares(problem.objective, problem.inputs)
-        observed = tuple(one for one in found if _reads_data(one))
-        if problem.vector is not None or not found:
+        result = squares(problem.objective, problem.inputs)
+        observed = tuple(one for one in result if _reads_data(one))
+        if problem.vector is not None or not result:
             return None
         count, total, all_squares = 0, 0.0, 0.0
         used: list[Vector] = []
-        for one in found:
+        for one in result:
             weight, residual = self.quantities.evaluated((one.weight, one.residual), self.parts)
             weight = -weight if problem.sense == "maximize" else weight
             if (weight < 0.0).any():
                 return None
             own = float((weight * residual**2).sum())
             all_squares += own
-            if one in (observed or found):
+            if one in (observed or result):
                 count += int(np.count_nonzero(weight))
                 total += own
                 used.append(weight[weight != 0.0])
@@ -246,7 +246,7 @@ class FittedPoint:
         alike = bool(weights.size) and float(np.ptp(weights)) <= 1e-12 * float(weights.max())
         rest = abs(abs(self.solution.fun) - all_squares)
         exact = rest <= _NO_CONSTANT * all_squares
-        return _Residuals(found, total, count, float(weights[0]) if alike else None, exact)
+        return _Residuals(result, total, count, float(weights[0]) if alike else None, exact)
 
     def _factor(self, found: _Residuals) -> Vector:
         """A factor (N, m) of the Gauss-Newton matrix: √(2w)·J over all squares."""

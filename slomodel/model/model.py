@@ -474,8 +474,8 @@ class Model(Proving):
         """
         users, inner = self._coordinates, self.unconstrained
         with np.errstate(all="ignore"):
-            found = None if users is None else self._diagnose(users.to_user(u))
-        return found or inner._diagnose(u)
+            result = None if users is None else self._diagnose(users.to_user(u))
+        return result or inner._diagnose(u)
 
     def _diagnose(self, x: Vector) -> str | None:
         roots = (self._problem.objective, *self._plans.written.gradient)

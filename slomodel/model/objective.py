@@ -99,20 +99,20 @@ class CompiledObjective:
         return self._squares is not None and self._squares() is not None
 
     def residuals(self, x: Vector) -> Vector:
-        found = self._squares and self._squares()
-        assert found is not None
-        return found.residuals(x)
+        result = self._squares and self._squares()
+        assert result is not None
+        return result.residuals(x)
 
     def jacobian(self, x: Vector, columns: NDArray[np.intp] | None = None) -> tuple[Vector, Vector]:
-        found = self._squares and self._squares()
-        assert found is not None
-        return found.jacobian(x, columns)
+        result = self._squares and self._squares()
+        assert result is not None
+        return result.jacobian(x, columns)
 
     def affine_unknowns(self) -> NDArray[np.bool_]:
         """Unknowns (n,) in which the residuals are affine, for given values of the others."""
-        found = self._squares and self._squares()
-        assert found is not None
-        return found.affine
+        result = self._squares and self._squares()
+        assert result is not None
+        return result.affine
 
     def coloured_hessian(self, most: int) -> ColouredHessian | None:
         """The pattern of the Hessian with at most so many colours; None without one."""

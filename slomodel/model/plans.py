@@ -99,13 +99,13 @@ class Plans:
 
     def change(self, binding: Binding) -> ChangeOfVariables | None:
         """The change of variables onto the open sets that the problem declares, if any."""
-        found = self._free_plans(binding)
-        return None if found is None else found[0]
+        result = self._free_plans(binding)
+        return None if result is None else result[0]
 
     def unconstrained(self, binding: Binding) -> Plans:
         """Plans of the problem in unconstrained variables."""
-        found = self._free_plans(binding)
-        return self if found is None else found[1]
+        result = self._free_plans(binding)
+        return self if result is None else result[1]
 
     def _free_plans(self, binding: Binding) -> tuple[ChangeOfVariables, Plans] | None:
         """The change of variables with the plans in u; it depends on which ends are infinite."""
@@ -155,10 +155,10 @@ class Plans:
         Nothing is rewritten while a size is unknown.
         """
         derivatives, sizes = self.written, binding.sizes
-        made: Mapping[Input, Expr] = {}
+        result: Mapping[Input, Expr] = {}
         if binding.has_all_sizes:
             optimum, derivatives = self._optimum(binding)
-            made = optimum.prepared
+            result = optimum.prepared
             if self._precision == "float32":
                 arrays = {
                     d.node: binding.arrays.get(d.name) for d in self.problem.data if d.is_whole
@@ -177,7 +177,7 @@ class Plans:
             for d in problem.data
             if d.attributes or d.is_whole
         }
-        return Compiled(*own, self._precision, defaults, made, attributes)
+        return Compiled(*own, self._precision, defaults, result, attributes)
 
     def latest(self, binding: Binding, target: Target) -> Compiled:
         """The kernels of a binding: those of the latest one if they are suitable."""
@@ -201,9 +201,9 @@ class Plans:
             taken = {v.name for v in problem.variables} | {d.name for d in problem.data}
             own = (self._objective, facts, self._rewrites, self._variables, taken)
             with without_gc():
-                found = optimized(*own)
+                result = optimized(*own)
             facts.forget()
-            self._latest = [(found, self._derivatives_of(found)), *self._latest[: _MOST_KEPT - 1]]
+            self._latest = [(result, self._derivatives_of(result)), *self._latest[: _MOST_KEPT - 1]]
             return self._latest[0]
 
     def _derivatives_of(self, found: Optimized) -> Derivatives:

@@ -158,7 +158,7 @@ class _Profile:
             lambda z: self._root.T @ (self._unit * self._value(at(z))[1][self._others]),
             self._warm.size,
         )
-        found = solve(
+        result = solve(
             objective,
             self._warm.copy(),
             method="norm-armijo",
@@ -167,5 +167,5 @@ class _Profile:
             scaled=False,
             max_iter=500,
         )
-        self._warm = found.x
-        return found.fun - self._least
+        self._warm = result.x
+        return result.fun - self._least

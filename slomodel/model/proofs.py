@@ -65,8 +65,8 @@ def _with_tables(setting: Setting) -> Setting:
     (objective, *rest), made = prepared((setting.objective, *forms, *named), ())
     if not made:
         return setting
-    found = evaluate(list(made.values()), setting.values, setting.sizes)
-    values = {**setting.values, **dict(zip(made, map(_reals, found), strict=True))}
+    result = evaluate(list(made.values()), setting.values, setting.sizes)
+    values = {**setting.values, **dict(zip(made, map(_reals, result), strict=True))}
     known = replace(setting.known, finite=setting.known.finite.union(made))
     spans = {node: setting.spans[old] for old, node in zip(named, rest[len(forms) :], strict=True)}
     return replace(
@@ -110,14 +110,14 @@ class Prover:
 
     def __call__(self, centre: Array, radius: float) -> Proof:
         with stopped_by(self._check):
-            found = bounds(self._setting(centre), radius)
-        return Proof(found.L1, found.L2, found.reason)
+            result = bounds(self._setting(centre), radius)
+        return Proof(result.L1, result.L2, result.reason)
 
     def quick(self, centre: Array, radius: float) -> Proof:
         """An upper bound on L1 alone, computed quickly where a quick rule applies."""
         with stopped_by(self._check):
-            found = quick_bound(self._setting(centre), radius)
-        return Proof(found, math.inf) if math.isfinite(found) else self(centre, radius)
+            result = quick_bound(self._setting(centre), radius)
+        return Proof(result, math.inf) if math.isfinite(result) else self(centre, radius)
 
     def curvature_above(self, x: Array, v: Array) -> float:
         """Upper bound on vᵀHv / vᵀv of the function that is minimised, at x (n,) along v (n,)."""

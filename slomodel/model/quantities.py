@@ -73,10 +73,10 @@ class Quantities:
         """How to read an element of an array."""
         remedy = f'`"{name}"` is the whole array: take an element of it, as in `["{name}"][0]`'
         dims = [str(dim) for dim in self._graphs[name].shape]
-        found = next((dim for dim in dims if dim in self._binding.labels), None)
-        if found is None:
+        result = next((dim for dim in dims if dim in self._binding.labels), None)
+        if result is None:
             return remedy
-        return f'{remedy}; the labels of `{found}`, in its order, are `model.labels["{found}"]`'
+        return f'{remedy}; the labels of `{result}`, in its order, are `model.labels["{result}"]`'
 
     def computable(self, name: str) -> bool:
         """Whether the data and sizes that a quantity reads are known."""
@@ -138,10 +138,10 @@ class Quantities:
         values: dict[Input, Vector] = {}
         for graph in graphs:
             values |= self._values(graph, parts)
-        found = evaluate(graphs, values, self._binding.sizes)
+        result = evaluate(graphs, values, self._binding.sizes)
         return [
             _real(np.broadcast_to(array, self._shape(graph)))
-            for graph, array in zip(graphs, found, strict=True)
+            for graph, array in zip(graphs, result, strict=True)
         ]
 
     def _shape(self, graph: Expr) -> tuple[int, ...]:

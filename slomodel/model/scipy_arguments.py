@@ -139,8 +139,8 @@ def for_scipy(where: Set) -> dict[str, object]:
             low[of] = 0.0
             sums = np.eye(n)[of].reshape(*one.shape, n).sum(axis=one.axis).reshape(-1, n)
             constraints.append(LinearConstraint(sums, 1.0, 1.0))
-        elif (found := SquaredDistances.of(part, n)) is not None:
-            lines, *ends = found
+        elif (result := SquaredDistances.of(part, n)) is not None:
+            lines, *ends = result
             constraints.append(NonlinearConstraint(lines, *ends, lines.jacobian))
         else:
             message = "SciPy has no bounds or constraints for semidefinite matrices"

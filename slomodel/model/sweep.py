@@ -35,16 +35,16 @@ class SweepRun:
 
     def row(self) -> dict[str, Cell]:
         """The run as a row of a table; an array is shown by its number in its list."""
-        found: dict[str, Cell] = {
+        result: dict[str, Cell] = {
             name: value if isinstance(value, (int, float)) else k
             for k, (name, value) in zip(self.place, self.values.items(), strict=True)
         }
         one = self.solution
         if one is None:
             rest: dict[str, Cell] = dict.fromkeys(_COLUMNS)
-            return {**found, **rest, "status": self.error or "not run"}
+            return {**result, **rest, "status": self.error or "not run"}
         counts: dict[str, Cell] = {name: getattr(one, name) for name in _COLUMNS}
-        return {**found, **counts, "status": one.status.value}
+        return {**result, **counts, "status": one.status.value}
 
 
 _FEWEST_DRAWN = 3

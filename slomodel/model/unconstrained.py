@@ -99,8 +99,8 @@ class ChangeOfVariables:
         values: dict[Expr, Expr] = dict(self._users)
         if problem.vector is not None:
             values = {problem.vector: _vector(problem, problem.vector)}
-        made = replaced(problem, values)
-        self.problem = replace(made, variables=tuple(variables), counts=tuple(counts))
+        result = replaced(problem, values)
+        self.problem = replace(result, variables=tuple(variables), counts=tuple(counts))
         self._infinite = [one.name for one in problem.data if unbounded and one.may_be_infinite]
 
     @property
@@ -122,8 +122,8 @@ class ChangeOfVariables:
         nodes = {variable.node: u[variable.name] for variable in self.problem.variables}
         names = [one.name for one in self.written.variables]
         roots = [self._users[one.node] for one in self.written.variables]
-        found = evaluate(roots, self._values(binding) | nodes, binding.sizes)
-        return {name: _real(x) for name, x in zip(names, found, strict=True)}
+        result = evaluate(roots, self._values(binding) | nodes, binding.sizes)
+        return {name: _real(x) for name, x in zip(names, result, strict=True)}
 
     def free(self, x: Mapping[str, Vector], binding: Binding, what: str = "x") -> dict[str, Vector]:
         """The arrays u by name with x(u) = x. Raises DomainError for a point outside a set."""
@@ -181,8 +181,8 @@ class ChangeOfVariables:
         )
         graph = change.user(node, variable.shape, declared)
         values = self._values(binding) | self._known(known) | {node: u}
-        (found,) = evaluate([graph], values, binding.sizes)
-        return _real(found)
+        (result,) = evaluate([graph], values, binding.sizes)
+        return _real(result)
 
     def _free_one(
         self, variable: Variable, x: Mapping[str, Vector], binding: Binding, what: str

@@ -242,22 +242,22 @@ def _(node: Listing, operands: list[Array], sizes: Sizes) -> Array:
     match node.what:
         case "parent" | "offset":
             counts = first.astype(np.intp)
-            found = np.repeat(np.arange(len(counts)), counts)
+            result = np.repeat(np.arange(len(counts)), counts)
             if node.what == "offset":
-                found = np.arange(len(found)) - (np.cumsum(counts) - counts)[found]
+                result = np.arange(len(result)) - (np.cumsum(counts) - counts)[result]
         case "select":
-            found = np.nonzero(first)[node.axis]
+            result = np.nonzero(first)[node.axis]
         case "order":
-            found = np.argsort(first, kind="stable")
+            result = np.argsort(first, kind="stable")
         case "below" | "upto":
             values = np.sort(first[~np.isnan(first)])
             side: Literal["left", "right"] = "left" if node.what == "below" else "right"
-            found = np.searchsorted(values, operands[1], side)
+            result = np.searchsorted(values, operands[1], side)
         case _:
             assert_never(node.what)
-    if found.shape != concrete(node.shape, sizes):
-        raise ShapeError(f"an index set has {len(found)} tuples, not {show_shape(node.shape)}")
-    return found.astype(np.float64)
+    if result.shape != concrete(node.shape, sizes):
+        raise ShapeError(f"an index set has {len(result)} tuples, not {show_shape(node.shape)}")
+    return result.astype(np.float64)
 
 
 @meaning.register

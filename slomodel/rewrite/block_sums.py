@@ -113,9 +113,9 @@ def for_each_block(condition: Expr, dim: str, total: Input, rows: Rows) -> Expr 
     kinds: dict[Expr, _Kind] = {}
     for node in postorder(condition):
         kinds[node] = split.kind(node, [kinds[operand] for operand in node.operands])
-    found = kinds[condition]
-    if isinstance(found, (_Free, _OfSamples)):
-        return found.expr
+    result = kinds[condition]
+    if isinstance(result, (_Free, _OfSamples)):
+        return result.expr
     if not isinstance(condition, Map) or condition.function is not eq:
         return None
     failures, zero = condition.operands
@@ -192,14 +192,14 @@ class _Split:
         if any(isinstance(one, _Sum) for one in operands):
             return self._linear_map(node, operands)
         exprs = [operand.expr for operand in operands if isinstance(operand, (_Free, _OfSamples))]
-        made = build.apply_along(node.function, exprs, node.axes, node.shape)
+        result = build.apply_along(node.function, exprs, node.axes, node.shape)
         places = {
             own[one.axis]
             for one, own in zip(operands, node.axes, strict=True)
             if isinstance(one, _OfSamples)
         }
         places.update(self.axes(node))
-        return _OfSamples(made, places.pop()) if places else _Free(made)
+        return _OfSamples(result, places.pop()) if places else _Free(result)
 
     def _linear_map(self, node: Map, operands: Sequence[_Kind]) -> _Kind:
         """A sum, difference or multiple of sums over samples."""
@@ -331,9 +331,9 @@ class _Split:
         index: list[Index] = []
         for one in node.index:
             if isinstance(one, Lookup):
-                found = tables[one.table]
-                assert isinstance(found, (_Free, _OfSamples))
-                one = Lookup(one.axes, found.expr)
+                result = tables[one.table]
+                assert isinstance(result, (_Free, _OfSamples))
+                one = Lookup(one.axes, result.expr)
             index.append(one)
         make = build.gather if isinstance(node, Gather) else build.scatter
         return make(body, index, node.shape)
@@ -343,9 +343,9 @@ class _Split:
         if isinstance(one, Affine):
             return one.coefficients[axis] == 0
         if isinstance(one, Lookup):
-            found = tables[one.table]
-            if isinstance(found, _OfSamples):
-                return one.axes[found.axis] == axis
+            result = tables[one.table]
+            if isinstance(result, _OfSamples):
+                return one.axes[result.axis] == axis
             return axis not in one.axes
         return one.axis != axis
 
@@ -372,8 +372,8 @@ def _is_unit(one: Index, axis: int) -> bool:
 
 
 def _remade(node: Expr, operands: Sequence[_Kind]) -> Expr:
-    found = tuple(operand.expr for operand in operands if isinstance(operand, (_Free, _OfSamples)))
-    return remake(node, found) if node.operands else node
+    result = tuple(operand.expr for operand in operands if isinstance(operand, (_Free, _OfSamples)))
+    return remake(node, result) if node.operands else node
 
 
 def _as_sum(one: _Kind) -> _Sum:

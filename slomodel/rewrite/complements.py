@@ -139,8 +139,8 @@ class Complements:
         """log1p(-p) as log(1 - w) + log(1 - F)."""
         if not is_map(node.operands[0], neg, add, sub, mul):
             return None
-        found = (form.applied(node) for form in _OF_LOG1P)
-        return next((one for one in found if one is not None), None)
+        result = (form.applied(node) for form in _OF_LOG1P)
+        return next((one for one in result if one is not None), None)
 
 
 def _may_match(node: Map) -> bool:

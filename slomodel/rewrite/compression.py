@@ -82,8 +82,8 @@ def compression(root: Expr, facts: Facts) -> tuple[Expr, tuple[str, ...]]:
 
 
 def _best(node: Expr, graph: _Graph, facts: Facts) -> _Plan | None:
-    for found in sums_of_squares(node, graph.dependent):
-        plan = _planned(found, graph, facts)
+    for square in sums_of_squares(node, graph.dependent):
+        plan = _planned(square, graph, facts)
         if plan is not None and plan.pays(graph) and plan.is_sound():
             return plan
     return None
@@ -193,13 +193,13 @@ class _Plan:
             waiting += missing
             if not missing:
                 made[at] = step.build([made[part] for part in step.parts])
-        form, found = made[self._top], self._found
-        new = len(found.dims)
-        labels = (*(label for label in found.form.labels if label not in self._labels), new)
-        dims = {**dict(enumerate(found.dims)), new: form.shape[-1]}
+        form, result = made[self._top], self._found
+        new = len(result.dims)
+        labels = (*(label for label in result.form.labels if label not in self._labels), new)
+        dims = {**dict(enumerate(result.dims)), new: form.shape[-1]}
         operands = [*(one.node for one in self._free), form, form]
         every = [*(one.labels for one in self._free), labels, labels]
-        return product(operands, every, found.node.output, dims)
+        return product(operands, every, result.node.output, dims)
 
     @property
     def _sources(self) -> list[Expr]:

@@ -162,10 +162,10 @@ class _LeadingTerms:
             if one not in known:
                 known[one] = self._found(one, known)
             stack.pop()
-        found = known[node]
-        if found is None:
+        result = known[node]
+        if result is None:
             raise NoSeries
-        return found[0]
+        return result[0]
 
     def _found(
         self, node: Expr, known: Mapping[Expr, tuple[Laurent, frozenset[Expr]] | None]
@@ -337,13 +337,13 @@ def _series_of(node: Map, operands: Sequence[Laurent]) -> Laurent:
 
 def _cancels(node: Map, u: Expr, leading: _LeadingTerms, is_summed: bool) -> bool:
     """Whether the leading terms of the node's parts cancel, so that digits are lost near u = 0."""
-    found = leading.of(node, u)
+    result = leading.of(node, u)
     left, right = (leading.of(operand, u) for operand in node.operands)
-    if found.order < 0:
+    if result.order < 0:
         return False
     if node.function in (add, sub):
         least = min(left.order, right.order)
-        return found.order > least and (least < 0 or not is_summed)
+        return result.order > least and (least < 0 or not is_summed)
     if node.function is div:
         return right.order > 0
     return min(left.order, right.order) < 0

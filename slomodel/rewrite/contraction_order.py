@@ -37,13 +37,13 @@ def contraction_order(root: Expr, facts: Facts) -> tuple[Expr, tuple[str, ...]]:
     notes: list[str] = []
     done: dict[Expr, Expr] = {}
     for node in order:
-        made = None
+        result = None
         if isinstance(node, Einsum) and node in varying and node not in inner:
             flat = _flattened(node, inner)
-            made = _multiplied(flat, done, facts.sizes)
-            if made is not None:
+            result = _multiplied(flat, done, facts.sizes)
+            if result is not None:
                 notes.append(_note(flat))
-        done[node] = made or remake(node, tuple(done[operand] for operand in node.operands))
+        done[node] = result or remake(node, tuple(done[operand] for operand in node.operands))
     return done[root], tuple(notes)
 
 

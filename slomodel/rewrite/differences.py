@@ -44,11 +44,11 @@ def differences(root: Expr, facts: Facts) -> tuple[Expr, tuple[str, ...]]:
     done: dict[Expr, Expr] = {}
     notes: list[str] = []
     for node in order:
-        found = _of_map(node, known, done) if isinstance(node, Map) and node.rank > 1 else None
-        if found is not None:
-            known[node] = found
-        if found is not None and found.is_costly and node in varying:
-            done[node] = _as_array(node, found)
+        result = _of_map(node, known, done) if isinstance(node, Map) and node.rank > 1 else None
+        if result is not None:
+            known[node] = result
+        if result is not None and result.is_costly and node in varying:
+            done[node] = _as_array(node, result)
         else:
             done[node] = remake(node, tuple(done[operand] for operand in node.operands))
     for node in order:

@@ -114,18 +114,18 @@ def _entropies(part: Part) -> Iterator[_Entropy]:
 
 def _weighted_logarithms(part: Part) -> Iterator[tuple[float, Part, Part]]:
     """c, y and z of a term c y log(z)."""
-    found: list[tuple[float, Part, Part]] = []
+    result: list[tuple[float, Part, Part]] = []
     if is_map(part.node, xlogx):
-        found.append((1.0, part.parts()[0], part.parts()[0]))
+        result.append((1.0, part.parts()[0], part.parts()[0]))
     elif is_map(part.node, xlogy):
-        found.append((1.0, part.parts()[0], part.parts()[1]))
+        result.append((1.0, part.parts()[0], part.parts()[1]))
     elif is_map(part.node, mul):
         one, other = part.parts()
         for y, logarithm in ((one, scaled(other)), (other, scaled(one))):
             core = logarithm.core
             if core is not None and is_map(core.node, log):
-                found.append((logarithm.coefficient, y, core.parts()[0]))
-    for c, y, inner in found:
+                result.append((logarithm.coefficient, y, core.parts()[0]))
+    for c, y, inner in result:
         term = scaled(y)
         if term.core is not None:
             yield c * term.coefficient, term.core, inner
@@ -136,10 +136,10 @@ def _with_linear_terms(c: float, entropy: _Entropy, terms: Terms, shape: Shape) 
     y, m = entropy.y, entropy.m
     if m is None and not terms.get(None):
         # y log(y) - y log(m), as two terms.
-        found = next(_subtracted(c, y, terms), None)
-        if found is None:
+        result = next(_subtracted(c, y, terms), None)
+        if result is None:
             return None
-        product, m = found
+        product, m = result
         if terms.get(y) == -c and terms.get(m) == c:
             terms[product] = 0.0
     if terms.get(y) != -c or terms.get(m) != c:

@@ -37,10 +37,10 @@ def divided_inside(
 ) -> Expr | None:
     """The quotient with a better one inside its sum; None if there is none."""
     for one in _divided_sums(node):
-        found = better(one.quotient)
-        if found is not None:
+        result = better(one.quotient)
+        if result is not None:
             (above, _) = parts_of(node)
-            return Part(one.rebuilt(found, done), above.axes).along(node.shape)
+            return Part(one.rebuilt(result, done), above.axes).along(node.shape)
     return None
 
 

@@ -52,9 +52,9 @@ class Entropies:
                 if j == k or own != labels or not self._may_vanish(whole(x), whole(other)):
                     continue
                 product = mul(x, other)
-                found = self.of_product(product) if isinstance(product, Map) else None
-                if found is not None:
-                    return _replaced(node, (j, k), found, labels)
+                result = self.of_product(product) if isinstance(product, Map) else None
+                if result is not None:
+                    return _replaced(node, (j, k), result, labels)
         return None
 
     def _may_vanish(self, x: Part, other: Part) -> bool:

@@ -137,8 +137,8 @@ class Logarithms:
             return None
         sums = [exponential_sum(core.node) for _, core in rest]
         if len(rest) == 1 and sums[0] is not None and constant == 1.0 == rest[0][0]:
-            found = log1p_sum_exp(sums[0].x, sums[0].axes)
-            return Part(_ordered(found, sums[0]), rest[0][1].axes).along(total.shape)
+            result = log1p_sum_exp(sums[0].x, sums[0].axes)
+            return Part(_ordered(result, sums[0]), rest[0][1].axes).along(total.shape)
         if len(rest) == 1 and sums[0] is None and not constant:
             return None
         logarithms: list[Expr] = []
@@ -182,10 +182,10 @@ class Logarithms:
     def _times_others(self, node: Map, above: Sequence[Expr]) -> _Shifted | None:
         """The shifted form of a node by the first of its operands `above` that has such a form."""
         for k, operand in enumerate(above):
-            found = self._shifted[operand]
-            if found is not None:
-                shift = Part(found.shift.node, tuple(node.axes[k][j] for j in found.shift.axes))
-                operands = [found.rest if j == k else one for j, one in enumerate(node.operands)]
+            result = self._shifted[operand]
+            if result is not None:
+                shift = Part(result.shift.node, tuple(node.axes[k][j] for j in result.shift.axes))
+                operands = [result.rest if j == k else one for j, one in enumerate(node.operands)]
                 rest = build.apply_along(node.function, operands, node.axes, node.shape)
                 return _Shifted(shift, rest)
         return None
@@ -315,10 +315,10 @@ def _with_shifted(node: Expr, shift: Expr) -> Expr | None:
     """The sum of products with exp(y - shift) in place of its one exponential; else None."""
     if not isinstance(node, Einsum):
         return None
-    found = [k for k, one in enumerate(node.operands) if is_map(one, exp)]
-    if len(found) != 1:
+    result = [k for k, one in enumerate(node.operands) if is_map(one, exp)]
+    if len(result) != 1:
         return None
-    (k,) = found
+    (k,) = result
     own = node.operands[k]
     exponent = whole(own).parts()[0].along(own.shape)
     if is_shifted(exponent):

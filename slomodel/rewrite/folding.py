@@ -46,10 +46,10 @@ def folded(
     `symmetric` are nodes that are invariant under all permutations of their axes.
     """
     folder = _Folder(sizes, frozenset(symmetric))
-    made = rewrite(tuple(roots), folder.sum)
-    reached = set(postorder(*made))
+    result = rewrite(tuple(roots), folder.sum)
+    reached = set(postorder(*result))
     sums = tuple(pair for pair in folder.sums.items() if pair[1] in reached)
-    return Folded(made, folder.tuples.sizes, sums)
+    return Folded(result, folder.tuples.sizes, sums)
 
 
 class _Folder:

@@ -151,9 +151,9 @@ class GammaSums:
                 stack.append((whole(inner), term.coefficient, own))
                 continue
             elif group.total is None and _size_factor(core.node) is not None:
-                found = _size_factor(core.node)
-                assert found is not None
-                dim, inner = found
+                result = _size_factor(core.node)
+                assert result is not None
+                dim, inner = result
                 total = (0,), (), (dim,)
                 own = groups.setdefault(total, _GammaGroup((dim,), total))
                 stack.append((Part(inner, ()), term.coefficient, own))
@@ -222,18 +222,18 @@ def _by(
     terms: list[_GammaTerm], groupings: Sequence[_GammaGrouping], shape: Shape
 ) -> tuple[int, list[Expr]]:
     """The terms grouped by each of the groupings as often as it applies, and the penalty."""
-    found: list[Expr] = []
+    result: list[Expr] = []
     total = 0
     for grouping in groupings:
         while (made := grouping(terms, shape)) is not None:
             node, penalty, terms = made
-            found.append(node)
+            result.append(node)
             total += penalty
     for term in terms:
         value = Part(term.function(term.argument.node), term.argument.axes)
-        found.append(_times(term.coefficient, value.along(shape)))
+        result.append(_times(term.coefficient, value.along(shape)))
         total += _PENALTIES[term.function]
-    return total, found
+    return total, result
 
 
 def _as_plain(part: Part, shape: Shape) -> list[tuple[float, ScalarFunction, Part]]:
@@ -278,11 +278,11 @@ def _less(
     one: dict[Part | None, float], *others: dict[Part | None, float]
 ) -> dict[Part | None, float]:
     """The coefficients, other than 0, of a sum less other sums."""
-    found = dict(one)
+    result = dict(one)
     for other in others:
         for core, c in other.items():
-            found[core] = found.get(core, 0.0) - c
-    return {core: c for core, c in found.items() if c != 0.0}
+            result[core] = result.get(core, 0.0) - c
+    return {core: c for core, c in result.items() if c != 0.0}
 
 
 def _without_opposites(terms: Sequence[_GammaTerm]) -> list[_GammaTerm]:

@@ -51,8 +51,8 @@ class Laurent:
     def __mul__(self, other: Laurent) -> Laurent:
         count = min(len(self.coefficients), len(other.coefficients))
         a, b = self.coefficients, other.coefficients
-        found = [_inner(a, b, k) for k in range(count)]
-        return series(self.order + other.order, found)
+        result = [_inner(a, b, k) for k in range(count)]
+        return series(self.order + other.order, result)
 
     def scaled(self, factor: Fraction) -> Laurent:
         return series(self.order, [factor * c for c in self.coefficients])
@@ -61,11 +61,11 @@ class Laurent:
         a = self.coefficients
         if self.is_zero:
             raise NoSeries
-        found = [1 / a[0]]
+        result = [1 / a[0]]
         for k in range(1, len(a)):
-            rest = sum((a[j] * found[k - j] for j in range(1, k + 1) if a[j]), _ZERO)
-            found.append(-rest / a[0])
-        return series(-self.order, found)
+            rest = sum((a[j] * result[k - j] for j in range(1, k + 1) if a[j]), _ZERO)
+            result.append(-rest / a[0])
+        return series(-self.order, result)
 
     def power(self, p: Fraction) -> Laurent:
         """The power p, by c_0^p (1 + s)^p with y = (1 + s)^p from (1 + s) y' = p s' y."""
@@ -86,15 +86,15 @@ class Laurent:
         return series(int(order), [first * c for c in y])
 
     def derivative(self) -> Laurent:
-        found = [(self.order + k) * c for k, c in enumerate(self.coefficients)]
-        return series(self.order - 1, found)
+        result = [(self.order + k) * c for k, c in enumerate(self.coefficients)]
+        return series(self.order - 1, result)
 
     def integral(self) -> Laurent:
         """The integral from 0 of a series without negative powers."""
         if self.order < 0:
             raise NoSeries
-        found = [c / (self.order + k + 1) for k, c in enumerate(self.coefficients)]
-        return series(self.order + 1, found)
+        result = [c / (self.order + k + 1) for k, c in enumerate(self.coefficients)]
+        return series(self.order + 1, result)
 
 
 def series(order: int, coefficients: Sequence[Fraction]) -> Laurent:
@@ -227,10 +227,10 @@ def _quotient(name: str, n: int) -> Callable[[Laurent], Laurent]:
     """The n-th derivative of h(x)/x at a series, by (f(s))' = f'(s) s'."""
 
     def of(s: Laurent) -> Laurent:
-        found = SERIES[name](s) * s.reciprocal()
+        result = SERIES[name](s) * s.reciprocal()
         for _ in range(n):
-            found = found.derivative() * s.derivative().reciprocal()
-        return found
+            result = result.derivative() * s.derivative().reciprocal()
+        return result
 
     return of
 

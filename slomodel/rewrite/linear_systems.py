@@ -76,15 +76,15 @@ def _solved(node: Einsum, k: int, transposed: bool) -> Expr | None:
     shape = tuple(node.dims[label] for label in order)
     wide = shape if columns else (*shape, literal(1))
     right = build.broadcast(node.operands[j], tuple(map(order.index, own)), wide)
-    found = _applied(inverse, right, transposed)
-    if found is None:
+    result = _applied(inverse, right, transposed)
+    if result is None:
         return None
     if not columns:
-        found = build.reshape(found, found.shape[:-1])
+        result = build.reshape(result, result.shape[:-1])
     terms = [
         (operand, labels) for q, (operand, labels) in enumerate(_terms(node)) if q not in (j, k)
     ]
-    terms.insert(min(j, k), (found, (*batch, kept, *columns)))
+    terms.insert(min(j, k), (result, (*batch, kept, *columns)))
     # Without the label that the system sums over: one without operand would multiply by its size.
     number = {label: n for n, label in enumerate(k for k in range(len(node.dims)) if k != summed)}
 

@@ -87,37 +87,37 @@ def merged_product(node: Map) -> Expr | None:
     factors = _factors(whole(node)) if _has_powers(node) else None
     if factors is None:
         return None
-    found = _MergedFactors()
+    result = _MergedFactors()
     for factor in factors:
         inner = factor.base.inner(exp)
         term = None if inner is None else scaled(inner)
         if term is not None and term.core is not None:
-            found.exponents.setdefault(term.core, []).append(factor.exponent * term.coefficient)
+            result.exponents.setdefault(term.core, []).append(factor.exponent * term.coefficient)
         else:
-            found.powers.setdefault(factor.base, []).append(factor)
+            result.powers.setdefault(factor.base, []).append(factor)
     merges = [
         base
-        for base, own in found.powers.items()
+        for base, own in result.powers.items()
         if len(own) > 1
         and any(one.has_root for one in own)
         and not sum((one.exponent for one in own), 0.0).is_integer()
         and not isinstance(base.node, Const)
         and _is_exact_sum([one.exponent for one in own])
     ]
-    joins = [u for u, own in found.exponents.items() if len(own) > 1 and _is_exact_sum(own)]
+    joins = [u for u, own in result.exponents.items() if len(own) > 1 and _is_exact_sum(own)]
     if not merges and not joins:
         return None
     shape = node.shape
     above: list[Expr] = []
     below: list[Expr] = []
-    for base, own in found.powers.items():
+    for base, own in result.powers.items():
         pairs = [(one.part, one.power) for one in own]
         if base in merges:
             pairs = [(base, sum(one.exponent for one in own))]
         for part, p in pairs:
             x = part.along(shape) if part.node.rank else part.node
             (above if p > 0.0 else below).append(_power(x, p if p > 0.0 else -p))
-    for u, multiples in found.exponents.items():
+    for u, multiples in result.exponents.items():
         for p in [sum(multiples)] if u in joins else multiples:
             above.append(exp(mul(p, u.along(shape))))
     product = _times(above)

@@ -100,8 +100,10 @@ def heads(pattern: Expr) -> frozenset[ScalarFunction]:
     """Functions that the operands of a matching node must have, up to constant factors."""
     assert isinstance(pattern, Map)
     cores = (_core(one) for one in pattern.operands)
-    found = {core.function for core in cores if isinstance(core, Map) and rest not in core.operands}
-    return frozenset(found - {add, sub})
+    result = {
+        core.function for core in cores if isinstance(core, Map) and rest not in core.operands
+    }
+    return frozenset(result - {add, sub})
 
 
 def heads_of(node: Map) -> frozenset[ScalarFunction]:

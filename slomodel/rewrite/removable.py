@@ -135,10 +135,10 @@ def _whole_exponent(node: Expr) -> int | None:
 
 def _monomial(part: Part) -> _Monomial | None:
     """A part as a number times powers; None for a constant."""
-    found = factored(part)
-    if found is None or not found.powers:
+    result = factored(part)
+    if result is None or not result.powers:
         return None
-    return _Monomial(found.number, found.powers)
+    return _Monomial(result.number, result.powers)
 
 
 def cancelled(node: Map) -> Expr | None:
@@ -360,12 +360,12 @@ def _difference_of_values(
         left, right = one.inner(function), other.inner(function)
         if left is None or right is None:
             continue
-        found = _difference_among(left, right, product, shape)
+        result = _difference_among(left, right, product, shape)
         a, b = left.along(shape), right.along(shape)
-        if found is None and function is exp:
+        if result is None and function is exp:
             yield from _exponentials_of_multiples(left, right, c, product, shape)
-        if found is not None:
-            own = _Monomial(c * found.number, found.powers)
+        if result is not None:
+            own = _Monomial(c * result.number, result.powers)
             yield _VanishingFactor(own, lambda p, f=divided, a=a, b=b: f(a, b, p))  # type: ignore[misc]
 
 
@@ -416,11 +416,11 @@ def _logarithm_of_quotient(
     if not is_map(inside.node, div):
         return None
     a, b = inside.parts()
-    found = _difference_among(a, b, product, shape)
-    if found is None:
+    result = _difference_among(a, b, product, shape)
+    if result is None:
         return None
     x, y = a.along(shape), b.along(shape)
-    return _VanishingFactor(found, lambda p: _divided_logarithm(x, y, p))
+    return _VanishingFactor(result, lambda p: _divided_logarithm(x, y, p))
 
 
 def _divided_exponential(a: Expr, b: Expr, p: int) -> Expr:
@@ -489,6 +489,6 @@ def exponential_power(node: Map) -> Expr | None:
     core = others[0].core
     inner = Part(core.node, tuple(base.axes[k] for k in core.axes))
     u = mul(others[0].coefficient, inner.along(node.shape))
-    found = mul(exponent.along(node.shape), log1p(u))
-    without = cancelled(found) if isinstance(found, Map) else None
+    result = mul(exponent.along(node.shape), log1p(u))
+    without = cancelled(result) if isinstance(result, Map) else None
     return None if without is None else exp(without)

@@ -249,8 +249,8 @@ def _joined(
         return At(node.operands[wide[0]], placed(samples, labels[0]), scales), labels[0]
     every = dict.fromkeys(label for own in labels for label in own)
     kept = tuple(label for label in every if label in read or label in samples)
-    made = product([node.operands[k] for k in wide], labels, kept, dict(enumerate(node.dims)))
-    return At(made, placed(samples, kept), scales), kept
+    result = product([node.operands[k] for k in wide], labels, kept, dict(enumerate(node.dims)))
+    return At(result, placed(samples, kept), scales), kept
 
 
 def _contracted(node: Einsum, free: Sequence[int], form: Expr, own: Axes, output: Axes) -> Expr:

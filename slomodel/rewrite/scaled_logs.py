@@ -146,25 +146,25 @@ class ScaledLogarithms:
             return None if isinstance(inner.node, Const) else maximum(inner.along(shape), 0.0)
         if function not in (add, sub, mul, div, neg):
             return None
-        found = [
+        result = [
             None if own is None else Part(own, part.axes).along(shape)
             for part in whole(node).parts()
             for own in (self._estimate(part.node),)
         ]
-        if all(one is None for one in found):
+        if all(one is None for one in result):
             return None
         bounded = [operand in self._nonpositive for operand in node.operands]
         if function is neg:
             self._nonpositive |= {node} if bounded[0] else set()
-            return found[0]
+            return result[0]
         if function in (add, sub, mul) and all(
-            low or one is None for low, one in zip(bounded, found, strict=True)
+            low or one is None for low, one in zip(bounded, result, strict=True)
         ):
             # The scale of what has no exponentials is 0, the largest in a sum with these.
-            if function is not mul and any(one is None for one in found):
+            if function is not mul and any(one is None for one in result):
                 return None
             self._nonpositive.add(node)
-        left, right = (Const(0.0) if one is None else one for one in found)
+        left, right = (Const(0.0) if one is None else one for one in result)
         combine = maximum if function in (add, sub) else add if function is mul else sub
         return combine(left, right)
 

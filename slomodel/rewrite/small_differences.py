@@ -42,8 +42,8 @@ def small_difference(node: Map) -> Expr | None:
     if not _has(node, {pow} if is_quotient else {pow, tanh}):
         return None
     forms = _QUOTIENTS if is_quotient else _DIFFERENCES
-    found = (form.applied(node) for form in forms)
-    return next((one for one in found if one is not None), None)
+    result = (form.applied(node) for form in forms)
+    return next((one for one in result if one is not None), None)
 
 
 def _has(node: Expr, functions: Collection[ScalarFunction], depth: int = 3) -> bool:

@@ -87,7 +87,7 @@ def _varying(node: Expr, found: Mapping[Expr, frozenset[int]]) -> Iterator[int]:
 
 def _factors(node: Einsum, dependent: frozenset[Expr]) -> tuple[list[Factor], frozenset[Expr]]:
     """The operands, with elementwise products and squares among them split into factors."""
-    found: list[Factor] = []
+    result: list[Factor] = []
     through: set[Expr] = {node}
     pairs = zip(node.operands, node.inputs, strict=True)
     waiting = [Factor(operand, own) for operand, own in pairs][::-1]
@@ -95,8 +95,8 @@ def _factors(node: Einsum, dependent: frozenset[Expr]) -> tuple[list[Factor], fr
         one = waiting.pop()
         inner = one.node
         is_product = isinstance(inner, Map) and inner.function in (mul, square)
-        if not is_product or inner not in dependent or len(found) + len(waiting) > _MOST_FACTORS:
-            found.append(one)
+        if not is_product or inner not in dependent or len(result) + len(waiting) > _MOST_FACTORS:
+            result.append(one)
             continue
         assert isinstance(inner, Map)
         through.add(inner)
@@ -105,4 +105,4 @@ def _factors(node: Einsum, dependent: frozenset[Expr]) -> tuple[list[Factor], fr
             for operand, axes in zip(inner.operands, inner.axes, strict=True)
         ]
         waiting += (parts * 2 if inner.function is square else parts)[::-1]
-    return found, frozenset(through)
+    return result, frozenset(through)

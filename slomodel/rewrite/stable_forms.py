@@ -279,7 +279,7 @@ def summed_entropy(node: Einsum) -> Expr | None:
     if not any(is_map(one, log, log1p) for one in node.operands):
         return None
     product = mul(*node.operands)
-    found = elementwise(product) if isinstance(product, Map) else None
-    if found is None or not is_map(found, xlogx, xlogx1p):
+    result = elementwise(product) if isinstance(product, Map) else None
+    if result is None or not is_map(result, xlogx, xlogx1p):
         return None
-    return build.einsum([found], node.inputs[:1], node.output, node.dims)
+    return build.einsum([result], node.inputs[:1], node.output, node.dims)

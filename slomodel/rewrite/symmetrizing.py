@@ -26,7 +26,7 @@ def symmetrized(root: Expr, symmetric: Collection[Expr]) -> tuple[Expr, frozense
     Symmetric products become contractions. `symmetric` are nodes known to be equal to all their
     transposes.
     """
-    found: dict[Expr, Expr] = {}
+    result: dict[Expr, Expr] = {}
 
     def rule(node: Expr) -> Expr:
         if isinstance(node, Map) and node.function is mul and node.rank >= _LEAST_RANK:
@@ -34,10 +34,10 @@ def symmetrized(root: Expr, symmetric: Collection[Expr]) -> tuple[Expr, frozense
         difference = _summed_square(node)
         if difference is None:
             return node
-        return _split(node, difference, symmetric, found) or node
+        return _split(node, difference, symmetric, result) or node
 
     (made,) = rewrite((root,), rule)
-    return made, frozenset(found.values())
+    return made, frozenset(result.values())
 
 
 def _power(node: Map, symmetric: Collection[Expr]) -> Expr:

@@ -41,11 +41,11 @@ def symmetry(objective: Expr, variables: Sequence[Input], facts: Facts) -> Joint
         made, parts = objective, frozenset()
     symmetric = known.symmetric | parts
     slopes = gradient(made, variables, Known(known.finite, symmetric))
-    found = folded((made, *slopes), sizes, symmetric)
-    if parts <= _operands(found):
-        return _joint(found) if found.sums else None
-    found = folded((objective, *gradient(objective, variables, known)), sizes, known.symmetric)
-    return _joint(found) if found.sums else None
+    result = folded((made, *slopes), sizes, symmetric)
+    if parts <= _operands(result):
+        return _joint(result) if result.sums else None
+    result = folded((objective, *gradient(objective, variables, known)), sizes, known.symmetric)
+    return _joint(result) if result.sums else None
 
 
 def _may_fold(objective: Expr) -> bool:

@@ -53,8 +53,8 @@ def prepared(
     roots, whole = _tables(roots, names)
     # Each is computed from the given data: a table may contain a node that has become an input.
     computed = substitute(tuple(whole.values()), parts)
-    made = {one: part for one, part in parts.items() if isinstance(one, Input)}
-    return roots, {**made, **dict(zip(whole, computed, strict=True))}
+    result = {one: part for one, part in parts.items() if isinstance(one, Input)}
+    return roots, {**result, **dict(zip(whole, computed, strict=True))}
 
 
 def _tables(roots: tuple[Expr, ...], names: set[str]) -> tuple[tuple[Expr, ...], dict[Input, Expr]]:
@@ -67,8 +67,8 @@ def _tables(roots: tuple[Expr, ...], names: set[str]) -> tuple[tuple[Expr, ...],
     if not made:
         return roots, {}
     new = with_tables(roots, made)
-    found = {one: table for table, one in made.items() if isinstance(one, Input)}
-    return tuple(new[root] for root in roots), found
+    result = {one: table for table, one in made.items() if isinstance(one, Input)}
+    return tuple(new[root] for root in roots), result
 
 
 def _parts(roots: tuple[Expr, ...], names: set[str]) -> tuple[tuple[Expr, ...], dict[Expr, Expr]]:

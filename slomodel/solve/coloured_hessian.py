@@ -45,10 +45,10 @@ class ColouredHessian:
 
     def entries(self, product: Callable[[Vector, Vector], None]) -> Vector:
         """The entries of the Hessian; `product(v, out)` writes its product with v (n,) into out."""
-        found = np.empty((self.products, self.n))
-        for colour, out in enumerate(found):
+        result = np.empty((self.products, self.n))
+        for colour, out in enumerate(result):
             product((self.colours == colour).astype(np.float64), out)
-        return found[self.group, self.at]
+        return result[self.group, self.at]
 
     def matrix(self, entries: Vector) -> Sparse:
         """The matrix (n, n) of some entries, in CSC format."""

@@ -60,9 +60,11 @@ def choice(
 
 def bad_value(name: str, wanted: str, value: object, hint: str = "") -> DomainError:
     shown = repr(value)
-    found = shown if len(shown) <= 60 else f"a {type(value).__name__}"
+    result = shown if len(shown) <= 60 else f"a {type(value).__name__}"
     remedy = hint or f"give {name} as {wanted}"
-    return DomainError(Diagnostic("E602", f"{name}: expected {wanted}, found {found}", help=remedy))
+    return DomainError(
+        Diagnostic("E602", f"{name}: expected {wanted}, found {result}", help=remedy)
+    )
 
 
 def listed(names: Iterable[str]) -> str:

@@ -66,8 +66,8 @@ def scipy_method(
         reporting = None if callback is None else _reporting(callback)
         known = _translated(options)
         within = None if bounds is None else box_of(bounds, start.size)
-        found = solve(objective, start, method=method, within=within, callback=reporting, **known)  # type: ignore[arg-type]
-        return _result(found)
+        result = solve(objective, start, method=method, within=within, callback=reporting, **known)  # type: ignore[arg-type]
+        return _result(result)
 
     return minimize
 

@@ -118,8 +118,8 @@ class Uncertainty:
     @property
     def covariance(self) -> Vector:
         """The covariance matrix (n, n) of x; infinite for undetermined elements, NaN at bounds."""
-        found = [self._linearise(name, None) for name in self._shapes]
-        jacobian = np.concatenate([one.jacobian for one in found])
+        result = [self._linearise(name, None) for name in self._shapes]
+        jacobian = np.concatenate([one.jacobian for one in result])
         rows = jacobian @ self._root
         covariance: Vector = rows @ rows.T
         errors = self._errors(jacobian)
@@ -145,8 +145,8 @@ class Uncertainty:
         """
         choice("method", method, ("delta", "profile"))
         if method == "delta":
-            found = self.predict(name, level=level)
-            return np.stack([found.low, found.high], axis=-1)
+            result = self.predict(name, level=level)
+            return np.stack([result.low, result.high], axis=-1)
         quantile = self._scale.quantile(number("level", level, 0.0, 1.0))
         whole, element = self._located(name, None)
         shape = self._linearise(whole, None).value.shape
@@ -162,8 +162,8 @@ class Uncertainty:
         """
         quantile = self._scale.quantile(number("level", level, 0.0, 1.0))
         whole, element = self._located(name, data)
-        found = self._linearise(whole, data)
-        value, error = found.value, self._errors(found.jacobian).reshape(found.value.shape)
+        result = self._linearise(whole, data)
+        value, error = result.value, self._errors(result.jacobian).reshape(result.value.shape)
         if element is not None:
             value, error = value.reshape(-1)[element], error.reshape(-1)[element]
         width = quantile * error
@@ -197,11 +197,11 @@ class Uncertainty:
         """The table, one row per element: of the named quantities, by default of all variables."""
         rows: list[EstimateRow] = []
         for name in names or self._shapes:
-            found = self.predict(name, level=level)
+            result = self.predict(name, level=level)
             whole, element = self._located(name, None)
             every = self._linearise(whole, None).labels
             labels = every if element is None else every[element : element + 1]
-            columns = (found.value, found.standard_error, found.low, found.high)
+            columns = (result.value, result.standard_error, result.low, result.high)
             numbers = np.stack([column.ravel() for column in columns], axis=1).tolist()
             rows += [EstimateRow(label, *row) for label, row in zip(labels, numbers, strict=True)]
         return rows

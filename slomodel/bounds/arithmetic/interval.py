@@ -106,11 +106,11 @@ class Interval:
             high = low if self.is_point and other.is_point else self.hi + other.hi
             # Exponents as differences of data are exact, also where both ends are stored.
             if high is low or (np.array_equal(low, high) and _are_points(self, other)):
-                found = sum_of_points(self.lo, other.lo)
+                result = sum_of_points(self.lo, other.lo)
             else:
-                found = outward(low, high, zeros=True)
-        if found is not None:
-            return Interval(*found)
+                result = outward(low, high, zeros=True)
+        if result is not None:
+            return Interval(*result)
         return interval(down_add(self.lo, other.lo), up_add(self.hi, other.hi))
 
     def __sub__(self, other: Interval) -> Interval:
@@ -201,13 +201,13 @@ def multiply(a: Interval, b: Interval) -> Interval:
         return _product_of_points(a.lo, b.lo)
     with np.errstate(all="ignore"):
         lo, hi = _ends(a, b, np.multiply)
-        found = outward(lo, hi)
-    low, high = found or (np.asarray(down(lo)), np.asarray(up(hi)))
+        result = outward(lo, hi)
+    low, high = result or (np.asarray(down(lo)), np.asarray(up(hi)))
     if not (all_nonzero(lo) and all_nonzero(hi)):
         floor, ceiling = _signs_of_product(a, b)
         np.maximum(low, 0.0, out=low, where=floor)
         np.minimum(high, 0.0, out=high, where=ceiling)
-    return Interval(low, high) if found is not None else interval(low, high)
+    return Interval(low, high) if result is not None else interval(low, high)
 
 
 def _signs_of_product(a: Interval, b: Interval) -> tuple[Truths, Truths]:
@@ -225,9 +225,9 @@ def divide(a: Interval, b: Interval) -> Interval:
     if all_nonzero(b.lo > 0.0) or all_nonzero(b.hi < 0.0):
         with np.errstate(all="ignore"):
             lo, hi = _ends(a, b, np.divide)
-            found = outward(lo, hi) if all_nonzero(lo) and all_nonzero(hi) else None
-        if found is not None:
-            return Interval(*found)
+            result = outward(lo, hi) if all_nonzero(lo) and all_nonzero(hi) else None
+        if result is not None:
+            return Interval(*result)
     crossing = (b.lo < 0.0) & (b.hi > 0.0) | ((b.lo == 0.0) & (b.hi == 0.0))
     # A divisor approaches an endpoint 0 from one side: its signed zero gives the infinity.
     divisor = Interval(
@@ -250,8 +250,8 @@ def square(a: Interval) -> Interval:
     with np.errstate(all="ignore"):
         largest = np.square(size)
         least = largest if a.is_point else np.square(a.mignitude)
-        found = outward(least, largest)
-    low, high = found or (down(least), up(largest))
+        result = outward(least, largest)
+    low, high = result or (down(least), up(largest))
     high = high if all_nonzero(size) else put(size == 0.0, 0.0, high)
     return interval(np.maximum(low, 0.0), high)
 

@@ -90,30 +90,30 @@ def certify(setting: Setting, maximises: bool, part: FreeUnknowns) -> PointCerti
     sign = -1.0 if maximises else 1.0
     at: BoundsAt = cache(partial(bounds, setting))
     with np.errstate(all="ignore"):
-        found = _critical_point(setting, at, part)
-        blocked = _blocked(found, part, x, sign) if found.exists else ""
-        if found.exists and part.across and not part.across.is_regular(x, found.error):
+        result = _critical_point(setting, at, part)
+        blocked = _blocked(result, part, x, sign) if result.exists else ""
+        if result.exists and part.across and not part.across.is_regular(x, result.error):
             blocked = "the slice is not proved to meet each orbit once"
         if blocked:
-            found = _with_reason(found, blocked)
-        spectrum = _spectrum(found, part.free)
+            result = _with_reason(result, blocked)
+        spectrum = _spectrum(result, part.free)
         scale = max(1.0, float(np.linalg.norm(x)))
-        around = _neighbourhood(setting, found, part.free, sign)
+        around = _neighbourhood(setting, result, part.free, sign)
         convex = _convexity(setting, around, sign, scale)
-        norm = float(up_norm(found.gradient.magnitude[part.free]))
+        norm = float(up_norm(result.gradient.magnitude[part.free]))
         gap, within = _gap(around, convex, norm, scale)
-        unique = _unique(around, convex, scale) if found.exists else 0.0
-        direction, bend = _bent(found.at, part.free, sign)
+        unique = _unique(around, convex, scale) if result.exists else 0.0
+        direction, bend = _bent(result.at, part.free, sign)
     return PointCertificate(
         x=x,
         shapes=shapes,
-        gradient_norm=float(up_norm(found.gradient.magnitude)),
-        exists=found.exists,
-        reason=found.reason,
-        error=found.error,
-        box=found.box,
-        unique_within=unique if unique > float(up_norm(found.error)) else 0.0,
-        kind=_kind(spectrum, found, part.free),
+        gradient_norm=float(up_norm(result.gradient.magnitude)),
+        exists=result.exists,
+        reason=result.reason,
+        error=result.error,
+        box=result.box,
+        unique_within=unique if unique > float(up_norm(result.error)) else 0.0,
+        kind=_kind(spectrum, result, part.free),
         eigenvalues=(spectrum.low, spectrum.high),
         convex_within=convex.radius,
         gap=gap,

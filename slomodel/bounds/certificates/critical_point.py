@@ -104,8 +104,8 @@ def hessian_in_box(setting: Setting, radii: Array) -> HessianBox:
     fixed = [node for node in order if node not in turning]
     boxes = {**boxed(setting.values), **_boxes(setting, radii)}
     live = live_in(setting, setting.objective, *graphs.second)
-    found = enclose(fixed, boxes, setting.sizes, live=live)
-    known = {node: found[node] for node in fixed}
+    result = enclose(fixed, boxes, setting.sizes, live=live)
+    known = {node: result[node] for node in fixed}
     smooth = smoothness(setting.objective, known, 0, setting.spans, live_in(setting), setting.sizes)
     if int(smooth.order) < 1:
         return HessianBox(None, smooth.reason)

@@ -59,8 +59,8 @@ class ByEntries:
         H = self._hessian(radius)
         if H is None:
             return -math.inf
-        found = spectral_interval(H)
-        return found.low if self.sign > 0.0 else -found.high
+        result = spectral_interval(H)
+        return result.low if self.sign > 0.0 else -result.high
 
     def convex(self, radius: float) -> float:
         return radius if self.least(radius) >= 0.0 else 0.0
@@ -97,11 +97,11 @@ class ByBounds:
     distance: float = math.inf
 
     def least(self, radius: float) -> float:
-        found = self.at(radius)
-        by_slope = float(down_add(self.centre, -float(up_mul(radius, found.L2))))
+        result = self.at(radius)
+        by_slope = float(down_add(self.centre, -float(up_mul(radius, result.L2))))
         if self.restricted:
             return by_slope
-        return max(by_slope, found.lower if self.sign > 0.0 else -found.upper)
+        return max(by_slope, result.lower if self.sign > 0.0 else -result.upper)
 
     def convex(self, radius: float) -> float:
         if self.least(radius) >= 0.0:
@@ -125,9 +125,9 @@ def largest_radius(proved: Callable[[float], float], scale: float) -> float:
     """
     low, high, radius = 0.0, math.inf, 0.01 * scale
     for _ in range(_EVALUATIONS):
-        found = proved(radius)
-        low = max(low, found)
-        if found < radius:
+        result = proved(radius)
+        low = max(low, result)
+        if result < radius:
             high = radius
         if high < math.inf:
             radius = math.sqrt(low) * math.sqrt(high) if low > 0.0 else high / _GROWTH

@@ -81,8 +81,8 @@ class PointCertificate:
     def digits(self) -> dict[str, Vector]:
         """The number of decimal digits of x that are proved, by variable; 0 for none."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = -np.log10(self.error / np.abs(self.x))
-        return self._by_variable(np.floor(np.clip(np.nan_to_num(found, nan=0.0), 0.0, 17.0)))
+            result = -np.log10(self.error / np.abs(self.x))
+        return self._by_variable(np.floor(np.clip(np.nan_to_num(result, nan=0.0), 0.0, 17.0)))
 
     def _by_variable(self, vector: NDArray[Number]) -> dict[str, NDArray[Number]]:
         result: dict[str, NDArray[Number]] = {}

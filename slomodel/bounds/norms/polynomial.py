@@ -85,14 +85,14 @@ def largest_value(p: Polynomial) -> float:
     degree = int(p.degrees[0])
     if p.blocks == 1 or degree == 0:
         return float(np.sum(p.coefficients)) if len(p.coefficients) == 1 else float(np.inf)
-    found = [monomials_bound(p), unfolding_bound(p)]
+    result = [monomials_bound(p), unfolding_bound(p)]
     if degree > 2:
         q = gradient_square(p)
-        found += [
+        result += [
             float(up_sqrt(monomials_bound(q))),
             float(up_sqrt(unfolding_bound(q))),
         ]
-    return min(found)
+    return min(result)
 
 
 def monomials_bound(p: Polynomial) -> float:
@@ -239,12 +239,12 @@ def _over_boxes(
     slopes = np.exp((powers - k * fraction[:, np.newaxis, :]) * half[:, np.newaxis, :])
     front = _corners(terms, slopes[:, :, : blocks // 2])
     back = _corners(np.ones_like(terms), slopes[:, :, blocks // 2 :])
-    found = np.max(front @ back.transpose(0, 2, 1), axis=(1, 2))
+    result = np.max(front @ back.transpose(0, 2, 1), axis=(1, 2))
     values = np.sum(terms, axis=1)
     mean = terms @ powers / np.maximum(values, SMALLEST_NORMAL)[:, np.newaxis]
     width = np.where(bounded, 2.0 * half, 2.0 * _REACH)
     seen = float(np.max(values, where=bounded.all(axis=1), initial=0.0))
-    return _rounded_up(found, powers, middle, half), width * (mean + k * fraction), seen
+    return _rounded_up(result, powers, middle, half), width * (mean + k * fraction), seen
 
 
 def _rounded_up(found: Array, powers: Array, middle: Array, half: Array) -> Array:

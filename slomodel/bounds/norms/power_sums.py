@@ -157,8 +157,8 @@ def roughly(S: Array) -> Array:
         for _ in range(_STEPS):
             v /= np.maximum(np.linalg.norm(v, axis=1, keepdims=True), SMALLEST_NORMAL)
             v = (S @ v[:, :, np.newaxis])[:, :, 0]
-        found = np.linalg.norm(v, axis=1)
-    return np.where(np.isnan(found), np.inf, found)
+        result = np.linalg.norm(v, axis=1)
+    return np.where(np.isnan(result), np.inf, result)
 
 
 def power_sums(moments: Moments, c: Array, q: int, norm: Norm = largest_eigenvalues) -> Array:

@@ -125,8 +125,8 @@ def _with_slopes(
     made = [base.means[node] for node in nodes]
     known = {base.means[node]: a for node, a in base.values.items()}
     kept = [base.means[node] for node in wanted]
-    found = slopes_of(setting, [*made, *parts.values()], kept, known, region, given)
-    lengths, reaches, slopes = found
+    result = slopes_of(setting, [*made, *parts.values()], kept, known, region, given)
+    lengths, reaches, slopes = result
     apart = {
         node: ApartFromMean(p[node], lengths[part], reaches.get(part))
         for node, part in parts.items()

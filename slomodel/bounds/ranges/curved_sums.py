@@ -127,16 +127,16 @@ def elements_sum(
     }
     effort = run.setting.effort
     if run.region.is_ball and len(own) == 1:
-        found = close_ranges(term.value, graphs, boxes, data, {}, ratios, effort)
+        result = close_ranges(term.value, graphs, boxes, data, {}, ratios, effort)
     else:
         most = None if run.region.is_ball else _PIECES_OF_CELLS
-        found = ranges_over_pieces(term.value, graphs, boxes, data, ratios, effort, most)
-    by_slots = {slots: weight * a for slots, a in found.derivatives.items()}
+        result = ranges_over_pieces(term.value, graphs, boxes, data, ratios, effort, most)
+    by_slots = {slots: weight * a for slots, a in result.derivatives.items()}
     return CurvedSum(
         tuple(own),
         {slots: a for slots, a in by_slots.items() if len(slots) == 2},
         {slots: a.magnitude for slots, a in by_slots.items() if len(slots) == 3},
-        tuple(weight * a for a in found.dominating),
+        tuple(weight * a for a in result.dominating),
     )
 
 

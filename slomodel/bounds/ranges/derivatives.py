@@ -45,9 +45,9 @@ def derivative_range(function: ScalarFunction, orders: Orders, *operands: Interv
         return point(np.full(shape, float(graph.value)))
 
     def whole(*parts: Interval) -> list[Interval]:
-        found = elementwise(graph, dict(zip(inputs, parts, strict=True)))
+        result = elementwise(graph, dict(zip(inputs, parts, strict=True)))
         wide = np.broadcast_shapes(*(part.shape for part in parts))
-        return [found.each(lambda array: np.broadcast_to(array, wide))]
+        return [result.each(lambda array: np.broadcast_to(array, wide))]
 
     return in_blocks(whole, operands)[0]
 
@@ -57,11 +57,11 @@ def derivative_ranges(
 ) -> list[Interval]:
     """`derivative_range` of a univariate function for several orders, with less work."""
     together = [k for k in orders if k > 0 and _is_stated(function, k)]
-    found = {}
+    result = {}
     if together:
         rule = partial(_at_critical_points, function, together)
-        found = dict(zip(together, in_blocks(rule, [a]), strict=True))
-    return [found[k] if k in found else derivative_range(function, k, a) for k in orders]
+        result = dict(zip(together, in_blocks(rule, [a]), strict=True))
+    return [result[k] if k in result else derivative_range(function, k, a) for k in orders]
 
 
 def _is_stated(function: ScalarFunction, k: int) -> bool:

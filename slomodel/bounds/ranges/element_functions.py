@@ -21,12 +21,12 @@ def derivative_graphs(
     value: Expr, arguments: Sequence[Input], least: int = 2, most: int = 4
 ) -> dict[Slots, Expr]:
     """The partial derivatives of orders `least` to `most` as graphs of scalars."""
-    found: dict[Slots, Expr] = {(): value}
+    result: dict[Slots, Expr] = {(): value}
     count = len(arguments)
     for order in range(1, most + 1):
         for slots in combinations_with_replacement(range(count), order):
-            (found[slots],) = jvp((found[slots[:-1]],), {arguments[slots[-1]]: const(1.0)})
-    return {slots: graph for slots, graph in found.items() if len(slots) >= least}
+            (result[slots],) = jvp((result[slots[:-1]],), {arguments[slots[-1]]: const(1.0)})
+    return {slots: graph for slots, graph in result.items() if len(slots) >= least}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +64,12 @@ def functions_of(
     inputs = {pair: Input(f"ratio {pair}", "data", ()) for pair in ratios}
 
     def row_sum(p: int, signs: Sequence[int], *by: int) -> Expr:
-        found = graphs[tuple(sorted((p, p, *by)))]
+        result = graphs[tuple(sorted((p, p, *by)))]
         others = [q for q in range(count) if q != p]
         for q, sign in zip(others, signs, strict=True):
             term = table.mul(inputs[p, q], graphs[tuple(sorted((p, q, *by)))])
-            found = table.add(found, term) if sign > 0 else table.sub(found, term)
-        return found
+            result = table.add(result, term) if sign > 0 else table.sub(result, term)
+        return result
 
     slopes = {}
     for slots, graph in graphs.items():

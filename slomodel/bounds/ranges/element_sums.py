@@ -152,9 +152,9 @@ def part_ranges(setting: Setting, part: ElementSum[AnyRows], radius: float) -> E
     if setting.limits:
         live = LiveElements.of(setting, part.own)
         nodes = [laid.node for laid in part.own.affine]
-        found = enclose(nodes, boxes_over(setting, radius), setting.sizes)
+        result = enclose(nodes, boxes_over(setting, radius), setting.sizes)
         for one, laid in zip(part.own.arguments, part.own.affine, strict=True):
-            within = found[laid.node].each(partial(live.along, laid))
+            within = result[laid.node].each(partial(live.along, laid))
             boxes[one] = meet(boxes[one], within)
     spans = {}
     for made, node in part.own.origins.items():
@@ -183,7 +183,7 @@ class Over:
 
 
 def parts_over_ball(setting: Setting, parts: Sequence[ElementSum[Rows]], radius: float) -> Over:
-    found, order, reason = [], ANALYTIC, ""
+    result, order, reason = [], ANALYTIC, ""
     for part in parts:
         ranges = part_ranges(setting, part, radius)
         least = int(np.min(ranges.smooth.order, initial=ANALYTIC))
@@ -191,5 +191,5 @@ def parts_over_ball(setting: Setting, parts: Sequence[ElementSum[Rows]], radius:
             order, reason = least, ranges.smooth.reason
         scaled = {slots: part.weight * a for slots, a in ranges.derivatives.items()}
         dominating = tuple(part.weight * a for a in ranges.dominating)
-        found.append(Weighted(part.rows, scaled, dominating))
-    return Over(found, order, reason)
+        result.append(Weighted(part.rows, scaled, dominating))
+    return Over(result, order, reason)

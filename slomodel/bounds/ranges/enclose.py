@@ -78,21 +78,21 @@ def enclose(
     conclusion does not hold for elements that are dead by `live` (`live_under` of these roots or of
     more): they are set to `neutral`. Raises MissingRule for a kind of node without a rule.
     """
-    found: dict[Expr, Interval] = dict(known)
+    result: dict[Expr, Interval] = dict(known)
     with np.errstate(all="ignore"):
         for node in postorder(*roots):
-            if node in found:
+            if node in result:
                 continue
             pause()
             if isinstance(node, Input):
-                found[node] = neutral(node, boxes[node], live)
+                result[node] = neutral(node, boxes[node], live)
                 continue
-            own = _ranges_of(node, [found[o] for o in node.operands], sizes, batch)
+            own = _ranges_of(node, [result[o] for o in node.operands], sizes, batch)
             if isinstance(node, Recur):
-                found |= zip(node.states, own, strict=True)
+                result |= zip(node.states, own, strict=True)
             else:
-                found[node] = neutral(node, own[0], live)
-    return found
+                result[node] = neutral(node, own[0], live)
+    return result
 
 
 def _ranges_of(
@@ -123,9 +123,9 @@ def enclose_narrowed(
     live: Live = MappingProxyType({}),
 ) -> dict[Expr, Interval]:
     """`enclose` over a subset of the box on which some nodes also lie in `narrower` intervals."""
-    found = enclose(roots, boxes, sizes, live=live)
-    known = {node: meet(found[node], a) for node, a in narrower.items()}
-    return enclose(roots, boxes, sizes, known=known, live=live) if known else found
+    result = enclose(roots, boxes, sizes, live=live)
+    known = {node: meet(result[node], a) for node, a in narrower.items()}
+    return enclose(roots, boxes, sizes, known=known, live=live) if known else result
 
 
 def live_under(

@@ -23,26 +23,26 @@ def value_error(setting: Setting, f: float) -> float:
     """
     setting = written_out(setting)
     try:
-        found = enclose([setting.objective], boxed(setting.values), setting.sizes)
+        result = enclose([setting.objective], boxed(setting.values), setting.sizes)
     except MissingRule:
         return math.inf
-    return float(_distance(found[setting.objective], np.asarray(f)).max(initial=0.0))
+    return float(_distance(result[setting.objective], np.asarray(f)).max(initial=0.0))
 
 
 def gradient_error(setting: Setting, g: Array) -> float:
     """Upper bound on ‖g − ∇f(c)‖ for the g (n,) computed at the centre c; inf where unknown."""
     try:
-        found = gradient_interval(written_out(setting))
+        result = gradient_interval(written_out(setting))
     except MissingRule:
         return math.inf
-    return float(up_norm(_distance(found, g)))
+    return float(up_norm(_distance(result, g)))
 
 
 def gradient_interval(setting: Setting) -> Interval:
     """The interval of ∇f(c) (n,). Raises MissingRule for a node without an interval rule."""
-    found = enclose(setting.gradient, boxed(setting.values), setting.sizes)
+    result = enclose(setting.gradient, boxed(setting.values), setting.sizes)
     parts = [
-        found[graph].each(partial(np.broadcast_to, shape=np.shape(setting.values[variable])))
+        result[graph].each(partial(np.broadcast_to, shape=np.shape(setting.values[variable])))
         for variable, graph in zip(setting.variables, setting.gradient, strict=True)
     ]
     nothing = [np.zeros(0)]

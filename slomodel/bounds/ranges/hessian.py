@@ -56,12 +56,12 @@ def numbers_a_cell(setting: Setting) -> int:
     order = postorder(setting.objective, *graphs.second, *graphs.third)
     inputs = (set(setting.variables), set(graphs.v), set(graphs.w))
     varying, along, again = (dependents(order, own.__contains__) for own in inputs)
-    found: int = sum(
+    result: int = sum(
         prod(concrete(node.shape, setting.sizes)) * setting.n ** ((node in along) + (node in again))
         for node in order
         if node in varying
     )
-    return max(found, 1)
+    return max(result, 1)
 
 
 def operations_of_steps(setting: Setting) -> int:
@@ -95,15 +95,15 @@ def entries(setting: Setting, cells: Interval, *, third: bool = True) -> Entries
     boxes.update(unit_directions(setting, graphs.w, _BATCH, _W))
     tails = graphs.third if third else ()
     roots = (setting.objective, *graphs.second, *tails)
-    found = enclose(roots, boxes, setting.sizes, _BATCH, live=live_in(setting, *roots))
+    result = enclose(roots, boxes, setting.sizes, _BATCH, live=live_in(setting, *roots))
     smooth = smoothness(
-        setting.objective, found, _BATCH, setting.spans, live_in(setting), setting.sizes
+        setting.objective, result, _BATCH, setting.spans, live_in(setting), setting.sizes
     )
     count, n = cells.shape
-    H = _flat(setting, [found[g] for g in graphs.second], (count, n, 1))
+    H = _flat(setting, [result[g] for g in graphs.second], (count, n, 1))
     T = point(np.zeros((count, 0, n, n)))
     if third:
-        T = _symmetric(_flat(setting, [found[g] for g in graphs.third], (count, n, n)))
+        T = _symmetric(_flat(setting, [result[g] for g in graphs.third], (count, n, n)))
     return Entries(
         _symmetric(H.each(lambda array: array[:, :, 0, :])),
         T,
@@ -172,5 +172,5 @@ def jacobians(setting: Setting, affine: list[Expr]) -> dict[Expr, Interval]:
     graphs = jvp(affine, dict(zip(setting.variables, v, strict=True)))
     boxes = boxed(setting.values, 1)
     boxes.update(unit_directions(setting, v, 1, 0))
-    found = enclose(graphs, boxes, setting.sizes, 1)
-    return {node: found[graph] for node, graph in zip(affine, graphs, strict=True)}
+    result = enclose(graphs, boxes, setting.sizes, 1)
+    return {node: result[graph] for node, graph in zip(affine, graphs, strict=True)}

@@ -162,8 +162,8 @@ def slopes_over(run: BallGraph, wanted: Collection[Expr]) -> dict[Expr, Interval
     ranges = {made: run.ranges[node] for node, made in means.items() if node in run.ranges}
     made = [means[node] for node in wanted]
     everywhere = Displacements.ball(setting.n, 1.0)
-    found = slopes_of(setting, made, made, ranges, everywhere, given)[2]
-    return {node: found[means[node]] for node in wanted}
+    result = slopes_of(setting, made, made, ranges, everywhere, given)[2]
+    return {node: result[means[node]] for node in wanted}
 
 
 def _put(run: BallGraph, node: Expr, narrower: Interval | None) -> None:
@@ -181,17 +181,17 @@ def _put(run: BallGraph, node: Expr, narrower: Interval | None) -> None:
     if node.dtype != "real":
         run.ranges[node] = own
         return
-    found = _bounds_of(run, node)
+    result = _bounds_of(run, node)
     at_centre = run.centre.values[node]
-    half = up_mul(np.asarray(0.5), found.bend)
-    moved = np.minimum(found.reach, up_add(_reach_at_centre(run, node), half))
+    half = up_mul(np.asarray(0.5), result.bend)
+    moved = np.minimum(result.reach, up_add(_reach_at_centre(run, node), half))
     near = interval(-up_add(-at_centre.lo, moved), up_add(at_centre.hi, moved))
     run.ranges[node] = neutral(node, meet(own, near), run.centre.live)
     live = run.centre.live.get(node)
     if live is not None:
-        arrays = (found.slope, found.reach, found.curvature, found.turn, found.bend)
-        found = NodeBounds(*(np.where(live, array, 0.0) for array in arrays))
-    run.put(node, found)
+        arrays = (result.slope, result.reach, result.curvature, result.turn, result.bend)
+        result = NodeBounds(*(np.where(live, array, 0.0) for array in arrays))
+    run.put(node, result)
 
 
 def _reach_at_centre(run: BallGraph, node: Expr) -> Array:
@@ -261,8 +261,8 @@ def _(node: Einsum, run: BallGraph, known: _Of) -> tuple[Array, Array]:
     slope = [product({k: curves[k].first}) for k in varying]
     reads: dict[int, Truths] = {}
     if known is run.forms[0]:
-        found = {k: run.centre.incidence.get(node.operands[k]) for k in varying}
-        reads = {k: own for k, own in found.items() if own is not None}
+        result = {k: run.centre.incidence.get(node.operands[k]) for k in varying}
+        reads = {k: own for k, own in result.items() if own is not None}
 
     def parts(changed: Mapping[int, Array]) -> list[tuple[Array, Axes]]:
         factors = [changed.get(k, size.hi) for k, size in enumerate(sizes)]

@@ -38,21 +38,21 @@ def incidence(
         for operand in node.operands
         if operand in varying
     }
-    found: dict[Expr, Truths] = {}
+    result: dict[Expr, Truths] = {}
     start, n = 0, setting.n
     for variable in setting.variables:
         shape = np.shape(setting.values[variable])
         stop = start + prod(shape)
         own = np.zeros((n, prod(shape)), dtype=bool)
         own[np.arange(start, stop), np.arange(stop - start)] = True
-        found[variable] = own.reshape((n, *shape))
+        result[variable] = own.reshape((n, *shape))
         start = stop
     below = _under(wanted, varying)
     for node in order:
         if node in below and not isinstance(node, Input):
             wide = (n, *concrete(node.shape, setting.sizes))
-            found[node] = np.broadcast_to(reads(node, found, setting), wide)
-    return {node: found[node] for node in wanted}
+            result[node] = np.broadcast_to(reads(node, result, setting), wide)
+    return {node: result[node] for node in wanted}
 
 
 def _size(setting: Setting, node: Einsum) -> int:

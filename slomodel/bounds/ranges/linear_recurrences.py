@@ -152,16 +152,16 @@ def linear_states(
     if L is None:
         return None
     b = _constants(node, body, operands, sizes, batch, ranges_of)
-    found = _solved(L, b, Unknowns.of(node, sizes).order, batch)
-    if found is None:
+    result = _solved(L, b, Unknowns.of(node, sizes).order, batch)
+    if result is None:
         return None
-    unknowns, front = Unknowns.of(node, sizes), found.shape[:batch]
+    unknowns, front = Unknowns.of(node, sizes), result.shape[:batch]
 
     def laid(ends: Array, places: Places, state: Recur) -> Array:
         return np.asarray(ends[..., places].reshape((*front, *concrete(state.shape, sizes))))
 
     return [
-        found.each(partial(laid, places=places, state=state))
+        result.each(partial(laid, places=places, state=state))
         for places, state in zip(unknowns.places, node.states, strict=True)
     ]
 
@@ -196,9 +196,9 @@ def _evaluated(
     batch: int,
     ranges_of: RangesOf,
 ) -> list[Interval]:
-    found = dict(known)
-    add_ranges(postorder(*graphs), found, sizes, batch, ranges_of)
-    return [found[graph] for graph in graphs]
+    result = dict(known)
+    add_ranges(postorder(*graphs), result, sizes, batch, ranges_of)
+    return [result[graph] for graph in graphs]
 
 
 def _coefficients(
@@ -221,15 +221,15 @@ def _coefficients(
         own_rows[start : start + prod(shape)] = np.eye(prod(shape))
         known[unit] = point(own_rows.reshape((1,) * batch + (ends[-1], *shape)))
     with np.errstate(all="ignore"):
-        found = _evaluated(body.slopes, known, sizes, batch + 1, ranges_of)
-    front = np.broadcast_shapes(*(one.shape[:batch] for one in found))
+        result = _evaluated(body.slopes, known, sizes, batch + 1, ranges_of)
+    front = np.broadcast_shapes(*(one.shape[:batch] for one in result))
     unknowns = Unknowns.of(node, sizes)
     if prod(front) > 1:
         return None
     rows: list[Places] = []
     columns: list[Places] = []
     entries: list[Interval] = []
-    for update, own in zip(node.loop.updates, found, strict=True):
+    for update, own in zip(node.loop.updates, result, strict=True):
         begin, shift = place(update.start, sizes), place(update.shift, sizes)
         steps = np.arange(begin, begin + own.shape[batch + 1])
         written = unknowns.places[update.state][steps + shift]
@@ -276,10 +276,10 @@ def _constants(
     """b (batch axes, unknowns): initial values and the updates without states."""
     known: dict[Expr, Interval] = dict(zip(body.operands, operands, strict=True))
     with np.errstate(all="ignore"):
-        found = _evaluated(body.constants, known, sizes, batch, ranges_of)
+        result = _evaluated(body.constants, known, sizes, batch, ranges_of)
     loop, unknowns = node.loop, Unknowns.of(node, sizes)
     firsts = [operands[k] for k in loop.initial if k is not None]
-    front = np.broadcast_shapes(*(one.shape[:batch] for one in (*found, *firsts)), (1,) * batch)
+    front = np.broadcast_shapes(*(one.shape[:batch] for one in (*result, *firsts)), (1,) * batch)
     lo, hi = np.zeros((*front, unknowns.count)), np.zeros((*front, unknowns.count))
 
     def add(places: Places, own: Interval) -> None:
@@ -294,7 +294,7 @@ def _constants(
             count = min(length, own.shape[batch])
             begin = (slice(None),) * batch + (slice(count),)
             add(places[:count], own.each(itemgetter(begin)))
-    for update, own in zip(loop.updates, found, strict=True):
+    for update, own in zip(loop.updates, result, strict=True):
         begin_at = place(update.start, sizes) + place(update.shift, sizes)
         add(unknowns.places[update.state][begin_at : begin_at + own.shape[batch]], own)
     return Interval(lo, hi)
@@ -305,5 +305,5 @@ def _solved(L: SparseIntervals, b: Interval, order: Places, batch: int) -> Inter
     if not (np.isfinite(L.entries.magnitude).all() and np.isfinite(b.magnitude).all()):
         return None
     columns = b.each(lambda array: array.reshape((-1, len(order))).T)
-    found = solved(L, columns, order)
-    return None if found is None else found.each(lambda array: array.T.reshape(b.shape))
+    result = solved(L, columns, order)
+    return None if result is None else result.each(lambda array: array.T.reshape(b.shape))

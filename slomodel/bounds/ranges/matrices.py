@@ -80,8 +80,8 @@ def solution(A: Interval, B: Interval) -> Interval:
     size = point(defect.magnitude)
     w = product(size, point(z.magnitude)).hi
     tail = up_mul(up_div(rho, down(1.0 - rho))[..., None, None], _column_norms(w))
-    found = point(X) + z + around(np.zeros(()), up_add(w, np.broadcast_to(tail, w.shape)))
-    return _where(rho < 1.0, found)
+    result = point(X) + z + around(np.zeros(()), up_add(w, np.broadcast_to(tail, w.shape)))
+    return _where(rho < 1.0, result)
 
 
 def _defect(R: Array, A: Interval) -> tuple[Interval, Array]:
@@ -189,15 +189,15 @@ def remainder_of_operation(
         turned = product(_upto(largest), _upto(w)).hi
         second = up_sum(up_mul(turned, np.swapaxes(turned, -1, -2)), (-1, -2))
         first = up_sum(up_mul(np.swapaxes(inverse.hi, -1, -2), e), (-1, -2))
-        found = up_add(first, up_mul(np.asarray(0.5), second))
-        return np.asarray(np.where(rho < 1.0, found, np.inf))
+        result = up_add(first, up_mul(np.asarray(0.5), second))
+        return np.asarray(np.where(rho < 1.0, result, np.inf))
     X = _upto(value.magnitude)
     is_inverse = function.startswith("inverse")
     w_right, e_right = (np.zeros(()),) * 2 if is_inverse else (moved[1], remainder[1])
     changed = product(inverse, _upto(up_add(product(_upto(w), X).hi, w_right)))
     linear = product(inverse, _upto(up_add(product(_upto(e), X).hi, e_right))).hi
-    found = up_add(linear, product(Q, _upto(through(changed))).hi)
-    return np.asarray(np.where((rho < 1.0)[..., None, None], found, np.inf))
+    result = up_add(linear, product(Q, _upto(through(changed))).hi)
+    return np.asarray(np.where((rho < 1.0)[..., None, None], result, np.inf))
 
 
 def _column_norms(w: Array) -> Array:

@@ -98,11 +98,11 @@ def _slope_at_centre(run: BallGraph, matrix: Expr) -> Array:
 
 def norms(size: Array) -> Array:
     """Upper bounds (batch) on the spectral norms of matrices with elements of these sizes."""
-    found = _frobenius(size)
-    if size.size and found.size <= _MOST_MATRICES:
+    result = _frobenius(size)
+    if size.size and result.size <= _MOST_MATRICES:
         each = [spectral_norm(one) for one in size.reshape((-1, *size.shape[-2:]))]
-        found = np.minimum(found, np.reshape(each, found.shape))
-    return np.where(np.isnan(found), np.inf, found)
+        result = np.minimum(result, np.reshape(each, result.shape))
+    return np.where(np.isnan(result), np.inf, result)
 
 
 def _frobenius(size: Array) -> Array:
@@ -231,22 +231,22 @@ def with_inverses(
     for one in run.centre.near_identity:
         near[build.transposed(places[one])] = one, True
         near[places[one]] = one, False
-    found = dict(known)
+    result = dict(known)
     for node in postorder(*roots):
-        if not isinstance(node, MatrixOperation) or node in found:
+        if not isinstance(node, MatrixOperation) or node in result:
             continue
         if node.operands[0] not in near:
             continue
-        found = enclose(node.operands, boxes, sizes, known=found, live=live)
-        operands = [found[operand] for operand in node.operands]
+        result = enclose(node.operands, boxes, sizes, known=result, live=live)
+        operands = [result[operand] for operand in node.operands]
         own = range_of_operation(node.function, operands)
         matrix, transposed = near[node.operands[0]]
         right = operands[1] if len(operands) > 1 else None
         if right is None:
             right = point(np.broadcast_to(np.eye(own.shape[-1]), own.shape))
         added = _Inverse(run, matrix).added(right.magnitude, transposed)
-        found[node] = meet(own, right + around(np.zeros(()), added))
-    return enclose(roots, boxes, sizes, known=found, live=live)
+        result[node] = meet(own, right + around(np.zeros(()), added))
+    return enclose(roots, boxes, sizes, known=result, live=live)
 
 
 def log_determinants_sum(

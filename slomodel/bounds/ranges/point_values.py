@@ -22,14 +22,14 @@ def values_at(graphs: Sequence[Expr], argument: Input, x: Array) -> list[Interva
     """Intervals that contain the graphs at every point of x; None where a node has no rule here or
     a number is not finite.
     """
-    found: dict[Expr, Known] = {}
+    result: dict[Expr, Known] = {}
     with np.errstate(all="ignore"):
         for node in postorder(*graphs):
-            one = _known(node, argument, x, found)
+            one = _known(node, argument, x, result)
             if one is None:
                 return None
-            found[node] = one
-        own = [found[graph] for graph in graphs]
+            result[node] = one
+        own = [result[graph] for graph in graphs]
         if not all(np.isfinite(one.value).all() and np.isfinite(one.error).all() for one in own):
             return None
         return [_interval(one) for one in own]

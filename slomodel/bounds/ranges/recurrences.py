@@ -46,9 +46,9 @@ def states_over(
         for update, order, read, start, shift in updates:
             if t < start:
                 continue
-            found = {one: run.read(source, t) for one, source in read}
-            add_ranges(order, found, sizes, batch, ranges_of)
-            run.add(update.state, t + shift, found[update.value])
+            result = {one: run.read(source, t) for one, source in read}
+            add_ranges(order, result, sizes, batch, ranges_of)
+            run.add(update.state, t + shift, result[update.value])
     return [interval(lo, hi) for lo, hi in run.states]
 
 

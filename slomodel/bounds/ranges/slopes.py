@@ -77,10 +77,10 @@ def slopes_of(
     for start in range(0, setting.n, at_once):
         rows = np.eye(setting.n)[start : start + at_once]
         boxes = boxed(setting.values, 1) | others | along_rows(setting, own.v, 1, 0, rows)
-        found = enclose(own.graphs, boxes, setting.sizes, 1, known=front, live=own.live)
+        result = enclose(own.graphs, boxes, setting.sizes, 1, known=front, live=own.live)
         for node, graph in zip(nodes, own.graphs, strict=True):
             shape = (len(rows), *concrete(node.shape, setting.sizes))
-            a = found[graph].each(partial(np.broadcast_to, shape=shape))
+            a = result[graph].each(partial(np.broadcast_to, shape=shape))
             lengths[node].append(np.asarray(up_norm(a.magnitude, 0)))
             if not region.is_ball:
                 sizes[node].append(a.magnitude)

@@ -191,9 +191,9 @@ def _(node: Recur, walk: Walk) -> Orders:
     """A composition of the body with itself: as smooth as the body at the states of all steps."""
     least = np.minimum.reduce(np.broadcast_arrays(*(walk.least(o) for o in node.operands)))
     values = bodies(node)
-    found = enclose(values, {}, walk.sizes, walk.batch, known=walk.found)
+    result = enclose(values, {}, walk.sizes, walk.batch, known=walk.found)
     order = postorder(*values)
-    of_body = Walk(found, walk.batch, walk.live, walk.sizes)
+    of_body = Walk(result, walk.batch, walk.live, walk.sizes)
     of_body.orders.update(walk.orders)
     of_body.varying |= {*walk.varying, *node.states}
     of_body.deciding |= walk.deciding

@@ -32,13 +32,13 @@ def few_rows(setting: Setting, affine: Sequence[Expr]) -> dict[Expr, Rows] | Non
 
     Hypothesis: K, the total number of rows, is at most n. None where they overflow doubles.
     """
-    found = [Rows.of(_derivatives(setting, node)) for node in affine]
-    A, error, length = (np.concatenate([_of(one, k) for one in found]) for k in range(3))
+    result = [Rows.of(_derivatives(setting, node)) for node in affine]
+    A, error, length = (np.concatenate([_of(one, k) for one in result]) for k in range(3))
     joined = Rows(Bounded(A, error), length)
     reduced = in_span(joined)
     if reduced is None:
         return None
-    ends = np.cumsum([len(one.length) for one in found])
+    ends = np.cumsum([len(one.length) for one in result])
     places = zip([0, *ends[:-1]], ends, strict=True)
     taken = [reduced.take(np.arange(start, end)) for start, end in places]
     return dict(zip(affine, taken, strict=True))
@@ -58,13 +58,13 @@ def _derivatives(setting: Setting, node: Expr) -> Interval:
     graphs = gradient(picked, setting.variables)
     boxes = boxed(setting.values, 1)
     boxes[weight] = point(np.eye(count).reshape((count, *shape)))
-    found = enclose(graphs, boxes, setting.sizes, 1)
+    result = enclose(graphs, boxes, setting.sizes, 1)
 
     def joined(ends: list[Array]) -> Array:
         flat = [np.broadcast_to(a, (count, *a.shape[1:])).reshape(count, -1) for a in ends]
         return flat[0] if len(flat) == 1 else np.concatenate(flat, axis=1)
 
-    rows = [found[graph] for graph in graphs]
+    rows = [result[graph] for graph in graphs]
     lo = joined([row.lo for row in rows])
     is_point = all(one.is_point for one in rows)
     return Interval(lo, lo if is_point else joined([one.hi for one in rows]))

@@ -102,24 +102,24 @@ def sparse_rows(setting: Setting, affine: Sequence[Expr]) -> dict[Expr, SparseRo
     """Rows (size of the node, n) for each affine node; None where they have too many entries."""
     order = postorder(*affine)
     varying = dependents(order, set(setting.variables).__contains__)
-    found: dict[Expr, _Entries] = {}
+    result: dict[Expr, _Entries] = {}
     start = 0
     for variable in setting.variables:
         shape = (*np.shape(setting.values[variable]), 1)
         column = np.arange(start, start + prod(shape)).reshape(shape)
-        found[variable] = _Entries(column, np.ones(shape))
+        result[variable] = _Entries(column, np.ones(shape))
         start += prod(shape)
     for node in order:
-        if node in varying and node not in found:
-            entries = _entries(node, found, varying, setting)
+        if node in varying and node not in result:
+            entries = _entries(node, result, varying, setting)
             if (
                 entries is None
                 or entries.size.size > _MOST_ENTRIES
                 or entries.size.shape[-1] > _MOST_IN_A_ROW
             ):
                 return None
-            found[node] = entries
-    return {node: _rows(found[node]) for node in affine}
+            result[node] = entries
+    return {node: _rows(result[node]) for node in affine}
 
 
 def _rows(own: _Entries) -> SparseRows:

@@ -90,8 +90,8 @@ class TaylorPass:
     def enclosed(self, node: Expr) -> Interval:
         """The range of a node from the ranges of its operands."""
         operands = [self.ranges[o] for o in node.operands]
-        found = range_of(node, operands, self.setting.sizes, 0)
-        return neutral(node, found, self.centre.live)
+        result = range_of(node, operands, self.setting.sizes, 0)
+        return neutral(node, result, self.centre.live)
 
 
 def put(run: TaylorPass, node: Expr) -> None:

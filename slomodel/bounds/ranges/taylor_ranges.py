@@ -71,9 +71,9 @@ def _lengths(setting: Setting, order: Sequence[Expr], most: int) -> dict[Expr, A
         rows = np.eye(n)[start : start + at_once]
         boxes = boxed(setting.values, 1)
         boxes.update(along_rows(setting, v, 1, 0, rows))
-        found = enclose(graphs, boxes, setting.sizes, 1, live=live)
+        result = enclose(graphs, boxes, setting.sizes, 1, live=live)
         for node, graph in zip(nodes, graphs, strict=True):
-            size = found[graph].magnitude
+            size = result[graph].magnitude
             wide = np.broadcast_to(size, (len(rows), *size.shape[1:]))
             parts[node].append(np.asarray(up_norm(wide, 0)))
     return {node: np.asarray(up_norm(np.stack(own), 0)) for node, own in parts.items()}

@@ -60,11 +60,11 @@ def put_states(run: TaylorPass, node: Recur) -> None:
     for one in outer:
         _put_before(run, one)
     operands = [run.ranges[operand] for operand in node.operands]
-    found = states_over(node, operands, run.setting.sizes, 0, ranges_of)
+    result = states_over(node, operands, run.setting.sizes, 0, ranges_of)
     is_known = all(one in run.centre.lengths for one in states)
-    if is_known and _is_verified(run, node, inner, found):
+    if is_known and _is_verified(run, node, inner, result):
         return
-    for one, own in zip(states, found, strict=True):
+    for one, own in zip(states, result, strict=True):
         moved = distance(own, run.centre.values[one])
         run.ranges[one] = own
         run.forms[one] = TaylorForm(moved, np.full(moved.shape, inf))
@@ -106,14 +106,14 @@ def _is_verified(
             run.forms[states[k]] = TaylorForm(moved, own)
         for one in inner:
             _put_before(run, one)
-        found = responses.to(_remainders_of_steps(run, node, inner))
-        if (found <= tried).all():
-            for one, own in zip(states, responses.split(found), strict=True):
+        result = responses.to(_remainders_of_steps(run, node, inner))
+        if (result <= tried).all():
+            for one, own in zip(states, responses.split(result), strict=True):
                 run.forms[one] = TaylorForm(run.forms[one].moved, own)
             return True
-        if not (found < _FAR).all():
+        if not (result < _FAR).all():
             break
-        tried = np.asarray(up_mul(np.asarray(_WIDER), found))
+        tried = np.asarray(up_mul(np.asarray(_WIDER), result))
     for one in (*states, *inner):
         run.ranges.pop(one, None)
         run.forms.pop(one, None)
@@ -170,9 +170,9 @@ class _Responses:
         known = dict(self._known)
         for one, own in zip(self._added, changes, strict=True):
             known[one] = around(np.zeros(own.shape), own)
-        found = enclose(self._graphs, {}, self._sizes, known=known)
+        result = enclose(self._graphs, {}, self._sizes, known=known)
         sizes = [
-            np.broadcast_to(found[graph].magnitude, shape)
+            np.broadcast_to(result[graph].magnitude, shape)
             for graph, shape in zip(self._graphs, self._shapes, strict=True)
         ]
         return np.concatenate([np.ravel(size) for size in sizes])

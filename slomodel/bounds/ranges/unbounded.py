@@ -22,15 +22,15 @@ def unbounded(setting: Setting, radius: float) -> str:
     """The first node whose derivative of least order is unbounded on the box around the ball."""
     boxes = boxes_over(setting, radius)
     live, sizes = live_in(setting), setting.sizes
-    found = enclose([setting.objective], boxes, setting.sizes, live=live)
+    result = enclose([setting.objective], boxes, setting.sizes, live=live)
     order = postorder(setting.objective)
     varying = dependents(order, lambda n: isinstance(n, Input) and n.role == "variable")
     for k in range(_ORDERS + 1):
         for node in order:
             if not isinstance(node, Map) or node not in varying:
                 continue
-            operands = [_read(found[o], node, j, live, sizes) for j, o in enumerate(node.operands)]
-            if _is_unbounded(node, k, found[node], operands, varying):
+            operands = [_read(result[o], node, j, live, sizes) for j, o in enumerate(node.operands)]
+            if _is_unbounded(node, k, result[node], operands, varying):
                 what = "value" if k == 0 else f"derivative of order {k}"
                 found_at = place(node, setting.spans, setting.objective)
                 if node.function.ranges is RangeRule.UNKNOWN:

@@ -116,16 +116,16 @@ def _value_range(function: ScalarFunction, *operands: Interval) -> Interval:
 
 def elementwise(graph: Expr, operands: Mapping[Input, Interval]) -> Interval:
     """The range of a graph of scalars at arrays of intervals, node by node."""
-    found: dict[Expr, Interval] = {}
+    result: dict[Expr, Interval] = {}
     for node in postorder(graph):
         if isinstance(node, Input):
-            found[node] = operands[node]
+            result[node] = operands[node]
         elif isinstance(node, Const):
-            found[node] = point(float(node.value))
+            result[node] = point(float(node.value))
         else:
             assert isinstance(node, Map)
-            found[node] = value_range(node.function, *(found[o] for o in node.operands))
-    return found[graph]
+            result[node] = value_range(node.function, *(result[o] for o in node.operands))
+    return result[graph]
 
 
 def _everything_where(which: Truths, a: Interval) -> Interval:
@@ -357,16 +357,16 @@ def may_hold(condition: Callable[..., Expr], *operands: Interval) -> Truths:
     """Where a condition on the operands may hold; an equality also within a few ulps."""
     count = len(operands)
     inputs = tuple(variable(f"x{k}", ()) for k in range(count))
-    found: dict[Expr, Interval] = dict(zip(inputs, operands, strict=True))
+    result: dict[Expr, Interval] = dict(zip(inputs, operands, strict=True))
     graph = condition(*inputs)
     for node in postorder(graph):
         if isinstance(node, Const):
-            found[node] = point(float(node.value))
+            result[node] = point(float(node.value))
         elif isinstance(node, Map):
-            own = [found[operand] for operand in node.operands]
+            own = [result[operand] for operand in node.operands]
             nearly = node.function is table.eq
-            found[node] = _nearly_equal(*own) if nearly else value_range(node.function, *own)
-    return np.asarray(found[graph].hi > 0.0)
+            result[node] = _nearly_equal(*own) if nearly else value_range(node.function, *own)
+    return np.asarray(result[graph].hi > 0.0)
 
 
 def _nearly_equal(a: Interval, b: Interval) -> Interval:

@@ -65,13 +65,13 @@ def _pair(setting: Setting, factors: list[tuple[Expr, bool]]) -> tuple[Array, Ar
     """U (p, k) and Vᵀ (q, k), two matrix variables, k small."""
     if len(factors) != 2 or factors[0][0] is factors[1][0]:
         return None
-    found = []
+    result = []
     for (one, turned), is_last in zip(factors, (False, True), strict=True):
         if not isinstance(one, Input) or one not in setting.variables or one.rank != 2:
             return None
         array = np.asarray(setting.values[one], dtype=np.float64)
-        found.append(array if turned == is_last else array.T)
-    U, V = found[0], found[1]
+        result.append(array if turned == is_last else array.T)
+    U, V = result[0], result[1]
     return (U, V) if U.shape[1] <= _MOST_BETWEEN else None
 
 

@@ -54,8 +54,8 @@ def ridge_of(part: ElementSum[Rows], slopes: Array, fourth: Interval, radius: fl
     moved = interval(-up_add(-centre.lo, -both), up_add(centre.hi, both))
     graphs: dict[Slots, Expr] = {(0, 0): part.graphs[0, 0]}
     data = {k: flat(a) for k, a in part.data.items()}
-    found = element_ranges(part.own.value, graphs, {one: flat(moved)}, data, {})
-    values = found.derivatives[0, 0].each(lambda array: array.reshape(both.shape))
+    result = element_ranges(part.own.value, graphs, {one: flat(moved)}, data, {})
+    values = result.derivatives[0, 0].each(lambda array: array.reshape(both.shape))
     return Ridge(rows, s, part.weight * values, slopes, fourth)
 
 

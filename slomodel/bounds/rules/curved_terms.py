@@ -155,10 +155,10 @@ def _cells(
     limits = box_of_limits(setting)
 
     def bound(cell: CellOfBall) -> CellBounds | None:
-        found = cell.around(_vector(setting), radius, limits)
-        if found is None:
+        result = cell.around(_vector(setting), radius, limits)
+        if result is None:
             return None
-        at, region = found
+        at, region = result
         values = {**setting.values, **_by_variable(setting, at)}
         centre = centre_of_cell(setting, known.centre, values, known.operands, region)
         graph = region_graph(setting, region, centre, values)

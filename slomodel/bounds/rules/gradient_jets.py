@@ -93,8 +93,8 @@ def _smooth(setting: Setting, radius: float) -> Smoothness:
     live = live_in(setting)
     order = postorder(setting.objective)
     lengths = squared_lengths(order, setting, setting.values, radius)
-    found = enclose_narrowed([setting.objective], boxes, setting.sizes, lengths, live)
-    return smoothness(setting.objective, found, 0, setting.spans, live, setting.sizes)
+    result = enclose_narrowed([setting.objective], boxes, setting.sizes, lengths, live)
+    return smoothness(setting.objective, result, 0, setting.spans, live, setting.sizes)
 
 
 @once_per_setting

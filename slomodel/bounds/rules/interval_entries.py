@@ -150,12 +150,12 @@ def _bounded(setting: Setting, ball: Ball, box: Interval) -> Cells:
     For C² functions also ‖H‖ <= ‖H(m)‖ + ρ sup ‖D³f‖, ρ the distance of the corners from a point m
     of the box.
     """
-    found = None if ball.radius else centre_entries(setting)
-    if found is None:
-        found = entries(setting, box)
-    first, low_first = _norms(found.H, stack_norm)
-    second, low_second = _norms(found.T, trilinear_norm)
-    order = found.smooth.order
+    result = None if ball.radius else centre_entries(setting)
+    if result is None:
+        result = entries(setting, box)
+    first, low_first = _norms(result.H, stack_norm)
+    second, low_second = _norms(result.T, trilinear_norm)
+    order = result.smooth.order
     second = np.where(order >= 2, second, np.inf)
     middle = point(_middle(box))
     if (box.lo < box.hi).any() and np.isfinite(first).any():
@@ -166,7 +166,7 @@ def _bounded(setting: Setting, ball: Ball, box: Interval) -> Cells:
     inside = up_norm(middle.lo - ball.centre, 1) <= ball.radius
     low = np.where(inside, np.stack([low_first, low_second]), 0.0)
     L = np.stack([np.where(order >= 1, first, np.inf), second])
-    return Cells(box, L, low, found.smooth.reason)
+    return Cells(box, L, low, result.smooth.reason)
 
 
 def _norms(a: Interval, norm: Callable[[Array], Array]) -> tuple[Array, Array]:

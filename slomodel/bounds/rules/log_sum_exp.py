@@ -108,12 +108,12 @@ def _recognised(setting: Setting) -> tuple[tuple[SoftmaxSum, ...], Sums] | None:
     split = log_sums(setting.objective, variables, _affine_of(setting.objective, variables))
     if split is None:
         return None
-    found, others = split
+    result, others = split
     rest = _rest(setting, others)
     if rest is None:
         return None
-    sums = [known for one in found if (known := _sums(setting, one)) is not None]
-    return (tuple(sums), rest) if len(sums) == len(found) else None
+    sums = [known for one in result if (known := _sums(setting, one)) is not None]
+    return (tuple(sums), rest) if len(sums) == len(result) else None
 
 
 def _rest(setting: Setting, others: Expr) -> Sums | None:
@@ -134,7 +134,7 @@ def _sums(setting: Setting, one: LogSum) -> SoftmaxSum | None:
     shape = concrete(u.shape, setting.sizes)
     if 0 in shape:
         return None
-    found = enclose([u, one.weight], boxed(setting.values), setting.sizes)
+    result = enclose([u, one.weight], boxed(setting.values), setting.sizes)
     k = prod(shape[axis] for axis in summed)
     whole = concrete(one.weight.shape, setting.sizes)
     order = (*(axis for axis in range(len(shape)) if axis not in summed), *summed)
@@ -145,8 +145,8 @@ def _sums(setting: Setting, one: LogSum) -> SoftmaxSum | None:
     rows = _features(setting, one) or _rows(setting, one, order, k)
     if rows is None:
         return None
-    weights = found[one.weight].each(lambda array: np.broadcast_to(array, whole).ravel())
-    return SoftmaxSum(weights, found[u].each(samples), *rows)
+    weights = result[one.weight].each(lambda array: np.broadcast_to(array, whole).ravel())
+    return SoftmaxSum(weights, result[u].each(samples), *rows)
 
 
 def _features(setting: Setting, one: LogSum) -> tuple[Rows, Array] | None:

@@ -147,11 +147,11 @@ def majorant_terms(setting: Setting) -> Series | None:
     if hessian is not None:
         return Series((), {}, {}, hessian)
     prepared = prepare(setting)
-    found = majorants(prepared)
-    if found is None:
+    result = majorants(prepared)
+    if result is None:
         return None
     names = tuple(sorted(prepared.blocks, key=lambda name: (prepared.blocks[name], name)))
-    f = objective_majorant(found)
+    f = objective_majorant(result)
     if len(names) == prepared.count and (chain := chain_parts(setting, names)) is not None:
         f = _lowered(f, chain)
     degrees = sorted({int(k) for k in f.degrees if k >= 2})

@@ -37,10 +37,10 @@ def norm_powers(setting: Setting, radius: float) -> Enclosure | None:
     u = A x + b each derivative grows by a factor ‖A‖ per order, and ‖A‖² is half the norm of the
     Hessian of ‖A x + b‖². g is C¹, and C² for p > 2, at 0 too; its Hessian is Lipschitz for p >= 3.
     """
-    found = _powers(setting)
-    if found is None:
+    result = _powers(setting)
+    if result is None:
         return None
-    powers, remainder = found
+    powers, remainder = result
     first, second = remainder, 0.0
     for power in powers:
         p = power.exponent

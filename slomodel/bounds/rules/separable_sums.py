@@ -102,15 +102,15 @@ def element_sums(setting: Setting) -> tuple[ElementSum[Rows], ...] | None:
     """The parts with dense rows; None where the objective is of another kind or too large."""
     if not 0 < setting.n <= MOST_VARIABLES:
         return None
-    found = elements(setting.objective, setting.variables)
-    return parts_of(setting, found) if found else None
+    result = elements(setting.objective, setting.variables)
+    return parts_of(setting, result) if result else None
 
 
 @once_per_setting
 def _large_sums(setting: Setting) -> Sums | None:
     """The parts with spanned and sparse rows; None where the objective is of another kind."""
-    found = elements(setting.objective, setting.variables)
-    return _spanned_or_sparse(setting, found, _FEW_ROWS) if found else None
+    result = elements(setting.objective, setting.variables)
+    return _spanned_or_sparse(setting, result, _FEW_ROWS) if result else None
 
 
 def sums_of(setting: Setting, found: Sequence[Elements]) -> Sums | None:

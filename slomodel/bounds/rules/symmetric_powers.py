@@ -72,12 +72,12 @@ def symmetric_terms(setting: Setting) -> Series | None:
     """The series of a setting; None where the objective is not such a sum."""
     if setting.n == 0:
         return None
-    found = power_sum(setting)
-    centre = _centre(as_written(setting), found) if found else None
-    if found is None or centre is None:
+    result = power_sum(setting)
+    centre = _centre(as_written(setting), result) if result else None
+    if result is None or centre is None:
         return None
-    weight = enclose([found.weight], boxed(as_written(setting).values), setting.sizes)
-    w = float(np.max(weight[found.weight].magnitude))
+    weight = enclose([result.weight], boxed(as_written(setting).values), setting.sizes)
+    w = float(np.max(weight[result.weight].magnitude))
     sizes, parts = {}, {}
     own = _majorant(centre)
     for k in sorted({sum(key) for key in own if sum(key) >= 2}):
@@ -88,9 +88,9 @@ def symmetric_terms(setting: Setting) -> Series | None:
     if 3 in sizes:
         sizes[3] = min(sizes[3], float(up_div(up_mul(w, _third_norm(centre)), 6.0)))
     hessian = hessian_at_centre(setting)
-    if found.rest < 2:
+    if result.rest < 2:
         hessian = min(hessian, float(up_mul(2.0, sizes.get(2, 0.0))))
-    names = tuple(f"{found.vectors.name}_{i}" for i in range(centre.count))
+    names = tuple(f"{result.vectors.name}_{i}" for i in range(centre.count))
     return Series(names, parts, sizes, hessian, aligned(setting))
 
 

@@ -44,16 +44,16 @@ class NotCarried(Exception):
 
 def is_invariant(objective: Expr, group: Group, acted: Mapping[Input, Letters]) -> bool:
     """Whether the rules prove that the objective is invariant under an action on variables."""
-    found: dict[Expr, Letters] = {}
+    result: dict[Expr, Letters] = {}
     try:
         for node in postorder(objective):
-            own = [found[operand] for operand in node.operands]
+            own = [result[operand] for operand in node.operands]
             if isinstance(node, Input):
-                found[node] = acted.get(node, _none(node))
+                result[node] = acted.get(node, _none(node))
             elif not any(map(any, own)):
-                found[node] = _none(node)
+                result[node] = _none(node)
             else:
-                found[node] = carried(node, own, group)
+                result[node] = carried(node, own, group)
     except NotCarried:
         return False
     return True
@@ -139,7 +139,7 @@ def _is_positive_part(node: Map) -> bool:
 
 @carried.register
 def _(node: Einsum, own: list[Letters], group: Group) -> Letters:
-    found: dict[int, Letter] = {}
+    result: dict[int, Letter] = {}
     for label in range(len(node.dims)):
         letters = [
             letter
@@ -147,10 +147,10 @@ def _(node: Einsum, own: list[Letters], group: Group) -> Letters:
             for at, letter in zip(labels, letters_of, strict=True)
             if at == label
         ]
-        found[label] = _of_label(letters, label in node.output, group)
+        result[label] = _of_label(letters, label in node.output, group)
     if len(set(node.output)) < node.rank:
         raise NotCarried
-    return tuple(found[label] for label in node.output)
+    return tuple(result[label] for label in node.output)
 
 
 def _of_label(letters: list[Letter], is_output: bool, group: Group) -> Letter:

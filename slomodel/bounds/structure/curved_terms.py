@@ -154,12 +154,12 @@ def curved_terms(
         return None
     terms: set[Expr] = set()
     for _ in range(_MOST_PASSES):
-        found = _found(objective, varying, affine, terms.union(exponents), given)
-        if found is None:
+        result = _found(objective, varying, affine, terms.union(exponents), given)
+        if result is None:
             return None
-        if terms.issuperset(found):
-            return tuple(found.values())
-        terms.update(found)
+        if terms.issuperset(result):
+            return tuple(result.values())
+        terms.update(result)
     return None
 
 
@@ -235,12 +235,14 @@ def _of_map(
     whole = tuple(range(node.rank))
     root = Laid(node, whole)
     wide = _argument({node}, varying, affine, terms)
-    made = fused([root], varying, wide)
-    if made is None:
-        made = fused([root], varying, lambda one: one in varying and (wide(one) or one is not node))
-    if made is None:
+    result = fused([root], varying, wide)
+    if result is None:
+        result = fused(
+            [root], varying, lambda one: one in varying and (wide(one) or one is not node)
+        )
+    if result is None:
         return None
-    return _elements(node, node.shape, whole, made)
+    return _elements(node, node.shape, whole, result)
 
 
 def _of_product(
@@ -253,10 +255,10 @@ def _of_product(
     own = [laid for laid in pairs if laid.node in varying]
     factors = tuple(laid for laid in pairs if laid.node not in varying)
     roots = {laid.node for laid in own}
-    made = fused(own, varying, _argument(roots - set(terms), varying, affine, terms))
-    if made is None:
-        made = fused(own, varying, lambda one: one in varying)
-    return None if made is None else _elements(node, node.dims, node.output, made, factors)
+    result = fused(own, varying, _argument(roots - set(terms), varying, affine, terms))
+    if result is None:
+        result = fused(own, varying, lambda one: one in varying)
+    return None if result is None else _elements(node, node.dims, node.output, result, factors)
 
 
 def _elements(

@@ -93,8 +93,8 @@ def _gathered(
         read = tuple(sorted({axis for _, axes in parts for axis in axes}))
         shape = tuple(gather.shape[axis] for axis in read)
         along = [tuple(read.index(axis) for axis in axes) for _, axes in parts]
-        made = build.apply_along(node.function, [one for one, _ in parts], along, shape)
-        return made, read
+        result = build.apply_along(node.function, [one for one, _ in parts], along, shape)
+        return result, read
     read = tuple(axis for axis in range(gather.rank) if any(reads_axis(one, axis) for one in index))
     shape = tuple(gather.shape[axis] for axis in read)
     return build.gather(node, [over_axes(one, read) for one in index], shape), read

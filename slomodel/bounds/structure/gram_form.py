@@ -56,13 +56,13 @@ def in_gram_form(setting: Setting) -> Setting:
     symmetric: set[Expr] = set()
     done: dict[Expr, Expr] = {}
     for node in order:
-        made = None
+        result = None
         if isinstance(node, Einsum):
-            made = _gram(node, varying, holding, setting, symmetric)
+            result = _gram(node, varying, holding, setting, symmetric)
             if node in ranged and node in varying:
-                written = node if made else _as_squares(node, varying, products)
-                made = build.apply(same, made or node, written) if written else made
-        done[node] = made or remake(node, tuple(done[operand] for operand in node.operands))
+                written = node if result else _as_squares(node, varying, products)
+                result = build.apply(same, result or node, written) if written else result
+        done[node] = result or remake(node, tuple(done[operand] for operand in node.operands))
     if done[setting.objective] is setting.objective:
         return setting
     known = Known(setting.known.finite, setting.known.symmetric | symmetric)
@@ -192,12 +192,12 @@ def _flattened(sign: float, node: Einsum, holding: Collection[Expr]) -> SignedCo
     order = [*node.output, *summed]
     dims = [node.dims[label] for label in order]
     place = {label: k for k, label in enumerate(order)}
-    found: list[tuple[Expr, Axes]] = []
+    result: list[tuple[Expr, Axes]] = []
     stack = [(o, tuple(place[label] for label in own)) for o, own in _factors(node)]
     while stack:
         factor, own = stack.pop()
         if factor not in holding:
-            found.append((factor, own))
+            result.append((factor, own))
             continue
         assert isinstance(factor, Einsum)
         inside = dict(zip(factor.output, own, strict=True))
@@ -206,7 +206,7 @@ def _flattened(sign: float, node: Einsum, holding: Collection[Expr]) -> SignedCo
                 inside[label] = len(dims)
                 dims.append(factor.dims[label])
         stack += [(o, tuple(inside[label] for label in axes)) for o, axes in _factors(factor)]
-    return SignedContraction(sign, tuple(found), tuple(dims))
+    return SignedContraction(sign, tuple(result), tuple(dims))
 
 
 def _factors(node: Einsum) -> list[tuple[Expr, Axes]]:

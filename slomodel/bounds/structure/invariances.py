@@ -73,8 +73,8 @@ class Invariance:
     def generators(self, setting: Setting, x: Array) -> Array:
         """The directions (n, d) of one-parameter subgroups at x; d = 0 for finite groups."""
         shifts = self.kind == "shift"
-        found = self._shifts(setting, len(x)) if shifts else self._turned(setting, x, False)
-        columns = list(found)
+        result = self._shifts(setting, len(x)) if shifts else self._turned(setting, x, False)
+        columns = list(result)
         return np.stack(columns, axis=1) if columns else np.zeros((len(x), 0))
 
     def moved(self, setting: Setting, error: Array) -> Array:

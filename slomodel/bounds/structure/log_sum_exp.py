@@ -46,9 +46,9 @@ def log_sums(
     if not free.isdisjoint(variables) or not free.isdisjoint(stand_ins.values()):
         return None
     pairs = zip(operands.values(), weights, strict=True)
-    found = tuple(LogSum(u, summed, weight) for (u, summed), weight in pairs)
+    result = tuple(LogSum(u, summed, weight) for (u, summed), weight in pairs)
     (rest,) = substitute((others,), {one: _zero(one) for one in stand_ins.values()})
-    return found, rest
+    return result, rest
 
 
 def _zero(node: Expr) -> Expr:

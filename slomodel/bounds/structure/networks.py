@@ -80,11 +80,11 @@ def network(objective: Expr, variables: Collection[Input]) -> Network | None:
                 return None
             return _network(chain[::-1], functions[::-1], losses, log_sum, rest)
         one = build.const(1.0)
-        found = element_function((layer.features,), one, varying, affine, layers)
-        if found is None:
+        result = element_function((layer.features,), one, varying, affine, layers)
+        if result is None:
             return None
-        functions.append(found)
-        top = _only_argument(found)
+        functions.append(result)
+        top = _only_argument(result)
     return None
 
 

@@ -33,17 +33,17 @@ def norm_powers_of(
     order = postorder(objective)
     if len(order) > MOST_NODES:
         return None
-    found = {node: own for node in order if (own := _power(node, variables)) is not None}
-    if not found:
+    result = {node: own for node in order if (own := _power(node, variables)) is not None}
+    if not result:
         return None
-    stand_ins = {node: build.data(f"norm {k}", ()) for k, node in enumerate(found)}
+    stand_ins = {node: build.data(f"norm {k}", ()) for k, node in enumerate(result)}
     (others,) = substitute((objective,), stand_ins)
     weights = gradient(others, list(stand_ins.values()))
     free = set(inputs(*weights))
     if not free.isdisjoint(variables) or not free.isdisjoint(stand_ins.values()):
         return None
     (rest,) = substitute((others,), dict.fromkeys(stand_ins.values(), Const(0.0)))
-    pairs = zip(found.values(), weights, strict=True)
+    pairs = zip(result.values(), weights, strict=True)
     return tuple(NormPower(weight, *own) for own, weight in pairs), rest
 
 
@@ -128,5 +128,5 @@ def _is_of_squares(node: Einsum, variables: Collection[Input]) -> bool:
 
 
 def _is_affine(node: Expr, variables: Collection[Input]) -> bool:
-    found = degree(node, variables)
-    return found is not None and found <= 1
+    result = degree(node, variables)
+    return result is not None and result <= 1

@@ -39,7 +39,7 @@ def written_out(setting: Setting, most: int = MOST_NODES) -> Setting:
     if not any(isinstance(node, (Recur, Scan)) for node in order):
         return setting
     done: dict[Expr, Expr] = {}
-    made: dict[tuple[Loop, tuple[Expr, ...]], tuple[Expr, ...]] = {}
+    result: dict[tuple[Loop, tuple[Expr, ...]], tuple[Expr, ...]] = {}
     for node in order:
         operands = tuple(done[operand] for operand in node.operands)
         done[node] = remake(node, operands) if operands else node
@@ -51,9 +51,9 @@ def written_out(setting: Setting, most: int = MOST_NODES) -> Setting:
             done[node] = _running_logsumexp(terms)
         elif isinstance(node, Recur) and nodes_of_steps(node.loop, setting.sizes) <= most:
             key = (node.loop, operands)
-            if key not in made:
-                made[key] = _steps(node.loop, operands, setting.sizes)
-            done[node] = made[key][node.state]
+            if key not in result:
+                result[key] = _steps(node.loop, operands, setting.sizes)
+            done[node] = result[key][node.state]
     return _with_given_tables(setting.rewritten(done, setting.known))
 
 
@@ -159,8 +159,8 @@ def _steps(loop: Loop, operands: Sequence[Expr], sizes: Mapping[str, int]) -> tu
 
     def read(source: Source, t: int, shape: Shape) -> Expr:
         if isinstance(source, StateAt):
-            found = places[source.state][t + _number(source.shift, sizes)]
-            return build.zeros(shape) if found is None else found
+            result = places[source.state][t + _number(source.shift, sizes)]
+            return build.zeros(shape) if result is None else result
         if isinstance(source, SliceAt):
             return _element(operands[source.operand], t + _number(source.shift, sizes))
         return operands[source.operand]

@@ -199,12 +199,12 @@ def element_function(
         return node in layers or (node in affine and not is_of_one(node, varying))
 
     roots = [Laid(factor, tuple(range(factor.rank))) for factor in factors]
-    found = fused(roots, varying, is_argument)
-    if found is None:
+    result = fused(roots, varying, is_argument)
+    if result is None:
         return None
     return Elements(
-        *(weight, found.value, found.arguments, found.places),
-        *(found.data, found.origins, factors[0]),
+        *(weight, result.value, result.arguments, result.places),
+        *(result.data, result.origins, factors[0]),
     )
 
 

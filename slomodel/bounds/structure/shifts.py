@@ -39,21 +39,21 @@ class Shift:
 
 def is_shift_invariant(objective: Expr, shifts: Mapping[Expr, Shift]) -> bool:
     """Whether the objective is proved not to move when variables are shifted."""
-    found: dict[Expr, Shift] = {}
+    result: dict[Expr, Shift] = {}
     varying = set(shifts)
     try:
         for node in _in_order(objective):
             if any(operand in varying for operand in _read(node)):
                 varying.add(node)
             if node in shifts:
-                found[node] = shifts[node]
-            elif any(operand in found for operand in _read(node)):
-                own = _shifted(node, found, varying)
+                result[node] = shifts[node]
+            elif any(operand in result for operand in _read(node)):
+                own = _shifted(node, result, varying)
                 if own is not None:
-                    found[node] = own
+                    result[node] = own
     except NotCarried:
         return False
-    return objective not in found
+    return objective not in result
 
 
 def _in_order(objective: Expr) -> list[Expr]:

@@ -72,19 +72,19 @@ def _written_out(node: Einsum, done: Mapping[Expr, Expr], setting: Setting) -> E
 
 def _product(factors: Mapping[tuple[Expr, Axes], int], shape: tuple[Dim, ...]) -> Expr:
     """The product of factors, each to its power, placed along some of the axes."""
-    found: tuple[Expr, Axes] | None = None
+    result: tuple[Expr, Axes] | None = None
     whole = tuple(range(len(shape)))
     for (factor, own), count in factors.items():
         power = {1: factor, 2: table.square(factor)}.get(count)
         if power is None:
             power = table.pow(factor, float(count))
-        if found is None:
-            found = power, own
+        if result is None:
+            result = power, own
         else:
-            pair, along = (found[0], power), (found[1], own)
-            found = build.apply_along(table.mul, pair, along, shape), whole
-    assert found is not None
-    node, own = found
+            pair, along = (result[0], power), (result[1], own)
+            result = build.apply_along(table.mul, pair, along, shape), whole
+    assert result is not None
+    node, own = result
     return node if own == whole else build.broadcast(node, own, shape)
 
 

@@ -83,13 +83,13 @@ def derivative_at(one: PartialFunction, k: int, operands: Sequence[MidRad]) -> M
 
 def _computed_value(graph: Expr, operands: Mapping[Input, Expr]) -> Expr:
     """A graph of scalars at other numbers."""
-    found: dict[Expr, Expr] = {}
+    result: dict[Expr, Expr] = {}
     for node in postorder(graph):
         if isinstance(node, Map):
-            found[node] = node.function(*(found[operand] for operand in node.operands))
+            result[node] = node.function(*(result[operand] for operand in node.operands))
         else:
-            found[node] = operands[node] if isinstance(node, Input) else node
-    return found[graph]
+            result[node] = operands[node] if isinstance(node, Input) else node
+    return result[graph]
 
 
 def _relative_steps(node: Expr) -> float | None:
@@ -146,8 +146,8 @@ def largest_coefficient(one: PartialFunction, k: int, operands: Sequence[Range])
     """
     inputs, graph = derivative_graph(one, k)
     if one.function.kinks:
-        found = derivative_range(one, k, operands)
-        size: Expr = Const(0.0) if found is None else found.magnitude
+        result = derivative_range(one, k, operands)
+        size: Expr = Const(0.0) if result is None else result.magnitude
     elif isinstance(graph, Const) and graph.value == 0.0:
         return None
     else:
@@ -243,10 +243,10 @@ def _derivative_range(one: PartialFunction, k: int, operands: Sequence[Range]) -
         def values(x: Expr) -> Range:
             return as_range(extended(graph, {argument: MidRad(x)})[graph])
 
-        found = over_critical_points(values, stated, k, operands[0])
+        result = over_critical_points(values, stated, k, operands[0])
     else:
-        found = as_range(extended(graph, dict(zip(inputs, operands, strict=True)))[graph])
-    return found.where(inside_domain(one.function, operands))
+        result = as_range(extended(graph, dict(zip(inputs, operands, strict=True)))[graph])
+    return result.where(inside_domain(one.function, operands))
 
 
 def _smooth(function: ScalarFunction, order: int, operands: Sequence[Range]) -> Expr:
@@ -280,8 +280,8 @@ def largest_derivative(function: ScalarFunction, k: int) -> float | None:
 
     def size(x: float) -> float:
         with as_doubles():
-            found = as_midrad(extended(graph, {argument: MidRad(Const(x))})[graph]).magnitude
-        return found.value if isinstance(found, Const) else math.inf
+            result = as_midrad(extended(graph, {argument: MidRad(Const(x))})[graph]).magnitude
+        return result.value if isinstance(result, Const) else math.inf
 
     if not all(size(1e6 * sign) <= size(1e3 * sign) + 1e-100 for sign in (1.0, -1.0)):
         return None

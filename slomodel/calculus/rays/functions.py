@@ -118,10 +118,10 @@ def _power(x: Range, p: Range) -> Range:
     if not math.isfinite(q):
         raise MissingRule("a power has no bounds for an infinite exponent")
     lo, hi = pow(x.lo, exponent), pow(x.hi, exponent)
-    found = (
+    result = (
         outward(lo, hi, _ROUNDING_OF_POWERS) if q > 0.0 else outward(hi, lo, _ROUNDING_OF_POWERS)
     )
-    return found.within(0.0, math.inf).where((ge if q > 0.0 else gt)(x.lo, 0.0))
+    return result.within(0.0, math.inf).where((ge if q > 0.0 else gt)(x.lo, 0.0))
 
 
 def _whole_power(x: Range, q: float) -> Range:
@@ -264,14 +264,14 @@ def _computed(function: ScalarFunction, value: Expr, at: Sequence[Expr]) -> MidR
 def _monotone(function: ScalarFunction, stated: Monotonicity, operands: Sequence[Range]) -> Range:
     """The range from the values at the ends and at critical points in the domain."""
     if function.arity == 1:
-        found = over_critical_points(lambda x: _value_at(function, [x]), stated, 0, operands[0])
+        result = over_critical_points(lambda x: _value_at(function, [x]), stated, 0, operands[0])
     else:
-        found = _over_corners(function, stated, operands)
+        result = _over_corners(function, stated, operands)
         for kink in function.kinks:
             if kink.order == DISCONTINUOUS:
                 assert kink.at is not None
-                found = found.where(lnot(may_hold(kink.at, operands).possible))
-    return found.within(*stated.image).where(inside_domain(function, operands))
+                result = result.where(lnot(may_hold(kink.at, operands).possible))
+    return result.within(*stated.image).where(inside_domain(function, operands))
 
 
 def _value_at(function: ScalarFunction, at: Sequence[Expr]) -> Range:

@@ -199,9 +199,9 @@ def _largest_factors(
     """The terms of the last coefficient of a product, given by bounds on the coefficients."""
     terms: dict[tuple[int, ...], tuple[float, list[Expr]]] = {}
     for split in _splits(order, len(factors)):
-        found = [own[j] for own, j in zip(factors, split, strict=True)]
-        present = [one for one in found if one is not None]
-        if len(present) == len(found):
+        result = [own[j] for own, j in zip(factors, split, strict=True)]
+        present = [one for one in result if one is not None]
+        if len(present) == len(result):
             key = tuple(sorted(split)) if alike else split
             terms[key] = (terms.get(key, (0.0, []))[0] + 1.0, present)
     return list(terms.values())
@@ -403,12 +403,12 @@ def expanded(at: Orders, fourth: Expr, distance: Expr) -> list[Expr | None]:
 
     `fourth` is that of order 4.
     """
-    found: list[Expr | None] = [*(None if one is None else one.size for one in at), fourth]
+    result: list[Expr | None] = [*(None if one is None else one.size for one in at), fourth]
     for k in range(ORDERS):
         for j in range(ORDERS - 1, k - 1, -1):
-            above = found[j + 1]
-            found[j] = _plus(found[j], None if above is None else mul(distance, above))
-    return [None if one is None else raised([one]) for one in found]
+            above = result[j + 1]
+            result[j] = _plus(result[j], None if above is None else mul(distance, above))
+    return [None if one is None else raised([one]) for one in result]
 
 
 def reciprocal_jet(b: Jet, end: Expr) -> Jet:

@@ -57,10 +57,10 @@ from slomodel.ir.matrices import diagonals, identities, transposed, transposed_f
 
 def _inverse_sizes(q: Preconditioned) -> list[Expr]:
     """Bounds on ‖Q⁻¹‖ and on ‖(Q⁻¹)^(k)/k!‖_F T^k, 1 <= k <= 3, over the ray."""
-    found = [q.inverse_norm]
+    result = [q.inverse_norm]
     for k in range(1, ORDERS):
-        found.append(_next(q, found, k, None))
-    return found
+        result.append(_next(q, result, k, None))
+    return result
 
 
 def _next(q: Preconditioned, before: Sequence[Expr], k: int, own: Expr | None) -> Expr:
@@ -98,10 +98,10 @@ def solved(q: Preconditioned, b: Jet, end: Expr) -> Jet:
         fourth = columns_of(MidRad(remainder((q.left, None), b.fourth)))
     own = norms_over([None if one is None else columns_of(one) for one in scaled], fourth, end)
     first = known_size(own[0])
-    found = [mul(over_last(q.inverse_norm, first), first)]
+    result = [mul(over_last(q.inverse_norm, first), first)]
     for k in range(1, ORDERS + 1):
-        found.append(_next(q, found, k, own[k]))
-    return Jet(at, q.rows_times(raised([found[ORDERS]]), known(at[0])))
+        result.append(_next(q, result, k, own[k]))
+    return Jet(at, q.rows_times(raised([result[ORDERS]]), known(at[0])))
 
 
 def log_determinant(q: Preconditioned) -> Jet:
@@ -196,17 +196,17 @@ def factored(q: Preconditioned, computed: Expr, end: Expr) -> FactorAlongRay:
     distance = known_size(q.norms[0])
     gap = q.inverse_norm
     factor = mul(0.7072, mul(gap, sqrt(add(1.0, distance))))
-    found: list[Expr] = [Const(0.0)]
+    result: list[Expr] = [Const(0.0)]
     for k in range(1, ORDERS + 1):
-        terms = [known_size(q.norms[k]), *(mul(found[j], found[k - j]) for j in range(1, k))]
-        found.append(raised([mul(factor, raised(terms))]))
+        terms = [known_size(q.norms[k]), *(mul(result[j], result[k - j]) for j in range(1, k))]
+        result.append(raised([mul(factor, raised(terms))]))
     # ‖G - I‖_F <= √2 ρ while ρ <= 1/2.
     size = where(le(distance, 0.5), mul(1.4143, distance), INF)
-    scaled = Preconditioned(q.left, None, at, raised([delta]), [raised([size]), *found[1:]])
+    scaled = Preconditioned(q.left, None, at, raised([delta]), [raised([size]), *result[1:]])
     residual = product(MidRad(q.left), MidRad(computed)) - MidRad(ones)
     lost = frobenius(residual)
     off = raised([mul(lost, inverse_norm_within(lost))])
-    return FactorAlongRay(_of_factor(at, found[ORDERS], computed, off), scaled)
+    return FactorAlongRay(_of_factor(at, result[ORDERS], computed, off), scaled)
 
 
 def _of_factor(at: Sequence[MidRad | None], fourth: Expr, computed: Expr, off: Expr) -> Jet:
@@ -219,15 +219,15 @@ def _of_factor(at: Sequence[MidRad | None], fourth: Expr, computed: Expr, off: E
         over = mul(rows, over_last(size, rows))
         return build.broadcast(over, (*batch, computed.rank - 2), computed.shape)
 
-    found: list[MidRad | None] = []
+    result: list[MidRad | None] = []
     for one in at:
         if one is None:
-            found.append(None)
+            result.append(None)
             continue
         own = product(MidRad(computed), one)
-        found.append(_triangular(widened_by(own, [spread(mul(off, frobenius(one)))])))
+        result.append(_triangular(widened_by(own, [spread(mul(off, frobenius(one)))])))
     rest = mul(fourth, add(1.0, off))
-    return Jet(found, lower_triangle(raised([spread(rest)])))
+    return Jet(result, lower_triangle(raised([spread(rest)])))
 
 
 def _triangular(one: MidRad) -> MidRad:
@@ -252,9 +252,9 @@ class MatrixJets:
 
     def jet(self, node: MatrixOperation, jets: Mapping[Expr, Jet]) -> Jet:
         """The jet of a function of matrices from those of its operands."""
-        found = self._jet(node, jets)
+        result = self._jet(node, jets)
         moves = any(jets[operand].moves for operand in node.operands)
-        return found if moves else constant_jet(known(found.at[0]))
+        return result if moves else constant_jet(known(result.at[0]))
 
     def _jet(self, node: MatrixOperation, jets: Mapping[Expr, Jet]) -> Jet:
         matrix, function = node.operands[0], node.function
@@ -316,8 +316,10 @@ class MatrixJets:
         turned = viewed(a, transposed)
         shape = matrix.shape
         square_ = contraction_jet(template(shape, shape), [turned, a], self._end)
-        found = log_determinant(self._by_factor(build.product(transposed(matrix), matrix), square_))
-        return mapped(found, lambda one: one.times(0.5))
+        result = log_determinant(
+            self._by_factor(build.product(transposed(matrix), matrix), square_)
+        )
+        return mapped(result, lambda one: one.times(0.5))
 
 
 _OF_DEFINITE = ("cholesky", "logdet_posdef", "inverse_posdef")

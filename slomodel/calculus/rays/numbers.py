@@ -217,8 +217,8 @@ class Range:
     def reciprocal(self) -> Range:
         """1/x, unbounded where 0 may be among the x."""
         apart = lor(gt(self.lo, 0.0), lt(self.hi, 0.0))
-        found = outward(div(1.0, self.hi), div(1.0, self.lo))
-        return found.where(apart)
+        result = outward(div(1.0, self.hi), div(1.0, self.lo))
+        return result.where(apart)
 
     def times(self, factor: float) -> Range:
         """The multiple by a number."""
@@ -230,11 +230,11 @@ class Range:
     def squared(self) -> Range:
         if self.is_point:
             value = square(self.lo)
-            found = outward(value, value)
+            result = outward(value, value)
         else:
             least = maximum(maximum(self.lo, neg(self.hi)), 0.0)
-            found = outward(square(least), square(self.magnitude))
-        return found.within(0.0, math.inf)
+            result = outward(square(least), square(self.magnitude))
+        return result.within(0.0, math.inf)
 
     def where(self, known: Expr) -> Range:
         """These numbers where `known` holds, and any number elsewhere."""

@@ -121,9 +121,9 @@ def columns_of(one: MidRad) -> Expr:
 
 def template(left: Shape, right: Shape) -> Einsum:
     """The product of matrices of these shapes, with variables in place of the factors."""
-    found = build.product(build.variable("left", left), build.variable("right", right))
-    assert isinstance(found, Einsum)
-    return found
+    result = build.product(build.variable("left", left), build.variable("right", right))
+    assert isinstance(result, Einsum)
+    return result
 
 
 def product(a: MidRad, b: MidRad) -> MidRad:
@@ -142,18 +142,18 @@ def trace(*factors: MidRad) -> MidRad:
         return contract_midrad(summed, [own]) if isinstance(summed, Einsum) else own
     both = [build.variable(f"factor {k}", one.mid.shape) for k, one in enumerate(factors)]
     inputs = [(*batch, row, column), (*batch, column, row)]
-    found = build.einsum(both, inputs, batch, factors[0].mid.shape)
-    assert isinstance(found, Einsum)
-    return contract_midrad(found, factors)
+    result = build.einsum(both, inputs, batch, factors[0].mid.shape)
+    assert isinstance(result, Einsum)
+    return contract_midrad(result, factors)
 
 
 def total_of(terms: Sequence[MidRad | None]) -> MidRad | None:
     """The sum of numbers, of which None stands for 0."""
-    found: MidRad | None = None
+    result: MidRad | None = None
     for one in terms:
         if one is not None:
-            found = one if found is None else found + one
-    return found
+            result = one if result is None else result + one
+    return result
 
 
 def convolved(a: Sequence[MidRad | None], b: Sequence[MidRad | None], k: int) -> MidRad | None:
@@ -169,13 +169,13 @@ def norms_over(at: Sequence[Expr | None], fourth: Expr | None, end: Expr) -> lis
 
 def remainder(factors: Sequence[Expr | None], fourth: Expr) -> Expr:
     """|U| S |V| for bounds S on the elements of a remainder."""
-    found = fourth
+    result = fourth
     left, right = factors
     if left is not None:
-        found = contract_sizes(template(left.shape, found.shape), [abs(left), found])
+        result = contract_sizes(template(left.shape, result.shape), [abs(left), result])
     if right is not None:
-        found = contract_sizes(template(found.shape, right.shape), [found, abs(right)])
-    return found
+        result = contract_sizes(template(result.shape, right.shape), [result, abs(right)])
+    return result
 
 
 def preconditioned(a: Jet, left: Expr | None, right: Expr | None, end: Expr) -> Preconditioned:
@@ -184,8 +184,8 @@ def preconditioned(a: Jet, left: Expr | None, right: Expr | None, end: Expr) -> 
     def turned(one: MidRad | None) -> MidRad | None:
         if one is None:
             return None
-        found = one if left is None else product(MidRad(left), one)
-        return found if right is None else product(found, MidRad(right))
+        result = one if left is None else product(MidRad(left), one)
+        return result if right is None else product(result, MidRad(right))
 
     at = [turned(one) for one in a.at]
     first = known(at[0])

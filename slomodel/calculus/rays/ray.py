@@ -196,9 +196,9 @@ class _JetPass:
         if isinstance(node, Map) and all(self._is_still(one) for one in node.operands):
             return decided(self._still(node))
         if isinstance(node, Map):
-            found = applied(node.function, self._operands(node))
-            assert isinstance(found, Truth)
-            return found
+            result = applied(node.function, self._operands(node))
+            assert isinstance(result, Truth)
+            return result
         if isinstance(node, (Einsum, Gather, Reshape)):
             return _view_of_truth(self.truths[node.operands[0]], partial(placed, node))
         raise _no_proof(node)
@@ -219,11 +219,11 @@ class _JetPass:
 
     def _operands(self, node: Map) -> list[Value]:
         """The values of the operands over the ray, each along the axes of the node."""
-        found: list[Value] = []
+        result: list[Value] = []
         for k, operand in enumerate(node.operands):
             if operand.dtype == "bool":
                 own = self.truths[operand]
-                found.append(_view_of_truth(own, partial(_laid, node, k)))
+                result.append(_view_of_truth(own, partial(_laid, node, k)))
             else:
                 jet = self._laid_jet(node, k)
                 own_values: Value = values(jet, self.end) if jet.moves else known(jet.at[0])
@@ -231,8 +231,8 @@ class _JetPass:
                 in_doubt = jet.moves or known(jet.at[0]).rad is not None
                 if in_doubt and k < len(domain) and domain[k][0] == 0.0 and is_nonnegative(operand):
                     own_values = as_range(own_values).within(0.0, math.inf)
-                found.append(own_values)
-        return found
+                result.append(own_values)
+        return result
 
     def _laid_jet(self, node: Map, k: int) -> Jet:
         return viewed(self.jets[node.operands[k]], partial(_laid, node, k))
@@ -275,10 +275,10 @@ class _JetPass:
         if any(o in self.truths and not self.truths[o].is_known for o in node.operands):
             raise MissingRule("it has a recurrence whose conditions may change along the ray")
         operands = [self.jets.get(operand) for operand in node.operands]
-        found = states_along(
+        result = states_along(
             node, operands, self.end, lambda value, jets, end: _JetPass(end, {}, jets).root(value)
         )
-        self.jets.update(zip(node.states, found, strict=True))
+        self.jets.update(zip(node.states, result, strict=True))
         return self.jets[node]
 
     def _map(self, node: Map) -> Jet:
@@ -307,8 +307,8 @@ class _JetPass:
             for one, jet in self.jets.items()
             if isinstance(one, Input)
         }
-        (found,) = substitute((node,), middles)
-        return found
+        (result,) = substitute((node,), middles)
+        return result
 
     def applied(self, function: ScalarFunction, jets: Sequence[Jet]) -> Jet:
         """The jet of a function of jets, at least one of which depends on t."""
@@ -398,12 +398,12 @@ def _largest(
     fourth = largest_derivative(one.function, ORDERS)
     if fourth is None:
         return [None, *(largest_coefficient(one, j, operands) for j in range(1, ORDERS + 1))]
-    found = expanded(at, Const(fourth / math.factorial(ORDERS)), distance)
+    result = expanded(at, Const(fourth / math.factorial(ORDERS)), distance)
     for j in range(1, ORDERS):
-        everywhere, own = largest_derivative(one.function, j), found[j]
+        everywhere, own = largest_derivative(one.function, j), result[j]
         if everywhere is not None and own is not None:
-            found[j] = minimum(own, everywhere / math.factorial(j))
-    return found
+            result[j] = minimum(own, everywhere / math.factorial(j))
+    return result
 
 
 def widened(value: MidRad | None, reach: Expr, following: Expr) -> MidRad:

@@ -208,10 +208,13 @@ class LoopKernels:
             ]
         lines = [f"__shared__ double shared[{THREADS}];", *self._heads(totals), *totals]
         written = [*self._written(), *self._scalar_results(), "q"]
-        made = kernel(name, self.names.taken, written, chunk.blocks, THREADS, lines)
+        result = kernel(name, self.names.taken, written, chunk.blocks, THREADS, lines)
         if chunk.parts == 1:
-            return [made]
-        return [made, joining(name, chunk, [(one.op, _node(one)) for one in self.sums], self.names)]
+            return [result]
+        return [
+            result,
+            joining(name, chunk, [(one.op, _node(one)) for one in self.sums], self.names),
+        ]
 
     def _totals(
         self, chunk: Cut, outer: list[str], body: Sequence[str], results: Sequence[str]

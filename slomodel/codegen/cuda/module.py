@@ -216,8 +216,8 @@ def _completed(layout: Layout) -> str:
         line.replace("(name, data[name])", "(name, cp.asarray(data[name]))")
         for line in completed(layout)
     ]
-    made = "prepare({name: array.get() for name, array in arrays.items()})"
-    update = f"        arrays.update((name, cp.asarray(one)) for name, one in {made}.items())"
+    result = "prepare({name: array.get() for name, array in arrays.items()})"
+    update = f"        arrays.update((name, cp.asarray(one)) for name, one in {result}.items())"
     lines = [update if line.endswith("(prepare(arrays))") else line for line in lines]
     return "".join(f"{line}\n" for line in lines)
 

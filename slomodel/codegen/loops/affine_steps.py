@@ -66,10 +66,10 @@ class AffineForm:
 def affine_values(loop: Loop, numbers: Numbers) -> tuple[Expr, ...]:
     """The values of the updates of a loop, in affine form where that is less to wait for."""
     values = tuple(update.value for update in loop.updates)
-    found = by_element(values, numbers)
-    if found is None:
+    result = by_element(values, numbers)
+    if result is None:
         return values
-    elements, inputs = found
+    elements, inputs = result
     states = {one for one, source in loop.sources if isinstance(source, StateAt)}
     scalars = [one for array in elements for one in array.reshape(-1)]
     order = postorder(*scalars)

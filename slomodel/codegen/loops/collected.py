@@ -40,12 +40,12 @@ class Collected:
     def terms(self, node: Expr) -> list[Term]:
         """The terms of an array that is summed from slices, in order."""
         if node not in self._terms:
-            found: list[Term] = []
+            result: list[Term] = []
             start: Expr | None = node
             while start is not None:
                 term, start = self._last(start)
-                found += term
-            self._terms[node] = found[::-1]
+                result += term
+            self._terms[node] = result[::-1]
         return self._terms[node]
 
     def _last(self, node: Expr) -> tuple[list[Term], Expr | None]:

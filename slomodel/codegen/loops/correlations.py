@@ -24,8 +24,8 @@ def with_correlations(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[Expr, 
     def rule(node: Expr) -> Expr:
         if not isinstance(node, Scatter) or not isinstance(node.operands[0], Einsum):
             return node
-        found = _correlation(node, node.operands[0])
-        return node if found is None else lowered(found, numbers)
+        result = _correlation(node, node.operands[0])
+        return node if result is None else lowered(result, numbers)
 
     return rewrite(roots, rule)
 

@@ -100,9 +100,9 @@ def with_masked_tables(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[Expr,
             if _FEWER * size(node) > size(added):
                 return node
             whole = build.broadcast(value, added.axes[1], added.shape)
-            found = build.scatter(whole, node.index, node.shape)
+            result = build.scatter(whole, node.index, node.shape)
             own = (axes, tuple(range(node.rank)), ())
-            return build.apply_along(where, (added.operands[0], found, zero), own, node.shape)
+            return build.apply_along(where, (added.operands[0], result, zero), own, node.shape)
         return node
 
     return rewrite(roots, rule)

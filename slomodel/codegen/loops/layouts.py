@@ -62,7 +62,7 @@ def layouts(
     order = postorder(*program.roots)
     using = users(order)
     held = set(program.roots)
-    found: dict[Expr, Strides] = {}
+    result: dict[Expr, Strides] = {}
     # Users come later in a postorder, so they are settled first.
     plain: dict[Expr, bool] = {}
     for node in reversed(order):
@@ -85,8 +85,8 @@ def layouts(
         else:
             strides = _long_last(_sizes(node, numbers))
         if strides is not None:
-            found[node] = strides
-    return found
+            result[node] = strides
+    return result
 
 
 def _is_near_lookup(node: Expr, using: list[Expr]) -> bool:
@@ -102,13 +102,13 @@ def _rows_last(node: Expr, using: list[Expr], numbers: Numbers) -> Strides | Non
     sizes = _sizes(node, numbers)
     lookups = {user: user.index for user in using if is_listed(user) and isinstance(user, Gather)}
     longest = max((prod(_sizes(user, numbers)) for user in lookups), default=0)
-    found = {_outer(index) for index in lookups.values()}
+    result = {_outer(index) for index in lookups.values()}
     if isinstance(node, Scatter) and is_listed(node):
-        found.add(_outer(node.index))
+        result.add(_outer(node.index))
         longest = max(longest, prod(_sizes(node.operands[0], numbers)))
-    if len(found) != 1 or not 0 < _RATIO * prod(sizes) < longest:
+    if len(result) != 1 or not 0 < _RATIO * prod(sizes) < longest:
         return None
-    (outer,) = found
+    (outer,) = result
     rows = [axis for axis in range(node.rank) if axis not in outer]
     if node.rank - 1 not in outer or prod(sizes[axis] for axis in rows) < _LOOKED_UP:
         return None

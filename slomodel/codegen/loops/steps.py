@@ -88,10 +88,10 @@ class _Parts:
     def by_element(self, group: UpdateGroup) -> Program | None:
         """The program of the group in scalars; None if that is too large."""
         numbers = self.accesses.numbers
-        found = by_element(group.program.roots, numbers)
-        if found is None:
+        result = by_element(group.program.roots, numbers)
+        if result is None:
             return None
-        roots, inputs = found
+        roots, inputs = result
         sources = dict(self.node.loop.sources)
         every: list[Expr] = []
         for update, own in zip(group.updates, roots, strict=True):

@@ -40,7 +40,7 @@ def _join_mergeable(
     """Move next to the last axis those that it can be merged with."""
     place, size = len(order) - 1, shape[order[-1]]
     while True:
-        found = next(
+        result = next(
             (
                 axis
                 for axis in reversed(order[:place])
@@ -48,12 +48,12 @@ def _join_mergeable(
             ),
             None,
         )
-        if found is None:
+        if result is None:
             return
-        order.remove(found)
+        order.remove(result)
         place -= 1
-        order.insert(place, found)
-        size *= shape[found]
+        order.insert(place, result)
+        size *= shape[result]
 
 
 def _cost(axes: LoopAxes, nest: Nest, pointers: Pointers) -> float:

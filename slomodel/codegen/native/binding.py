@@ -29,13 +29,13 @@ _BRIEF = 20_000
 def bound(text: str, unit: Unit, entry: Entry, layout: Layout, numbers: Mapping[str, int]) -> Maker:
     """Compile the text; the result constructs the function of the entry from data."""
     single = layout.precision == "float32"
-    made = library(text, single)
+    result = library(text, single)
     # Releasing the interpreter lock costs as much as a short call itself.
-    called = ctypes.PyDLL(made._name) if unit.work < _BRIEF else made
+    called = ctypes.PyDLL(result._name) if unit.work < _BRIEF else result
     call = called[entry.name]
     # Without `argtypes` a pointer is passed unconverted, which is quicker.
     call.restype = ctypes.c_double
-    prepare = getattr(made, f"prepare_{entry.name}")
+    prepare = getattr(result, f"prepare_{entry.name}")
     prepare.restype, prepare.argtypes = None, [ctypes.c_void_p]
 
     def make(data: Mapping[str, Vector]) -> Callable[..., float]:

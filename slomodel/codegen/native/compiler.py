@@ -194,8 +194,8 @@ def compilers() -> tuple[str, ...]:
     if sys.platform == "win32":
         return ()
     wanted = os.environ.get("CC", "").split()
-    found = (shutil.which(name) for name in (*wanted[:1], "cc", "gcc", "clang"))
-    return tuple(dict.fromkeys(path for path in found if path is not None))
+    result = (shutil.which(name) for name in (*wanted[:1], "cc", "gcc", "clang"))
+    return tuple(dict.fromkeys(path for path in result if path is not None))
 
 
 def missing() -> TargetLimit:
@@ -212,18 +212,18 @@ def _compile(command: str, flags: tuple[str, ...], text: str, path: Path) -> Non
     """Compile the library with the widest vector functions that this system links."""
     handle, name = tempfile.mkstemp(suffix=".so", dir=path.parent)
     os.close(handle)
-    made = Path(name)
+    result = Path(name)
     try:
         for level in _LEVELS:
             try:
-                _run(command, flags, text, made, level)
+                _run(command, flags, text, result, level)
                 break
             except TargetLimit:
                 if level == _LEVELS[-1]:
                     raise
-        made.replace(path)
+        result.replace(path)
     finally:
-        made.unlink(missing_ok=True)
+        result.unlink(missing_ok=True)
 
 
 def _run(command: str, flags: tuple[str, ...], text: str, path: Path, level: int) -> None:

@@ -77,10 +77,10 @@ def share_temporaries(passes: Sequence[LoopPass]) -> list[str]:
 def write_over(passes: list[LoopPass], temporary: str, name: str, place: str) -> None:
     """Store a temporary where pointer `name` reads: directly if no later statement reads there."""
     every = [(one, k) for one in passes for k in range(len(one.statements))]
-    made = next(
+    result = next(
         k for k, (one, j) in enumerate(every) if one.statements[j].startswith(f"{temporary}[")
     )
-    later = [one.statements[j] for one, j in every[made + 1 :]]
+    later = [one.statements[j] for one, j in every[result + 1 :]]
     is_total = any(re.search(rf"\b{temporary}\b(?!\[)", statement) for statement in later)
     steps = place != f"{name}[i]"
     if (steps and is_total) or any(re.search(rf"\b{name}\b", statement) for statement in later):

@@ -256,9 +256,9 @@ class _Writer:
 
     def joined(self, stage: Stage, parts: Sequence[list[str]], last: list[str]) -> list[str]:
         """The statements of all blocks, divided into functions where they are long."""
-        made = pieces(f"{self._entry}_{stage}", parts, last, self._heads)
-        self.functions += made.functions
-        return made.lines
+        result = pieces(f"{self._entry}_{stage}", parts, last, self._heads)
+        self.functions += result.functions
+        return result.lines
 
     def _block(self, block: Block, stage: Stage, name: str) -> list[str]:
         if isinstance(block, Nest) and self._may_share:

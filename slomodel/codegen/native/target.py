@@ -58,8 +58,8 @@ class NativeTarget:
         self, name: str, entry: Entry, layout: Layout, numbers: Mapping[str, int]
     ) -> Printed:
         """The text of one entry."""
-        made = unit(entry, layout, numbers, self.printer)
-        return Printed(joined(name, [made], layout, numbers), made, entry, layout, numbers)
+        result = unit(entry, layout, numbers, self.printer)
+        return Printed(joined(name, [result], layout, numbers), result, entry, layout, numbers)
 
     def begin(
         self, name: str, entry: Entry, layout: Layout, numbers: Mapping[str, int]

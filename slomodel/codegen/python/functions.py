@@ -190,11 +190,11 @@ def preparation_lines(program: Program, layout: Layout) -> list[str]:
     names, reads = layout.arrays(inputs(*program.roots))
     scope = GeneratedNames(program, layout, names)
     steps = [line for step in program.steps for line in rule(step, NUMPY)(step, scope)]
-    made = [
+    result = [
         f"{node.name!r}: {_stored(node, scope.ref(root))},"
         for node, root in zip(layout.prepared, program.roots, strict=True)
     ]
-    body = [*reads, *scope.slots(), *scope.prelude, *steps, "return {", *indented(made, 1), "}"]
+    body = [*reads, *scope.slots(), *scope.prelude, *steps, "return {", *indented(result, 1), "}"]
     factors = any(step.form is Form.TRIANGLE for step in program.steps)
     lists = any(step.form is Form.LISTING for step in program.steps)
     return [

@@ -57,13 +57,13 @@ class PythonTarget:
         """`make_NAME` of the module of one entry."""
         text = self.source(name, [entry], layout, numbers)
         space = load(text, f"{name} {entry.name} {self.name}")
-        made: Maker = space[f"make_{entry.name}"]  # type: ignore[assignment]
+        result: Maker = space[f"make_{entry.name}"]  # type: ignore[assignment]
         if entry.name != "value_and_gradient":
-            return made
+            return result
         n = sum(prod(concrete(node.shape, numbers)) for node in layout.variables)
 
         def make(data: Mapping[str, Vector]) -> Callable[..., float]:
-            run = made(data)
+            run = result(data)
 
             def fresh(point: Vector) -> tuple[float, Vector]:
                 out = np.empty(n, layout.precision)

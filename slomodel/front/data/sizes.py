@@ -50,11 +50,11 @@ def inferred_sizes(
         name = single_name(dim)
         if name is None:
             continue
-        found = size - dim.const
-        if found < 0:
+        result = size - dim.const
+        if result < 0:
             raise _no_size(declaration, dim, name, size)
-        if sizes.setdefault(name, found) != found:
-            raise _conflict(problem, declaration, name, found, sizes[name], origin[name])
+        if sizes.setdefault(name, result) != result:
+            raise _conflict(problem, declaration, name, result, sizes[name], origin[name])
         origin.setdefault(name, f"data `{declaration.name}`")
     _solve(axes, sizes)
     for dim_declaration in problem.dims:
@@ -78,10 +78,10 @@ def _solve(axes: Iterable[tuple[DataDeclaration, Dim, int]], sizes: dict[str, in
                 continue
             ((name, factor),) = unknown
             known = sum(own * sizes[one] for one, own in dim.terms if one in sizes)
-            found, rest = divmod(size - dim.const - known, factor)
-            if rest or found < 0:
+            result, rest = divmod(size - dim.const - known, factor)
+            if rest or result < 0:
                 raise _no_size(declaration, dim, name, size)
-            sizes[name] = found
+            sizes[name] = result
 
 
 def _no_size(declaration: DataDeclaration, dim: Dim, name: str, size: int) -> ShapeError:

@@ -58,12 +58,12 @@ def _stored(declared: DataDeclaration, value: object, folder: Path | None) -> St
     name, rank = declared.name, len(declared.declared_shape)
     if value is None or isinstance(value, Path):
         value = load_sparse(name, value, declared.file, folder)
-    found = value if isinstance(value, StoredArray) else _entries(name, value)
-    if len(found.shape) != rank:
-        raise axes_error(name, found.shape, [str(dim) for dim in declared.declared_shape])
+    result = value if isinstance(value, StoredArray) else _entries(name, value)
+    if len(result.shape) != rank:
+        raise axes_error(name, result.shape, [str(dim) for dim in declared.declared_shape])
     own = "the entries of"
-    values = as_model_array(name, found.values, [own], allow_nonfinite=declared.may_be_missing)
-    return _in_order(StoredArray(values, found.positions, found.shape))
+    values = as_model_array(name, result.values, [own], allow_nonfinite=declared.may_be_missing)
+    return _in_order(StoredArray(values, result.positions, result.shape))
 
 
 def _entries(name: str, value: object) -> StoredArray:

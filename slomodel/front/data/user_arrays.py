@@ -126,9 +126,9 @@ def _refuse_objects(what: str, value: object, array: Raw) -> NoReturn:
             place = f" at [{', '.join(map(str, index))}]" if index else ""
             if isinstance(one, str):
                 _refuse(f"{what} holds a text{place}, where a number is expected", _TEXTS)
-            found = "None" if one is None else f"an object of type {type(one).__name__}"
+            result = "None" if one is None else f"an object of type {type(one).__name__}"
             remedy = "write numpy.nan for a missing number" if one is None else _NUMBERS
-            _refuse(f"{what} holds {found}{place}, where a number is expected", remedy)
+            _refuse(f"{what} holds {result}{place}, where a number is expected", remedy)
     kinds = ", ".join(sorted({type(one).__name__ for one in array.flat})) or "none"
     message = f"{what} holds numbers as objects of Python (of type {kinds}), not as floats"
     _refuse(message, "make them floats: float(…), or numpy.array(…, dtype=float)")

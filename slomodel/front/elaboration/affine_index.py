@@ -139,12 +139,12 @@ def _leaf(node: Node, scope: Scope) -> AffineIndex:
             return AffineIndex(literal(int(node.value)))
         raise _not_whole(node.span)
     if isinstance(node, Name):
-        found = scope.find(node)
-        if isinstance(found, Label):
-            return AffineIndex(found.start, {found: found.step})
-        if isinstance(found, Symbol) and found.dim is not None:
-            return AffineIndex(found.dim)
-        what = described(found) if isinstance(found, Symbol) else f"`{node.text}` is a parameter"
+        result = scope.find(node)
+        if isinstance(result, Label):
+            return AffineIndex(result.start, {result: result.step})
+        if isinstance(result, Symbol) and result.dim is not None:
+            return AffineIndex(result.dim)
+        what = described(result) if isinstance(result, Symbol) else f"`{node.text}` is a parameter"
         raise _not_affine(node.span, what)
     remedy = size_query_remedy(node, scope) if isinstance(node, FunctionCall) else ""
     raise _not_affine(node.span, f"`{node.span.text}` is more than that", remedy)
@@ -155,14 +155,14 @@ def size_query_remedy(node: FunctionCall, scope: Scope) -> str:
     name, of = node.function.text, node.args[0] if node.args else None
     if name not in SIZES and name not in COUNTS:
         return ""
-    found = scope.model.symbols.get(of.text) if isinstance(of, Name) else None
-    if found is None or found.value is None or not found.value.rank:
+    result = scope.model.symbols.get(of.text) if isinstance(of, Name) else None
+    if result is None or result.value is None or not result.value.rank:
         return "the size of an axis is its dim: write its name, such as `n` of `x[n]`"
-    dims = [str(dim) for dim in found.value.dims]
+    dims = [str(dim) for dim in result.value.dims]
     if name in COUNTS:
         return f"write `{' * '.join(f'({dim})' if ' ' in dim else dim for dim in dims)}`"
     listed = " or ".join(f"`{dim}`" for dim in dict.fromkeys(dims))
-    return f"the size of an axis is its dim: of `{found.name}` write {listed}"
+    return f"the size of an axis is its dim: of `{result.name}` write {listed}"
 
 
 def _combined(node: Node, operands: list[AffineIndex]) -> AffineIndex:

@@ -422,11 +422,11 @@ _SPEC = re.compile(r"([a-zA-Z]*(?:,[a-zA-Z]*)*)->([a-zA-Z]*)")
 
 def einsum(call: ArrayCall) -> Value:
     spec = call.text("spec")
-    found = _SPEC.fullmatch(spec.text.replace(" ", ""))
-    if found is None:
+    result = _SPEC.fullmatch(spec.text.replace(" ", ""))
+    if result is None:
         message = "an einsum text has letters for the axes, `,` between arrays, and `->`"
         raise error("E208", message, spec.span, 'as in `einsum("ij,jk->ik", A, B)`')
-    groups, output = found.group(1).split(","), found.group(2)
+    groups, output = result.group(1).split(","), result.group(2)
     values = call.values
     if len(groups) != len(values):
         message = f"the text has letters for {len(groups)} arrays, not for {len(values)}"

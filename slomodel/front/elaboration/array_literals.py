@@ -18,14 +18,14 @@ from slomodel.ir.expr import Affine
 
 def array_literal(node: ArrayLiteral, request: ValueRequest) -> Steps:
     """The values joined along a new first axis, whose size is their number."""
-    found: list[Operand] = []
+    result: list[Operand] = []
     for item in node.items:
         value = yield ValueRequest(item, request.scope)
-        found.append(operand(item, settled(value)))
-        if value.rank != found[0].value.rank or found[-1].value.axes != found[0].value.axes:
-            raise _unequal(found[0], found[-1])
-    size = literal(len(found))
-    placed = [_placed(one.value, literal(k), size) for k, one in enumerate(found)]
+        result.append(operand(item, settled(value)))
+        if value.rank != result[0].value.rank or result[-1].value.axes != result[0].value.axes:
+            raise _unequal(result[0], result[-1])
+    size = literal(len(result))
+    placed = [_placed(one.value, literal(k), size) for k, one in enumerate(result)]
     # A balanced sum: a chain of n sums would have n² terms where it is evaluated by parts.
     while len(placed) > 1:
         pairs = zip(placed[::2], placed[1::2], strict=False)

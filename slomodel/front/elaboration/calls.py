@@ -70,10 +70,10 @@ def call(node: FunctionCall, request: ValueRequest) -> Steps:
 def _scalar(node: FunctionCall, scope: Scope) -> Steps:
     name = node.function.text
     wanted = signature(FUNCTIONS[name].signature)
-    found = match(node, wanted)
+    result = match(node, wanted)
     operands: list[Operand] = []
     for parameter in wanted.parameters:
-        for argument in found[parameter.name]:
+        for argument in result[parameter.name]:
             check_kind(argument, wanted, parameter.name)
             if name == "where" and operands:
                 condition = operands[0].value
@@ -84,14 +84,14 @@ def _scalar(node: FunctionCall, scope: Scope) -> Steps:
             operands.append(operand(argument, value))
     if any(one.value.pattern is not None for one in operands):
         values = [one.value for one in operands]
-        values += [number(default_number(p)) for p in wanted.parameters if not found[p.name]]
+        values += [number(default_number(p)) for p in wanted.parameters if not result[p.name]]
         spans = [one.span for one in operands] + [node.span] * (len(values) - len(operands))
         return sparse.mapped(FUNCTIONS[name], values, spans)
     given = tuple(one.value for one in operands)
     values = list(conformed(scope.model, node.span, given))
     if merged(values) is None:
         raise unequal(scope, f"`{name}`", node.span, operands)
-    values += [number(default_number(p)) for p in wanted.parameters if not found[p.name]]
+    values += [number(default_number(p)) for p in wanted.parameters if not result[p.name]]
     if name == "pow":
         return power_of(*values)
     if name in ("sqrt", "square"):
@@ -110,10 +110,10 @@ def under_condition(node: Node, scope: Scope, condition: Value) -> Steps:
     problem: StatementError | None = None
     try:
         value = yield ValueRequest(node, scope)
-    except StatementError as found:
-        if found.diagnostic is None or found.diagnostic.code not in OUTSIDE:
+    except StatementError as error:
+        if error.diagnostic is None or error.diagnostic.code not in OUTSIDE:
             raise
-        problem = found
+        problem = error
     after = model.requirements()
     is_guard = not condition.rank and all(one.role == "data" for one in inputs(condition.expr))
     changed = (after.bounds, after.lookups) != (before.bounds, before.lookups)
@@ -132,14 +132,14 @@ def under_condition(node: Node, scope: Scope, condition: Value) -> Steps:
 def _array(node: FunctionCall, scope: Scope) -> Steps:
     entry = ARRAY_FUNCTIONS[node.function.text]
     wanted = signature(entry.text)
-    found = match(node, wanted)
+    result = match(node, wanted)
     operands = []
     for parameter in entry.values:
-        for argument in found[parameter]:
+        for argument in result[parameter]:
             check_kind(argument, wanted, parameter)
             value = yield ValueRequest(argument, scope, sparse=entry.takes_sparse)
             operands.append(operand(argument, value))
-    return entry.rule(ArrayCall(node, wanted, scope, tuple(operands), found))
+    return entry.rule(ArrayCall(node, wanted, scope, tuple(operands), result))
 
 
 def _unknown(node: FunctionCall, scope: Scope) -> StatementError:

@@ -21,15 +21,15 @@ def nonempty_checks(
     `counts` holds the numbers of elements of means. Reductions inside a branch of `where`, or with
     a condition on variables, are not checked: a NaN there is traced if it occurs.
     """
-    found: dict[Expr, Span] = {}
+    result: dict[Expr, Span] = {}
     for node in _always_computed(objective):
         if isinstance(node, Map) and node.function is div and node.operands[1] in counts:
-            found[node.operands[1]] = counts[node.operands[1]]
+            result[node.operands[1]] = counts[node.operands[1]]
         if isinstance(node, Extreme) and _is_chosen(node.operands[0]):
-            found[_count(node)] = spans[node.operands[0]]
+            result[_count(node)] = spans[node.operands[0]]
     return [
         Check(_everywhere(count), span.text, span, f"`{span.text}` has no elements")
-        for count, span in found.items()
+        for count, span in result.items()
         if all(node.role == "data" for node in inputs(count))
     ]
 

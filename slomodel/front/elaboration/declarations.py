@@ -64,11 +64,11 @@ def declare_dim(statement: DimDecl, model: Elaboration) -> DimDeclaration | None
     default = None
     if statement.default is not None:
         span = statement.default.span
-        found = size(statement.default, Scope(model))
-        if not found.is_literal:
-            model.declare(Symbol(name.text, "dim", name.span, dim=found))
+        result = size(statement.default, Scope(model))
+        if not result.is_literal:
+            model.declare(Symbol(name.text, "dim", name.span, dim=result))
             return None
-        default = found.const
+        default = result.const
         if not 0 <= default <= _LARGEST_DIM:
             message = f"a dim is a size, and `{span.text}` is not"
             raise error("E217", message, span, "write a whole number from 0 to 10^12")
@@ -132,14 +132,14 @@ def declare_data(statement: DataDecl, model: Elaboration) -> DataDeclaration:
     _check_index_attributes(statement, domain)
     if "sparse" in attributes:
         _check_sparse(statement, shape)
-        found = sparse.declared(name.text, shape, model)
-        model.declare(Symbol(name.text, "data", name.span, value=found))
-        assert isinstance(found.expr, Input)
-        assert found.pattern is not None
-        places = tuple(one for one in found.pattern.places if isinstance(one, Input))
+        result = sparse.declared(name.text, shape, model)
+        model.declare(Symbol(name.text, "data", name.span, value=result))
+        assert isinstance(result.expr, Input)
+        assert result.pattern is not None
+        places = tuple(one for one in result.pattern.places if isinstance(one, Input))
         entries = StoredEntries(shape, places)
         return DataDeclaration(
-            found.expr, None, file, attributes, False, name.span, entries=entries
+            result.expr, None, file, attributes, False, name.span, entries=entries
         )
     node = build.data(name.text, shape)
     model.declare(Symbol(name.text, "data", name.span, value=value_of(node)))
@@ -339,18 +339,18 @@ def _from_data(symbol: Symbol, span: Span, shape: Shape) -> Init:
     assert symbol.value is not None
     if symbol.value.pattern is not None:
         raise dense_needed(span, "give the start as an array")
-    found = symbol.value.dims
-    if found != shape:
-        message = f"the start `{symbol.name}` is {show_shape(found)}, the variable "
+    result = symbol.value.dims
+    if result != shape:
+        message = f"the start `{symbol.name}` is {show_shape(result)}, the variable "
         raise shape_error("E218", message + show_shape(shape), span, "the shapes must be equal")
     return Init("data", (), symbol.name)
 
 
 def _distribution(node: FunctionCall, model: Elaboration) -> Init:
     name = node.function.text
-    found = match(node, signature(_DISTRIBUTIONS[name]))
+    result = match(node, signature(_DISTRIBUTIONS[name]))
     numbers = []
-    for (argument,) in found.values():
+    for (argument,) in result.values():
         if isinstance(argument, (String, NoneLiteral, Compare, BoolOp, Not)):
             raise error("E218", "a number is expected here", argument.span, _STARTS)
         numbers.append(constant(argument, model))

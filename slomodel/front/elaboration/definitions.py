@@ -41,14 +41,14 @@ def declare_recurrence(group: Sequence[Let], model: Elaboration) -> None:
         if statement.name.text in model.symbols:
             model.declare(Symbol(statement.name.text, "definition", statement.name.span))
     steps = recurrent(group, Scope(model))
-    found: list[Value] = []
+    result: list[Value] = []
     try:
         request = next(steps)
         while True:
             request = steps.send(requested(request))
     except StopIteration as stop:
-        found = stop.value
-    for statement, value in zip(group, found, strict=True):
+        result = stop.value
+    for statement, value in zip(group, result, strict=True):
         name = statement.name
         model.declare(Symbol(name.text, "definition", name.span, value=value))
 

@@ -142,11 +142,11 @@ def _statement(statement: Statement, model: Elaboration, gathered: _Gathered) ->
 
 def _constrain(statement: ConstraintStatement, model: Elaboration, gathered: _Gathered) -> None:
     """Add a constraint; a bound on one whole variable becomes its set."""
-    found = bound_of(statement, gathered.variables, model)
-    if found is None:
+    result = bound_of(statement, gathered.variables, model)
+    if result is None:
         gathered.constraints += constraints_of(statement, model, gathered.constraints)
     else:
-        place, box = found
+        place, box = result
         gathered.variables[place] = bounded(gathered.variables[place], box, gathered.declared)
 
 
@@ -191,9 +191,9 @@ def _error(faults: list[StatementError]) -> SlomodelError:
     kinds = {problem.kind for problem in faults}
     kind = kinds.pop() if len(kinds) == 1 else ModelSyntaxError
     # Errors in an `init` that several names share are reported once.
-    found = list(dict.fromkeys(f.diagnostic for f in faults if f.diagnostic is not None))
-    found.sort(key=lambda d: d.span.start if d.span else 0)
-    return kind(*found)
+    result = list(dict.fromkeys(f.diagnostic for f in faults if f.diagnostic is not None))
+    result.sort(key=lambda d: d.span.start if d.span else 0)
+    return kind(*result)
 
 
 def _only_bounds(
@@ -237,18 +237,20 @@ def _problem(
     model.checks += nonempty_checks(objective, model.counts, model.spans)
     statement = program.objectives[0]
     rolled = Rolled(objective)
-    made = formulated(rolled)
-    spans = made.notes(model.spans)
+    result = formulated(rolled)
+    spans = result.notes(model.spans)
     data = (*data, *table_declarations(rolled))
     place, checks = statement.expr.span, gathered.checks
-    for remark in nonsmooth_warnings(made.objective, spans, place, data, checks, joins=made.joins):
+    for remark in nonsmooth_warnings(
+        result.objective, spans, place, data, checks, joins=result.joins
+    ):
         model.warn(remark)
     for limit in gathered.constraints:
         total = build.sum_over(limit.value, tuple(range(limit.value.rank)))
         for remark in nonsmooth_warnings(total, spans, limit.span or place, data, checks):
             model.warn(remark)
     return Problem(
-        made.objective,
+        result.objective,
         tuple(gathered.variables),
         data,
         tuple(gathered.dims),
@@ -262,10 +264,10 @@ def _problem(
         objective_name="objective" if statement.name is None else statement.name.text,
         source=model.source,
         spans=spans,
-        remarks=made.remarks,
-        gathered=made.gathered,
-        joins=made.joins,
-        plain=made.plain_forms,
+        remarks=result.remarks,
+        gathered=result.gathered,
+        joins=result.joins,
+        plain=result.plain_forms,
         definitions=_definitions(model),
         constraints=tuple(gathered.constraints),
         warnings=tuple(sorted(model.warnings, key=lambda w: w.span.start if w.span else 0)),

@@ -67,13 +67,13 @@ class CaseReader:
         if self._reads_states(test):
             return None
         for inner, other in ((rest, early), (early, rest)):
-            found = None if self._reads_states(other) else self.cases(inner)
-            if found is not None:
-                both = (early, found.early), (early, found.rest)
+            result = None if self._reads_states(other) else self.cases(inner)
+            if result is not None:
+                both = (early, result.early), (early, result.rest)
                 if inner is early:
-                    both = (found.early, rest), (found.rest, rest)
+                    both = (result.early, rest), (result.rest, rest)
                 first, later = (replace(body, args=(test, *one)) for one in both)
-                return Cases(found.count, first, later)
+                return Cases(result.count, first, later)
         return None
 
     def _reads_states(self, node: Node) -> bool:
@@ -112,21 +112,21 @@ def first_values(
             message = "first values count from 0, one by one"
             raise error(CODE, message, first.iteration.domain.span, "write `for t in m`")
         return (yield from values_by_index(first.values[0], label, later, inner))
-    found: list[Value] = []
+    result: list[Value] = []
     for one in first.values:
-        found.append(settled((yield ValueRequest(one, inner))))
-    axes = merged(found)
+        result.append(settled((yield ValueRequest(one, inner))))
+    axes = merged(result)
     if axes is None:
-        every = [operand(node, value) for node, value in zip(first.values, found, strict=True)]
+        every = [operand(node, value) for node, value in zip(first.values, result, strict=True)]
         message = "the first values of a recurrence have one shape"
         raise shape_error(CODE, message, first.span, marks=marks(*every))
     shape = tuple(axis for axis in axes if axis is not None)
-    count = literal(len(found))
+    count = literal(len(result))
     total: Graph | None = None
-    for k, value in enumerate(found):
+    for k, value in enumerate(result):
         own = laid_out(value, later, shape)
         wide = build.broadcast(own, tuple(range(1, own.rank + 1)), (literal(1), *own.shape))
-        if len(found) > 1:
+        if len(result) > 1:
             index = [
                 Affine(
                     literal(k) if j == 0 else Dim(), tuple(int(i == j) for i in range(wide.rank))

@@ -44,18 +44,20 @@ def keys_of(
 
     The position may depend on no index that another key of the same sum determines.
     """
-    found: dict[Label, Key] = {}
+    result: dict[Label, Key] = {}
     for condition in conditions:
         form = equation_of(condition, scope)
         for label in () if form is None else form.unit_labels:
-            if label in summed or label in found:
+            if label in summed or label in result:
                 continue
             assert form is not None
             place = yield from solution(form, label, scope)
             if place is not None and any(one in summed for one in place.labels):
-                found[label] = Key(label, place, condition)
+                result[label] = Key(label, place, condition)
                 break
-    return tuple(key for key in found.values() if not any(one in key.place.labels for one in found))
+    return tuple(
+        key for key in result.values() if not any(one in key.place.labels for one in result)
+    )
 
 
 def position_within(dim: Dim, place: Value, model: Elaboration) -> tuple[Value, Value | None]:

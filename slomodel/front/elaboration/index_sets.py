@@ -44,19 +44,19 @@ def bind_iterations(
     iterations: Sequence[Iteration], scope: Scope
 ) -> tuple[tuple[Label, ...], Scope]:
     """A label for each `i in domain`, and the scope in which they are bound."""
-    made: dict[str, Local] = {}
+    result: dict[str, Local] = {}
     labels: list[Label] = []
     for iteration in iterations:
-        check_names(iteration, scope, made)
+        check_names(iteration, scope, result)
         pattern = iterated_pattern(iteration, scope)
         if pattern is None:
-            label = label_of(iteration, scope.with_local(made))
-            made[iteration.name.text] = label
+            label = label_of(iteration, scope.with_local(result))
+            result[iteration.name.text] = label
         else:
             label = entry_label(iteration, pattern, scope.model)
-            made |= entry_names(iteration, pattern, label)
+            result |= entry_names(iteration, pattern, label)
         labels.append(label)
-    return tuple(labels), scope.with_local(made)
+    return tuple(labels), scope.with_local(result)
 
 
 def iterated_pattern(iteration: Iteration, scope: Scope) -> Pattern | None:
@@ -82,8 +82,8 @@ def defined(definition: Let, labels: Sequence[Label], body: Value, scope: Scope)
     if body.rank:
         message = f"a definition by index gives a number for each index, not {show(body)}"
         remedy = "index all axes, or omit the indices"
-        found = marks(operand(definition.expr, body))
-        raise shape_error("E212", message, definition.expr.span, remedy, marks=found)
+        result = marks(operand(definition.expr, body))
+        raise shape_error("E212", message, definition.expr.span, remedy, marks=result)
     patterns = [iterated_pattern(one, scope) for one in definition.indices or ()]
     if any(one is not None for one in patterns):
         if len(patterns) > 1:

@@ -269,5 +269,5 @@ def _wrong_count(node: Index, base: Value, count: int) -> StatementError:
         colons = ", :" * (base.rank - count)
         remedy = "write `:` for an axis that is taken whole"
         remedy += f": `{node.base.span.text}[{given}{colons}]`"
-    found = marks(operand(node.base, base))
-    return shape_error("E209", f"{message} {show(base)}", node.span, remedy, marks=found)
+    result = marks(operand(node.base, base))
+    return shape_error("E209", f"{message} {show(base)}", node.span, remedy, marks=result)

@@ -69,8 +69,8 @@ def solve(call: ArrayCall) -> Value:
     if right.rank == 1 and extra:
         # The values of one index are the columns of one right side: A is factored once for all.
         columns = _vectors_as_columns(right, extra[-1])
-        found = solved(_facts(call), matrix, columns)
-        return _columns_as_vectors(found, extra[-1])
+        result = solved(_facts(call), matrix, columns)
+        return _columns_as_vectors(result, extra[-1])
     return solved(_facts(call), matrix, right)
 
 
@@ -86,8 +86,8 @@ def solved(facts: MatrixFacts, matrix: Value, right: Value) -> Value:
         axes = (*(place[label] for label in value.labels), *own)
         return build.broadcast(value.expr, axes, (*batch, *dims))
 
-    found = facts.solve(spread(matrix), spread(right))
-    return Value(build.reshape(found, (*batch, *right.dims)), labels, right.axes)
+    result = facts.solve(spread(matrix), spread(right))
+    return Value(build.reshape(result, (*batch, *right.dims)), labels, right.axes)
 
 
 def _vectors_as_columns(value: Value, label: Label) -> Value:

@@ -72,30 +72,30 @@ def marks(*operands: Operand) -> tuple[Mark, ...]:
 
 def note(scope: Scope, pairs: Iterable[tuple[Operand, Axis]]) -> str:
     """A note on the origin of the dims: `A is [m, n] (line 4), y is [n] (line 4)`."""
-    found: list[str] = []
+    result: list[str] = []
     for one, axis in pairs:
         symbols = _symbols(scope, one.nodes)
         blamed = [s for s in symbols if s.value is not None and axis in s.value.axes]
         for symbol in blamed or symbols:
             assert symbol.value is not None
             text = f"{symbol.name} is {show(symbol.value)} (line {symbol.span.line})"
-            if text not in found:
-                found.append(text)
-    return ", ".join(found[:_MOST_NOTED])
+            if text not in result:
+                result.append(text)
+    return ", ".join(result[:_MOST_NOTED])
 
 
 def _symbols(scope: Scope, nodes: Sequence[Node]) -> list[Symbol]:
     """The declared arrays that occur in given nodes, in the order of the text."""
-    found: dict[str, Symbol] = {}
+    result: dict[str, Symbol] = {}
     stack: list[Node] = list(reversed(nodes))
     while stack:
         node = stack.pop()
         if isinstance(node, Name) and node.text not in scope.local:
             symbol = scope.model.symbols.get(node.text)
             if symbol is not None and symbol.value is not None and symbol.value.axes:
-                found[symbol.name] = symbol
+                result[symbol.name] = symbol
         stack.extend(reversed(children(node)))
-    return list(found.values())
+    return list(result.values())
 
 
 def unequal(

@@ -35,8 +35,8 @@ from slomodel.problem import entries_dim, position_names
 
 def pattern_of(name: Name, scope: Scope) -> Pattern | None:
     """The pattern of a name that stands for a sparse array, otherwise None."""
-    found = scope.local.get(name.text) or scope.model.symbols.get(name.text)
-    value = found.value if isinstance(found, Symbol) else found
+    result = scope.local.get(name.text) or scope.model.symbols.get(name.text)
+    value = result.value if isinstance(result, Symbol) else result
     return value.pattern if isinstance(value, Value) else None
 
 
@@ -150,8 +150,8 @@ def _ordered(expr: Expr, labels: tuple[Label, ...]) -> Value:
 
 def common_pattern(values: Sequence[Value]) -> Pattern | None:
     """The pattern that all sparse arrays among the values share; None if there are two."""
-    found = [value.pattern for value in values if value.pattern is not None]
-    return found[0] if all(is_same(found[0], one) for one in found) else None
+    result = [value.pattern for value in values if value.pattern is not None]
+    return result[0] if all(is_same(result[0], one) for one in result) else None
 
 
 def mapped(function: ScalarFunction, values: Sequence[Value], spans: Sequence[Span]) -> Value:
@@ -223,8 +223,8 @@ def summed(value: Value, pattern: Pattern, axis: int, model: Elaboration) -> Val
     """
     label = model.label("", pattern.shape[axis])
     place = pattern.places[axis]
-    found = summed_by_group(value, {label: Value(place, (pattern.entry,))}, [pattern.entry])
-    return Value(found.expr, found.labels[:-1], (label.dim, *value.axes))
+    result = summed_by_group(value, {label: Value(place, (pattern.entry,))}, [pattern.entry])
+    return Value(result.expr, result.labels[:-1], (label.dim, *value.axes))
 
 
 def product(a: Value, b: Value, model: Elaboration) -> Value:

@@ -207,11 +207,11 @@ def _is_backwards(
 
     Only reads in the same row count, if `outer` is the place of the index of the rows.
     """
-    found: set[Shift] = set()
+    result: set[Shift] = set()
     for statement in group:
         own = _own(statement)
         index = own[axes[statement.name.text]] if own else ""
         for other, items in reads[statement.name.text]:
             if axes[other] < len(items) and (outer is None or _is_in_row(items, outer, own)):
-                found.add(_shift(items[axes[other]], index))
-    return "later" in found and "earlier" not in found
+                result.add(_shift(items[axes[other]], index))
+    return "later" in result and "earlier" not in result

@@ -57,10 +57,10 @@ def reads_arrays(item: Syntax, scope: Scope) -> bool:
     while stack:
         node = stack.pop()
         if isinstance(node, Name):
-            found = scope.local.get(node.text) or scope.model.symbols.get(node.text)
-            if isinstance(found, Value):
+            result = scope.local.get(node.text) or scope.model.symbols.get(node.text)
+            if isinstance(result, Value):
                 return True
-            if isinstance(found, Symbol) and found.value is not None:
+            if isinstance(result, Symbol) and result.value is not None:
                 return True
         if isinstance(node, FunctionCall) and node.function.text in _CALLED:
             return True

@@ -61,11 +61,11 @@ def _one_step(k: int, body: Body, place: Mapping[int, int], readings: dict[Expr,
         inside[state] = Input(f"{state.name} of {k}", "step", state.shape[1:])
         readings[inside[state]] = StateAt(place[number], Dim() - lag)
     # Stable forms come before what does not depend on the states is cut off: one may contain both.
-    made = one_step(stable(body.value), inside, steps)
+    result = one_step(stable(body.value), inside, steps)
     renamed: dict[Expr, Expr] = {}
     for node, array in (*steps.slices.items(), *steps.wholes.items()):
         assert isinstance(node, Input)
         renamed[node] = Input(f"{node.name} of {k}", "step", node.shape, node.dtype)
         is_slice = node in steps.slices
         readings[renamed[node]] = SlicesOf(array, Dim() - body.count) if is_slice else array
-    return substitute((made,), renamed)[0]
+    return substitute((result,), renamed)[0]

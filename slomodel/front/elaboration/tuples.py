@@ -241,15 +241,15 @@ class _Construction:
         used: list[Condition] = []
         for condition in self.left:
             limits = limits_of(condition, self.inner)
-            found: list[tuple[bool, Value]] = []
+            result: list[tuple[bool, Value]] = []
             for limit in limits:
                 if label in limit.form.unit_labels:
                     value = yield from bound(limit, label, self.inner)
                     is_high = limit.form.affine.labels[label] < 0
-                    found += [] if value is None else [(is_high, value)]
-            if found and len(found) == len(limits):
+                    result += [] if value is None else [(is_high, value)]
+            if result and len(result) == len(limits):
                 used.append(condition)
-                for is_high, value in found:
+                for is_high, value in result:
                     sides[is_high].append(value)
         return *sides, used
 

@@ -175,12 +175,12 @@ def _way_back(start: str, goal: str, model: Elaboration) -> list[str]:
     while waiting:
         name = waiting.pop(0)
         for node in _nodes(*roots(model.functions[name])):
-            found = node.function.text if isinstance(node, FunctionCall) else ""
-            if found == goal:
+            result = node.function.text if isinstance(node, FunctionCall) else ""
+            if result == goal:
                 return [*paths[name], goal]
-            if found in model.functions and found not in paths:
-                paths[found] = [*paths[name], found]
-                waiting.append(found)
+            if result in model.functions and result not in paths:
+                paths[result] = [*paths[name], result]
+                waiting.append(result)
     return []
 
 
@@ -199,12 +199,12 @@ def expanded(
     wanted = Signature(
         fn.head, fn.name.text, tuple(Parameter(one.name.text) for one in fn.parameters)
     )
-    found = match(node, wanted)
+    result = match(node, wanted)
     arrays: dict[str, Operand] = {}
     numbers: dict[str, Operand] = {}
     for parameter in fn.parameters:
         name = parameter.name.text
-        argument = found[name][0]
+        argument = result[name][0]
         check_kind(argument, wanted, "")
         value = yield ValueRequest(argument, scope)
         kind = numbers if parameter.shape is None else arrays
@@ -246,12 +246,12 @@ def from_library(node: FunctionCall, fn: Fn, scope: Scope) -> Steps:
         counts = COUNTS.get(fn.name.text, ())
         return (yield from expanded(node, fn, replace(scope, place=place), counts))
     except StatementError as problem:
-        found = problem.diagnostic
-        if found is None or found.span is None or found.span.source in arguments:
+        result = problem.diagnostic
+        if result is None or result.span is None or result.span.source in arguments:
             raise
-        message = f"`{fn.name.text}` does not accept these arguments: {found.message}"
+        message = f"`{fn.name.text}` does not accept these arguments: {result.message}"
         diagnostic = Diagnostic(
-            "E220", message, place, help=f"it is `{fn.head}`, in {found.span.text!r}"
+            "E220", message, place, help=f"it is `{fn.head}`, in {result.span.text!r}"
         )
         raise StatementError(diagnostic, problem.kind) from None
 
@@ -335,8 +335,8 @@ def _other_shape(
     text = parameter.span.text
     message = f"`{fn.name.text}` takes `{text}` here, not {show(argument.value)}"
     remedy = f"it is `{fn.head}`"
-    found = [argument] if first is None or first is argument else [first, argument]
-    return shape_error("E220", message, argument.span, remedy, marks=marks(*found))
+    result = [argument] if first is None or first is argument else [first, argument]
+    return shape_error("E220", message, argument.span, remedy, marks=marks(*result))
 
 
 def _array_by_element(fn: Fn, body: Value, numbers: list[Operand]) -> StatementError:

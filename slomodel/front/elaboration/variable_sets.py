@@ -173,9 +173,9 @@ def _named(call: FunctionCall, shape: Shape, model: Elaboration) -> DeclaredSet:
         remedy = remedy or _BOUNDED + ", ".join(f"`{one}`" for one in texts)
         raise error("E224", f"unknown set `{name}`", call.function.span, remedy)
     kind = NAMED_SETS[texts[name]]
-    found = match(call, signature(texts[name].replace("()", "(axis=0)")))
+    result = match(call, signature(texts[name].replace("()", "(axis=0)")))
     if kind in _WITH_AXIS:
-        return _along_axis(kind, found, call, shape, model)
+        return _along_axis(kind, result, call, shape, model)
     if kind in _SQUARE:
         if call.args or call.kwargs:
             raise error("E208", f"`{name}` takes no arguments", call.span, f"write `in {name}`")
@@ -185,7 +185,7 @@ def _named(call: FunctionCall, shape: Shape, model: Elaboration) -> DeclaredSet:
             )
             raise shape_error("E224", message, call.span, "write one dim for both axes: `[n, n]`")
         return DeclaredSet(kind, "")
-    return _round(kind, found, call, shape, model)
+    return _round(kind, result, call, shape, model)
 
 
 def _along_axis(

@@ -71,8 +71,8 @@ def _deviation(
 ) -> float:
     moved = {**values, variable: np.asarray(values[variable], complex) + 1j * STEP * v}
     derivative = float(np.imag(evaluate([objective], moved, sizes)[0])) / STEP
-    found = float(np.vdot(g, v))
-    if not np.isfinite(found) or not np.isfinite(derivative):
-        same = found == derivative or (np.isnan(found) and np.isnan(derivative))
+    result = float(np.vdot(g, v))
+    if not np.isfinite(result) or not np.isfinite(derivative):
+        same = result == derivative or (np.isnan(result) and np.isnan(derivative))
         return 0.0 if same else float("inf")
-    return abs(found - derivative) / float(np.linalg.norm(v))
+    return abs(result - derivative) / float(np.linalg.norm(v))

@@ -75,8 +75,8 @@ def _(node: Map, operands: list[InitialFact]) -> InitialFact:
     values = [operand.value for operand in operands]
     if all(value is not None for value in values):
         with np.errstate(all="ignore"):
-            found = float(node.function.numpy(*(np.asarray(value) for value in values)))
-        return _everywhere(node, found)
+            result = float(node.function.numpy(*(np.asarray(value) for value in values)))
+        return _everywhere(node, result)
     vanishes = 0.0 in values if node.function is mul else node.function is div and values[0] == 0.0
     if vanishes:
         return _everywhere(node, 0.0)

@@ -216,11 +216,11 @@ def kinks_of_data(problem: Problem, binding: Binding) -> list[Diagnostic]:
     span = problem.spans.get(problem.objective) or next(iter(problem.spans.values()), None)
     if span is None or not kinks_depend_on_data(problem):
         return []
-    found = nonsmooth_warnings(
+    result = nonsmooth_warnings(
         *(problem.objective, problem.spans, span, problem.data, problem.checks, binding.arrays),
         joins=problem.joins,
     )
-    return [one for one in found if one not in problem.warnings]
+    return [one for one in result if one not in problem.warnings]
 
 
 def kinks_depend_on_data(problem: Problem) -> bool:

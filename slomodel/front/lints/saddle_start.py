@@ -78,8 +78,8 @@ def _is_suspect(node: Expr, factors: list[_Factor], facts: _Facts) -> bool:
 
 def _variables(factors: list[_Factor], dim: Dim | None = None) -> tuple[Input, ...]:
     """The variables below some factors; with `dim`, only those with an axis of that dim."""
-    found = inputs(*(operand for operand, _ in factors))
-    return tuple(v for v in found if v.role == "variable" and (dim is None or dim in v.shape))
+    result = inputs(*(operand for operand, _ in factors))
+    return tuple(v for v in result if v.role == "variable" and (dim is None or dim in v.shape))
 
 
 def _stuck(

@@ -21,13 +21,13 @@ def with_unread_warnings(problem: Problem) -> Problem:
     excused = set(postorder(*(node for node in order if isinstance(node, Recur))))
     spans = {variable.node: variable.span for variable in problem.variables}
     spans |= {declared.node: declared.span for declared in problem.data}
-    found = [
+    result = [
         _remark(node, axis, least, spans[node])
         for node in spans
         if node not in excused
         for axis, least in _unread(node, uses.get(node, []))
     ]
-    return replace(problem, warnings=(*problem.warnings, *found)) if found else problem
+    return replace(problem, warnings=(*problem.warnings, *result)) if result else problem
 
 
 def _unread(node: Input, uses: list[Expr]) -> Iterator[tuple[int, int]]:

@@ -74,15 +74,15 @@ def split(
 ) -> Limits:
     """Take bounds on single symbols without assumptions as their intervals."""
     left: list[tuple[str, sp.Basic]] = []
-    found = dict(bounds)
+    result = dict(bounds)
     for name, one in relations:
         symbol, low, high = _bound(one)
         if symbol is None or name_of(symbol) in (*bounds, *data) or _is_signed(symbol):
             left.append((name, one))
             continue
-        before = found.get(name_of(symbol), (-math.inf, math.inf))
-        found[name_of(symbol)] = (max(before[0], low), min(before[1], high))
-    return Limits(tuple(left), found)
+        before = result.get(name_of(symbol), (-math.inf, math.inf))
+        result[name_of(symbol)] = (max(before[0], low), min(before[1], high))
+    return Limits(tuple(left), result)
 
 
 def _bound(one: sp.Basic) -> tuple[sp.Symbol | None, float, float]:

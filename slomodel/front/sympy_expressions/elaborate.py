@@ -92,8 +92,8 @@ def problem_from_sympy(
     named = () if order is None else tuple(one for one in order if not isinstance(one, str))
     limits = split(subject_to, bounds or {}, (*data_names, *translation.sizes))
     sides = [side for _, one in limits.relations for side in one.args]
-    found = scan((objective, *sides, *named), scope)
-    declared = declare(found, order, data_names, shapes or {}, translation, limits.bounds)
+    result = scan((objective, *sides, *named), scope)
+    declared = declare(result, order, data_names, shapes or {}, translation, limits.bounds)
     packing = packed(declared, translation)
     rolled, vector = _rolled(objective, scope, declared, packing)
 

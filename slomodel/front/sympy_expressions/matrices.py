@@ -133,8 +133,8 @@ def log_determinant(request: SymPyRequest) -> Steps:
 
 def inverse(request: SymPyRequest) -> Steps:
     value = yield from _square(request, request.node.arg)
-    found = request.scope.translation.lists.matrices.inverse(value.expr)
-    return Value(found, value.labels, value.axes)
+    result = request.scope.translation.lists.matrices.inverse(value.expr)
+    return Value(result, value.labels, value.axes)
 
 
 def product(request: SymPyRequest) -> Steps:

@@ -69,7 +69,7 @@ class SymPySource:
 
     def problem(self, data: Mapping[str, object], dims: Mapping[str, int]) -> Problem:
         """The problem; shapes that the expression does not state come from the arrays in `data`."""
-        shapes = {name: found for name, v in data.items() if (found := _shape(v)) is not None}
+        shapes = {name: result for name, v in data.items() if (result := _shape(v)) is not None}
         bounds = {name: (low, high) for name, low, high in self.bounds}
         own = (self.expr, self.variables, self.data_names, dims, shapes, bounds, self.subject_to)
         return problem_from_sympy(*own)

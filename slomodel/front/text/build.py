@@ -272,16 +272,16 @@ class TreeBuilder(Transformer[Token, ModelTree]):
         return Iteration(name, domain, name.span.to(domain.span), tuple(others))
 
     def fn(self, children: Children) -> list[Fn]:
-        keyword, name, *parameters, found = children
-        lets, body = found if isinstance(found, tuple) else ((), found)
+        keyword, name, *parameters, result = children
+        lets, body = result if isinstance(result, tuple) else ((), result)
         span = self._span(keyword).to(body.span)
         return [Fn(self._name(name), tuple(parameters), lets, body, span)]
 
     def parameter(self, children: Children) -> FnParameter:
-        name, found = self._name(children[0]), children[1]
-        if found is None:
+        name, result = self._name(children[0]), children[1]
+        if result is None:
             return FnParameter(name, None, False, name.span)
-        sizes, end = found
+        sizes, end = result
         return FnParameter(name, sizes or (), sizes is None, name.span.to(end))
 
     def block(self, children: Children) -> tuple[tuple[Let, ...], Expr]:
@@ -299,15 +299,15 @@ class TreeBuilder(Transformer[Token, ModelTree]):
         return [ObjectiveStatement(str(sense), label, expr, at, at.to(expr.span))]
 
     def subject(self, children: Children) -> list[ConstraintStatement]:
-        keyword, *found = children
-        constraints: list[ConstraintStatement] = found
+        keyword, *result = children
+        constraints: list[ConstraintStatement] = result
         first = constraints[0]
         constraints[0] = replace(first, span=self._span(keyword).to(first.span))
         return constraints
 
     def subject_each(self, children: Children) -> list[ConstraintStatement]:
-        keyword, found, *iterations, condition = children
-        one: ConstraintStatement = found
+        keyword, result, *iterations, condition = children
+        one: ConstraintStatement = result
         last = iterations[-1] if condition is None else condition
         span = self._span(keyword).to(last.span)
         return [replace(one, iterations=tuple(iterations), condition=condition, span=span)]

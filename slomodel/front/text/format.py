@@ -57,12 +57,12 @@ class _Page:
 def formatted(source: SourceText) -> str:
     """The text of a model in the standard layout. Raises ModelSyntaxError if it is not a model."""
     parse(source)
-    found = tokens(source)
+    result = tokens(source)
     page = _Page()
     statement: list[Token] = []
     gaps: list[str] = []
     end = margin = 0
-    for token in found:
+    for token in result:
         start = token.start_pos or 0
         gap = source.text[end:start].removeprefix("\ufeff")
         end = start + len(token)

@@ -69,9 +69,9 @@ def bracketed(piece: TeX, least: int) -> str:
 
 def name_of(name: str) -> str:
     """A name in LaTeX: Greek letters by name, trailing digits as a subscript."""
-    found = _PARTS.fullmatch(name)
-    if found and name not in _SHORT:
-        return f"{_word(found[1])}_{{{found[2]}}}"
+    result = _PARTS.fullmatch(name)
+    if result and name not in _SHORT:
+        return f"{_word(result[1])}_{{{result[2]}}}"
     head, _, rest = name.partition("_")
     if head and rest and name not in _SHORT:
         return rf"{_word(head)}_{{\mathrm{{{_escaped(rest)}}}}}"
@@ -177,12 +177,12 @@ def _entries(iteration: Iteration, domain: TeX) -> str:
 
 def _limits(iteration: Iteration, domain: TeX) -> tuple[str, str]:
     """The first and the last value of an index."""
-    found = iteration.domain
-    if isinstance(found, FunctionCall) and found.function.text == "range":
+    result = iteration.domain
+    if isinstance(result, FunctionCall) and result.function.text == "range":
         inside = domain.text.removeprefix(r"\operatorname{range}\left(").removesuffix(r"\right)")
         low, _, stop = inside.rpartition(", ")
-        return low or "0", _before(stop, found.args[-1] if found.args else found)
-    return "0", _before(domain.text, found)
+        return low or "0", _before(stop, result.args[-1] if result.args else result)
+    return "0", _before(domain.text, result)
 
 
 def _before(stop: str, node: object) -> str:

@@ -203,11 +203,11 @@ def _not_text(path: Path, reason: str, remedy: str) -> ModelSyntaxError:
 def _nearby(path: Path) -> str:
     """The remedy for a missing file: the models in the same folder."""
     try:
-        found = sorted(p.name for p in path.parent.glob("*.slo"))[:5] if not path.exists() else []
+        result = sorted(p.name for p in path.parent.glob("*.slo"))[:5] if not path.exists() else []
     except (OSError, ValueError):
         return ""
-    there = ", ".join(f"`{name}`" for name in found)
-    return f"that folder has {there}" if found else "give the path of a model, a .slo file"
+    there = ", ".join(f"`{name}`" for name in result)
+    return f"that folder has {there}" if result else "give the path of a model, a .slo file"
 
 
 LONGEST_TEXT = 2_000_000

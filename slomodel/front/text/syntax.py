@@ -450,32 +450,32 @@ def joined_groups(order: Sequence[Joinable]) -> list[list[Joinable]]:
 
 def roots(statement: Statement) -> tuple[Node, ...]:
     """The expressions and conditions in a statement."""
-    found: tuple[Node | None, ...]
+    result: tuple[Node | None, ...]
     match statement:
         case DimDecl():
-            found = (statement.default,)
+            result = (statement.default,)
         case DataDecl():
-            found = (statement.default, statement.file)
+            result = (statement.default, statement.file)
         case VarDecl():
-            found = (*_in_set(statement.set), statement.init)
+            result = (*_in_set(statement.set), statement.init)
         case Let():
-            found = (*(i.domain for i in statement.indices or ()), statement.expr)
+            result = (*(i.domain for i in statement.indices or ()), statement.expr)
             if statement.first is not None:
                 by_index = statement.first.iteration
                 domain = None if by_index is None else by_index.domain
-                found = (*found, *statement.first.values, domain)
+                result = (*result, *statement.first.values, domain)
         case Fn():
-            found = (*(node for let in statement.locals for node in roots(let)), statement.body)
+            result = (*(node for let in statement.locals for node in roots(let)), statement.body)
         case CheckStatement():
-            found = (statement.condition,)
+            result = (statement.condition,)
         case ObjectiveStatement():
-            found = (statement.expr,)
+            result = (statement.expr,)
         case ConstraintStatement():
             domains = (i.domain for i in statement.iterations)
-            found = (*statement.sides, *domains, statement.condition)
+            result = (*statement.sides, *domains, statement.condition)
         case _:
             assert_never(statement)
-    return tuple(node for node in found if node is not None)
+    return tuple(node for node in result if node is not None)
 
 
 def _in_set(clause: SetClause | None) -> tuple[Expr, ...]:

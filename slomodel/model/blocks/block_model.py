@@ -121,10 +121,10 @@ class BlockModel:
         kernels = BlockKernels(parts, self._memory)
         executor: Executor = Streamed(kernels, blocks)
         if self._compress:
-            found = compressed(parts, blocks, Streamed(kernels, blocks), self._client)
-            if found is None:
+            result = compressed(parts, blocks, Streamed(kernels, blocks), self._client)
+            if result is None:
                 raise _not_compressed(one.dim)
-            executor = found
+            executor = result
         elif self._client is not None:
             from slomodel.model.blocks.distributed_blocks import Distributed
 

@@ -57,15 +57,15 @@ class Compressed:
         """The quantity over all blocks at once."""
         if quantity not in self._made:
             self._made[quantity] = self._compiled.maker(quantity)(self._arrays)
-        made = self._made[quantity]
+        result = self._made[quantity]
         if quantity == "value":
-            yield made(x), None
+            yield result(x), None
             return
         out = np.empty(self._n)
         if v is None:
-            yield made(x, out), out
+            yield result(x, out), out
         else:
-            made(x, v, out)
+            result(x, v, out)
             yield 0.0, out
 
     def bounds(self, x: Vector, radius: float, effort: str) -> Iterator[TermBounds]:
@@ -154,7 +154,7 @@ def compressed(
         return None
     values, sizes = _values(model)
     values |= dict(zip(factors.values(), stacked, strict=True))
-    made = evaluate(list(graphs.values()), values, sizes)
+    result = evaluate(list(graphs.values()), values, sizes)
     arrays = {
         # The kernels take the data over samples without reading them: zeros occupy no memory.
         node.name: np.zeros(concrete(node.shape, kernels.numbers))
@@ -162,7 +162,9 @@ def compressed(
         else model._binding.arrays[node.name]
         for node in kernels.given
     }
-    arrays |= {node.name: np.ascontiguousarray(one) for node, one in zip(graphs, made, strict=True)}
+    arrays |= {
+        node.name: np.ascontiguousarray(one) for node, one in zip(graphs, result, strict=True)
+    }
     return Compressed(kernels, arrays, model.n, streamed)
 
 

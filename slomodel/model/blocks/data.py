@@ -173,9 +173,9 @@ def shape_of(block: Block) -> tuple[int, ...]:
         with np.load(block, allow_pickle=False) as members:
             if "shape" in members:
                 return tuple(map(int, members["shape"]))
-    found = read(block) if isinstance(block, Path) else block
-    shape = getattr(found, "shape", None)
-    shape = np.asarray(found).shape if shape is None else shape
+    result = read(block) if isinstance(block, Path) else block
+    shape = getattr(result, "shape", None)
+    shape = np.asarray(result).shape if shape is None else shape
     if np.isnan(np.asarray(shape, dtype=np.float64)).any():
         message = "the sizes of the blocks of an array of Dask are not known"
         remedy = "call its compute_chunk_sizes()"
@@ -262,9 +262,9 @@ def _of_entries(
 
 def _entries(block: Block) -> int:
     """The number of stored entries of a block of sparse data."""
-    found = read(block)
-    count = getattr(found, "nnz", None)
-    return int(np.count_nonzero(np.asarray(found))) if count is None else int(count)
+    result = read(block)
+    count = getattr(result, "nnz", None)
+    return int(np.count_nonzero(np.asarray(result))) if count is None else int(count)
 
 
 def axes_of(declared: DataDeclaration, dim: str) -> list[int]:

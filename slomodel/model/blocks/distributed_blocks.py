@@ -57,11 +57,11 @@ class ClusterTasks:
 
     def run(self, task: Any, point: object, groups: Sequence[Group]) -> Iterator[Any]:
         """The results of task(shared, point, *blocks) for all groups of blocks, in their order."""
-        found: dict[int, Any] = {}
+        result: dict[int, Any] = {}
         for round_ in range(_ROUNDS):
             try:
                 self._collect(
-                    task, point, [group for group in groups if _key(group) not in found], found
+                    task, point, [group for group in groups if _key(group) not in result], result
                 )
                 break
             except Exception as error:
@@ -72,7 +72,7 @@ class ClusterTasks:
                 self._sent = None
                 self._homes, self._given = {}, {}
         for one in groups:
-            yield found[_key(one)]
+            yield result[_key(one)]
 
     def _collect(
         self, task: Any, point: Any, groups: Sequence[Group], found: dict[int, Any]

@@ -28,16 +28,16 @@ class Minibatches:
     def __init__(self, model: Model, size: int, seed: int, dim: str | None) -> None:
         model._binding.require_data()
         problem, given = model._problem, model._recipe.data
-        found = [
+        result = [
             one.name
             for one in problem.dims
             if dim in (None, one.name)
             and is_sum_over(problem, one.name)
             and not entries_along(problem, one.name)
         ]
-        if len(found) != 1:
-            raise _no_samples(problem, found, dim)
-        (self.dim,) = found
+        if len(result) != 1:
+            raise _no_samples(problem, result, dim)
+        (self.dim,) = result
         self.total = model._binding.sizes[self.dim]
         self.size = whole("size", size, 1)
         if self.size > self.total:

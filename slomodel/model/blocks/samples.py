@@ -41,9 +41,9 @@ class SampleSum:
         sizes: Mapping[str, int],
     ) -> None:
         number = number_of_samples(dim)
-        found = block_sum(problem.objective, dim, number, entries_along(problem, dim))
-        if isinstance(found, NoBlockSum):
-            raise not_a_sum(problem, dim, found)
+        result = block_sum(problem.objective, dim, number, entries_along(problem, dim))
+        if isinstance(result, NoBlockSum):
+            raise not_a_sum(problem, dim, result)
         data = {name: one for name, one in recipe.data.items() if name not in names}
         self.recipe = replace(
             recipe,
@@ -56,7 +56,7 @@ class SampleSum:
         declared = (*problem.data, DataDeclaration(number))
         self.problem = replace(
             problem,
-            objective=found.block,
+            objective=result.block,
             data=declared,
             constraints=(),
             checks=checks_of_samples(problem, dim),
@@ -69,8 +69,8 @@ class SampleSum:
         free = replace(self.problem, data=few, checks=())
         one = {dim: 1} if any(own.name == dim for own in problem.dims) else {}
         alone = replace(self.recipe, dims={**others, **one}, labels={})
-        if found.rest is not None:
-            self.rest = Model._planned(alone, replace(free, objective=found.rest))
+        if result.rest is not None:
+            self.rest = Model._planned(alone, replace(free, objective=result.rest))
         if problem.constraints:
             own = replace(free, objective=build.const(0.0), constraints=problem.constraints)
             self.constraints = Model._planned(alone, own)

@@ -362,14 +362,14 @@ class AugmentedLagrangian:
         nothing = np.zeros_like(self.at.y)
         tolerance = 1e-3 * min(1.0, self.at.violation) * self.run.ctol**0.5
         run = self._minimised(self.at.x, nothing, 1.0, tolerance, weight=0.0)
-        found = PrimalDual.of(self.objective, run.x, nothing, self.within)
+        result = PrimalDual.of(self.objective, run.x, nothing, self.within)
         if run.status in _BUDGETS:
             return self._end(run.status)
-        before, self.at = self.at, found
-        if run.status.success and found.violation > max(INFEASIBLE, FAR * self._resolution()[1]):
+        before, self.at = self.at, result
+        if run.status.success and result.violation > max(INFEASIBLE, FAR * self._resolution()[1]):
             self.last = run
             return self._end(Status.infeasible)
-        if found.violation >= before.violation:
+        if result.violation >= before.violation:
             self.at = before
         self.penalised = self.idle = 0
         self.gap = self.best = np.inf

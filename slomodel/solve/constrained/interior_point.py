@@ -107,12 +107,12 @@ def interior_solution(program: QuadraticProgram) -> InteriorSolution | None:
     eye = np.eye(len(program.g))
     C = np.concatenate([program.A[~equations], -eye[below], eye[above]])
     h = np.concatenate([-program.c[~equations], -program.low[below], program.high[above]])
-    found = _Iteration(
+    result = _Iteration(
         program.B, program.g, program.A[equations], -program.c[equations], C, h
     ).run()
-    if found is None:
+    if result is None:
         return None
-    d, y_equations, s, z = found
+    d, y_equations, s, z = result
     count = int((~equations).sum())
     y = np.zeros(len(program.c))
     y[equations], y[~equations] = y_equations, z[:count]

@@ -70,10 +70,10 @@ class NewtonSteps:
 
     def _next(self, at: PrimalDual, penalty: float) -> PrimalDual | None:
         """The point of an acceptable step; None if there is none."""
-        found = self._step(at, penalty)
-        if found is None:
+        result = self._step(at, penalty)
+        if result is None:
             return None
-        step, basis, rows = found
+        step, basis, rows = result
         d = basis @ step.d
         penalty = self._merit_penalty(at, step, penalty)
         gradient = at.g + rows.T @ (self._estimate(step.y, at.c, penalty) - at.y)

@@ -205,9 +205,9 @@ class QuasiNewton:
         self._interval *= 2.0
         hessian = dense(self._evaluate.hvp, at.x)
         self._due = self._evaluate.weighted_work + self._interval
-        found = inverse_magnitude(hessian, self._evaluate.eps)
-        if found is None:
+        result = inverse_magnitude(hessian, self._evaluate.eps)
+        if result is None:
             return False
-        self._H, self.curvatures, self.hessian = found, np.diag(hessian).copy(), hessian
-        self._gamma = ratio(float(at.g.dot(found @ at.g)), at.gnorm, at.gnorm)
+        self._H, self.curvatures, self.hessian = result, np.diag(hessian).copy(), hessian
+        self._gamma = ratio(float(at.g.dot(result @ at.g)), at.gnorm, at.gnorm)
         return True

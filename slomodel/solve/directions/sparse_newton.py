@@ -87,8 +87,8 @@ class SparseNewton:
         if self._factor is None:
             self._factorise()
         assert self.units is not None
-        found: Vector = self._factor.solve(self.units * r)
-        return self.units * found
+        result: Vector = self._factor.solve(self.units * r)
+        return self.units * result
 
     def predict(self, at: Iterate, v: Vector) -> None:
         """Note the decrease that H predicts for the Newton step v (n,) from a point."""

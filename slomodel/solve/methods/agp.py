@@ -80,19 +80,21 @@ class AGP:
         D = self.D or LEAST_D
         if self.lift == "paper" and self.D is None:
             D = max(D, 6.0 * math.sqrt(self.gtol))
-        found = both(constants, start, D)
+        result = both(constants, start, D)
         wanted, farthest = 6.0 * math.sqrt(self.gtol), max(1.0, norm(start.x))
         while self.D is None and self.lift != "paper" and farthest >= GROW * D:
             D_next = GROW * D
-            if not D_next * math.sqrt(found.second) <= wanted:
+            if not D_next * math.sqrt(result.second) <= wanted:
                 break
             larger = constants(start, OVER * D_next)
             if larger.unproved or not D_next * math.sqrt(larger.second) <= wanted:
                 break
-            D, found = D_next, larger
+            D, result = D_next, larger
         centre = start.x.copy()
         ball = EuclideanBall(centre, D)
-        return EpochRegion(centre, ball, 0.0, found.L1, found.second, found.source, found.estimated)
+        return EpochRegion(
+            centre, ball, 0.0, result.L1, result.second, result.source, result.estimated
+        )
 
 
 def both(constants: ConstantsOver, start: Iterate, D: float) -> Constants:
@@ -201,13 +203,13 @@ class AGPRun:
 
     def _first(self, task: Subproblem, out: Outcome, pair: NCPair) -> tuple[Vector, float, str]:
         """b⁽¹⁾: the lowest of ŷ_1 … ŷ_{t−1} and u, and of the equally admissible ŷ_t and z."""
-        found: list[tuple[Vector, float, str]] = []
+        result: list[tuple[Vector, float, str]] = []
         if out.best is not None:
-            found.append((out.best.x, out.best.f, f"y{out.best_at}"))
-        found.append((pair.u, pair.f_u, "u"))
+            result.append((out.best.x, out.best.f, f"y{out.best_at}"))
+        result.append((pair.u, pair.f_u, "u"))
         if not task.literal:
-            found += out.extra
-        return min(found, key=lambda one: one[1])
+            result += out.extra
+        return min(result, key=lambda one: one[1])
 
     def _otherwise(
         self, task: Subproblem, out: Outcome, facts: dict[str, float | str]

@@ -77,11 +77,11 @@ def ball_with_constant(
     """
     assert constants is not None
     centre = start.x if d == D else start.x.copy()
-    found = constants(start, D)
-    if found.unproved:
-        raise unproved(D, found.unproved)
+    result = constants(start, D)
+    if result.unproved:
+        raise unproved(D, result.unproved)
     ball = part_of_ball(centre, D, within)
-    return EpochRegion(centre, ball, d, found.L1, None, found.source, found.estimated)
+    return EpochRegion(centre, ball, d, result.L1, None, result.source, result.estimated)
 
 
 def part_of_ball(centre: Vector, D: float, within: Set | None) -> EpochSet:

@@ -52,11 +52,11 @@ class BPG:
     def region(self, start: Iterate, constants: ConstantsOver | None) -> EpochRegion:
         """The single region of the run, with L as its L1."""
         assert constants is not None
-        found = constants(start, 0.0)
-        if found.unproved:
-            raise unproved(0.0, found.unproved)
+        result = constants(start, 0.0)
+        if result.unproved:
+            raise unproved(0.0, result.unproved)
         whole = whole_space(start)
-        return replace(whole, L1=found.L1, source=found.source, estimated=found.estimated)
+        return replace(whole, L1=result.L1, source=result.source, estimated=result.estimated)
 
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> DescentRun:
         move = partial(mirror_step, self.p)

@@ -111,20 +111,20 @@ def largest_proved(
     # Over m times the longest step L1 is seldom close to that at the point.
     trial = high / math.sqrt(steps)
     for _ in range(TRIALS):
-        found = constants(start, trial)
-        g = steps * mapping_norm(start, found.L1, within)
-        if trial * found.L1 <= g:
-            proved, low = found, trial
-            high = min(high, quotient(g, found.L1, trial))
+        result = constants(start, trial)
+        g = steps * mapping_norm(start, result.L1, within)
+        if trial * result.L1 <= g:
+            proved, low = result, trial
+            high = min(high, quotient(g, result.L1, trial))
         else:
             high = trial
-            if g / found.L1 > low:
-                proved, low = found, g / found.L1
+            if g / result.L1 > low:
+                proved, low = result, g / result.L1
         if high <= (1.0 + near) * low:
             break
         trial = math.sqrt(low) * math.sqrt(high) if low > 0.0 else SHRINK * high
     if low == 0.0:
-        raise unproved(trial, found.unproved or "L1 is infinite")
+        raise unproved(trial, result.unproved or "L1 is infinite")
     return region_of(start, low, proved, within, steps)
 
 

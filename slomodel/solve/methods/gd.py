@@ -49,13 +49,13 @@ class GD:
         """The single region of the run. For L1 = 0 the first step ends on the ball's boundary."""
         assert constants is not None
         D = 0.0 if self.D is None else self.D
-        found = constants(start, D)
-        if found.unproved:
-            raise unproved(D, found.unproved)
-        L1 = found.L1 if found.L1 > 0.0 else start.gnorm / D
+        result = constants(start, D)
+        if result.unproved:
+            raise unproved(D, result.unproved)
+        L1 = result.L1 if result.L1 > 0.0 else start.gnorm / D
         estimated = self.D is not None
         return replace(
-            whole_space(start, self.within), L1=L1, source=found.source, estimated=estimated
+            whole_space(start, self.within), L1=L1, source=result.source, estimated=estimated
         )
 
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> DescentRun:

@@ -86,20 +86,20 @@ class StdArmijoRun:
                 return halt
         np.negative(current.g, out=v)
         longest = min(first * gnorm, LARGEST)
-        found = self._search.search(current, v, gnorm, -gnorm, first)
+        result = self._search.search(current, v, gnorm, -gnorm, first)
         self.trials = self._search.trials
-        if found is None and stagnation.resolution.measure(self._evaluate, current, longest):
-            found = self._search.search(current, v, gnorm, -gnorm, first)
+        if result is None and stagnation.resolution.measure(self._evaluate, current, longest):
+            result = self._search.search(current, v, gnorm, -gnorm, first)
             self.trials += self._search.trials
-        if found is None or stagnation.after(found.point, ratio(found.delta * gnorm, longest)):
+        if result is None or stagnation.after(result.point, ratio(result.delta * gnorm, longest)):
             reach = max(1.0, norm(current.x), longest)
             limit = f"delta_bar = {first:.3g}"
             return stagnation.explain(current, reach, limit)
-        self.delta = found.delta
-        full_length = found.delta >= first * (1.0 - 4.0 * EPS)
+        self.delta = result.delta
+        full_length = result.delta >= first * (1.0 - 4.0 * EPS)
         # Steps δ̄∇f that shrink lead to a minimiser; f may be unbounded along others.
-        stagnation.probe.count(full_length and found.point.gnorm >= gnorm)
-        return AcceptedStep(found.point, found.delta * gnorm, full_length, found.by_rounding)
+        stagnation.probe.count(full_length and result.point.gnorm >= gnorm)
+        return AcceptedStep(result.point, result.delta * gnorm, full_length, result.by_rounding)
 
 
 def std_armijo(given: Mapping[str, object], context: MethodContext) -> StdArmijo:

@@ -162,12 +162,12 @@ def left_saddle(watch: SaddleWatch, monitor: Monitor, run: RunState) -> bool:
     lingers = run.status is None and watch.due(run.current)
     if not (lingers or (run.status is not None and run.status.success)):
         return False
-    found = watch.leave(run.current, None if lingers else run.so_far)
-    if found is None:
+    result = watch.leave(run.current, None if lingers else run.so_far)
+    if result is None:
         if run.status is not None:
             watch.judge(run.current, run.tolerance)
         return False
-    go_on_from(found, monitor, run)
+    go_on_from(result, monitor, run)
     return True
 
 

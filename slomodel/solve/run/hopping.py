@@ -72,7 +72,7 @@ class Hopping:
         rng = np.random.default_rng(seed)
         first = self.scales(self.start(seed))
         current = self.run(None, seed=seed, max_time=max_time)
-        found = [current]
+        result = [current]
         floor = SAME_OF_FIRST * abs(float(current.history.fun[0]))
         length, accepted, best_at, k = FIRST, 0, 0, 0
         changes: list[float] = []
@@ -86,9 +86,9 @@ class Hopping:
             step = length * units * rng.uniform(-1.0, 1.0, len(at))
             draw = float(rng.random())
             hopped = self.run(self.inside(at + step), seed=seed, max_time=left)
-            if rank(hopped, sign, self.options.ctol) < rank(found[0], sign, self.options.ctol):
+            if rank(hopped, sign, self.options.ctol) < rank(result[0], sign, self.options.ctol):
                 best_at = k
-            _insert(found, hopped, sign, self.options.ctol, floor)
+            _insert(result, hopped, sign, self.options.ctol, floor)
             change = sign * (hopped.fun - current.fun)
             accepts = _accepts(hopped, current, change, changes, draw, self.options.ctol)
             if SAME * abs(current.fun) < abs(change) < math.inf:
@@ -98,10 +98,10 @@ class Hopping:
                 accepted += 1
             length = min(max(length * math.exp(RATE * (accepts - TARGET)), SHORTEST), LONGEST)
             if self.display:
-                self.display.update(_state(found[0], k, self.hops, perf_counter() - began))
+                self.display.update(_state(result[0], k, self.hops, perf_counter() - began))
             if hopped.status is Status.interrupted:
                 break
-        solution = _with_account(found, k, accepted, best_at)
+        solution = _with_account(result, k, accepted, best_at)
         return solution if self.keeps_runs else replace(solution, runs=())
 
 

@@ -82,10 +82,10 @@ class Pool(Generic[T]):
                 self._stop()
                 waiting = iter(())
             for here in [one for one in self._busy if one in ready]:
-                k, found, alive = self._received(here)
+                k, result, alive = self._received(here)
                 if alive:
                     self._hand_out(here, waiting)
-                yield k, found
+                yield k, result
 
     def _on_interrupt(self, number: int, frame: object) -> None:
         self._ring.send_bytes(b"stop")
@@ -109,12 +109,12 @@ class Pool(Generic[T]):
     def _received(self, here: Connection) -> tuple[int, T | None, bool]:
         k = self._busy.pop(here)
         try:
-            found, error = here.recv()
+            result, error = here.recv()
         except (EOFError, OSError):
             return k, None, False
         if error is not None:
             raise error
-        return k, found, True
+        return k, result, True
 
 
 def _context() -> ForkContext | SpawnContext:

@@ -78,13 +78,13 @@ def start_of(saved: Saved, x0: ArrayLike | None) -> Vector:
 def check_objective(saved: Saved, objective: Objective, sign: float) -> None:
     """Raise DomainError if the checkpoint belongs to another objective."""
     at = saved.point
-    found = None
+    result = None
     if len(at.x) == objective.n:
-        found = sign * float(objective.value(at.x))
-        if abs(found - at.f) <= _SAME * max(1.0, abs(at.f)):
+        result = sign * float(objective.value(at.x))
+        if abs(result - at.f) <= _SAME * max(1.0, abs(at.f)):
             return
-    here = f"n = {objective.n}" if found is None else f"{sign * found:.12g}"
-    there = f"n = {len(at.x)}" if found is None else f"{sign * at.f:.12g}"
+    here = f"n = {objective.n}" if result is None else f"{sign * result:.12g}"
+    there = f"n = {len(at.x)}" if result is None else f"{sign * at.f:.12g}"
     message = f"`{saved.path}` is of another objective: at its point {there} there, {here} here"
     raise DomainError(Diagnostic("E604", message, help="resume with the same model and data"))
 

@@ -138,5 +138,5 @@ def _attributes(value: object) -> dict[str, object]:
     """The attributes of an object by name, from its slots and its dict."""
     slots = [name for cls in type(value).__mro__ for name in getattr(cls, "__slots__", ())]
     names = [*slots, *getattr(value, "__dict__", {})]
-    found = {name: getattr(value, name, _ABSENT) for name in names}
-    return {name: one for name, one in found.items() if one is not _ABSENT}
+    result = {name: getattr(value, name, _ABSENT) for name in names}
+    return {name: one for name, one in result.items() if one is not _ABSENT}

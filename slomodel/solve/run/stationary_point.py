@@ -110,8 +110,8 @@ def falls_beyond(
         if is_quadratic:
             return None
         steps = (step for step in steps if _bends_down(evaluate, at, step))
-    found = (_lower(evaluate, at, step, ritz.value) for step in steps if step.any())
-    return next((one for one in found if one is not None), None)
+    result = (_lower(evaluate, at, step, ritz.value) for step in steps if step.any())
+    return next((one for one in result if one is not None), None)
 
 
 def _least(evaluate: Evaluator, at: Iterate, hessian: Vector | None) -> Ritz | None:

@@ -203,9 +203,9 @@ class Certifier:
             *(self._x0, self._start_f, self._clean, self._all_clean, eps),
         )
         for inequality, tally in zip(self._inequalities, self._tallies, strict=True):
-            found = inequality.excess(step) if inequality.applies else None
-            if found is not None:
-                excess, error = found
+            result = inequality.excess(step) if inequality.applies else None
+            if result is not None:
+                excess, error = result
                 error += self._rounding(step, inequality.since)
                 if excess > error:
                     error += self._evaluation_error(step, inequality.since)

@@ -79,13 +79,13 @@ def product(pairs: Sequence[tuple[Jet, Jet]]) -> Jet:
     """
 
     def both(i: int, j: int) -> Array:
-        found = [times(u[i], v[j]) for u, v in pairs]
-        return found[0] if len(found) == 1 else np.minimum.reduce(found)
+        result = [times(u[i], v[j]) for u, v in pairs]
+        return result[0] if len(result) == 1 else np.minimum.reduce(result)
 
     def turned(i: int, j: int) -> Array:
         """The term with the j slots of v first."""
-        found = [times(v[j], u[i]) for u, v in pairs]
-        return found[0] if len(found) == 1 else np.minimum.reduce(found)
+        result = [times(v[j], u[i]) for u, v in pairs]
+        return result[0] if len(result) == 1 else np.minimum.reduce(result)
 
     mixed = both(1, 1)
     return (

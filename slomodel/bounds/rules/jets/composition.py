@@ -93,20 +93,20 @@ class _Pair:
     def of(self, i: int, j: int) -> Array:
         """The product of D^i u and D^j u, the slots of the first in front."""
         flat, entry = self.inner.flat, self.inner.entry
-        found = [times(flat[i], entry[j]), times(entry[i], flat[j])]
+        result = [times(flat[i], entry[j]), times(entry[i], flat[j])]
         if not self.entrywise:
             rows, columns = self.inner.rows, self.inner.columns
-            found += [times(rows[i], columns[j]), times(columns[i], rows[j])]
-        return np.asarray(np.minimum.reduce(found))
+            result += [times(rows[i], columns[j]), times(columns[i], rows[j])]
+        return np.asarray(np.minimum.reduce(result))
 
     def triple(self) -> Array:
         """The product of three D u: one entrywise factor, or a row and a column, times entries."""
         flat, entry = self.inner.flat[1], self.inner.entry[1]
-        found = [times(times(a, b), c) for a, b, c in _orders(flat, entry, entry)]
+        result = [times(times(a, b), c) for a, b, c in _orders(flat, entry, entry)]
         if not self.entrywise:
             rows, columns = self.inner.rows[1], self.inner.columns[1]
-            found += [times(times(a, b), c) for a, b, c in _orders(rows, columns, entry)]
-        return np.asarray(np.minimum.reduce(found))
+            result += [times(times(a, b), c) for a, b, c in _orders(rows, columns, entry)]
+        return np.asarray(np.minimum.reduce(result))
 
 
 def _orders(a: Array, b: Array, c: Array) -> list[tuple[Array, Array, Array]]:
@@ -117,7 +117,7 @@ def _scale(
     derivatives: ScalarDerivatives, inner: Inner, norm: Norm, largest: float, length: float, k: int
 ) -> Array:
     """The norm of φ'(u) D^k u."""
-    found = [_x(largest, inner.flat[k]), _x(length, inner.entry[k])]
+    result = [_x(largest, inner.flat[k]), _x(length, inner.entry[k])]
     if not is_entrywise(norm) and derivatives.slope.lo.size:
         slope = derivatives.slope
         low, high = (
@@ -127,8 +127,8 @@ def _scale(
         spread_ = max(float(up_add(high, -middle)), float(up_add(middle, -low)))
         if np.isfinite(middle):
             sizes = rounded_up(np.array([abs(middle), spread_]))
-            found.append(_x(sizes[0], inner.own[k]) + _x(sizes[1], inner.flat[k]))
+            result.append(_x(sizes[0], inner.own[k]) + _x(sizes[1], inner.flat[k]))
         rows = measure(derivatives.sizes[1], None, norm.replace("r", "m").replace("c", "r"))
         columns = measure(derivatives.sizes[1], None, norm.replace("c", "m"))
-        found += [_x(rows, inner.columns[k]), _x(columns, inner.rows[k])]
-    return np.asarray(np.minimum.reduce(found))
+        result += [_x(rows, inner.columns[k]), _x(columns, inner.rows[k])]
+    return np.asarray(np.minimum.reduce(result))

@@ -64,8 +64,8 @@ def scattered(index: Sequence[Affine], iterated: Sizes, indexed: Sizes, norm: No
         return Options(float(times), ((canonical("m" * len(iterated), iterated),),))
     fixed = {own[0] for k, own in enumerate(uses) if len(own) == 1 and norm[k] == "m"}
     letters = ["m" if axis in fixed else "r" for axis in range(len(iterated))]
-    found = canonical("".join(letters), iterated)
-    return Options(float(up_sqrt(float(times))), ((found,),))
+    result = canonical("".join(letters), iterated)
+    return Options(float(up_sqrt(float(times))), ((result,),))
 
 
 def listed(places: Sequence[NDArray[np.intp]], indexed: Sizes) -> float:

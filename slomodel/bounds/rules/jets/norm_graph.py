@@ -53,8 +53,8 @@ class Prepared:
     @property
     def block_names(self) -> tuple[str, ...]:
         """The names of the variables of each block, joined if there are several."""
-        found = [[name for name, k in self.blocks.items() if k == b] for b in range(self.count)]
-        return tuple("+".join(sorted(names)) for names in found)
+        result = [[name for name, k in self.blocks.items() if k == b] for b in range(self.count)]
+        return tuple("+".join(sorted(names)) for names in result)
 
     @property
     def numbers(self) -> int:

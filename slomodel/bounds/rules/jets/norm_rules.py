@@ -93,11 +93,11 @@ def norm_rule(node: Expr, norm: Norm, scope: NormContext) -> Rule:
 @norm_rule.register
 def _(node: Einsum, norm: Norm, scope: NormContext) -> Rule:
     size = dict(enumerate(concrete(node.dims, scope.sizes)))
-    found = product_options(node.inputs, node.output, norm, size)
+    result = product_options(node.inputs, node.output, norm, size)
     if len(node.operands) == 1:
-        return Linear(node.operands, (found,))
+        return Linear(node.operands, (result,))
     left, right = node.operands
-    return Product(left, right, found)
+    return Product(left, right, result)
 
 
 @norm_rule.register
@@ -123,9 +123,9 @@ def _(node: Scatter, norm: Norm, scope: NormContext) -> Rule:
 def _by_list(node: Gather | Scatter, iterated: Sizes, indexed: Sizes, scope: NormContext) -> Rule:
     """Via the Frobenius norm: an element occurs at most μ times, so ‖w‖ <= √μ ‖u‖_F."""
     operand = node.operands[0]
-    found = listed(positions(node.index, iterated, indexed, scope.sizes, scope.tables), indexed)
+    result = listed(positions(node.index, iterated, indexed, scope.sizes, scope.tables), indexed)
     whole = canonical("r" * operand.rank, scope.shape(operand))
-    return Linear((operand,), (Options(found, ((whole,),)),))
+    return Linear((operand,), (Options(result, ((whole,),)),))
 
 
 @norm_rule.register

@@ -56,8 +56,8 @@ def product_options(
     alone = [label for label in sorted(present - set(sides)) if _uses(inputs, label) == 1]
     for label in alone:
         factor = float(up_mul(factor, up_sqrt(float(size[label]))))
-    found = [_option(inputs, sides, order, size) for order in ("cr", "rc")]
-    return Options(factor, undominated(found))
+    result = [_option(inputs, sides, order, size) for order in ("cr", "rc")]
+    return Options(factor, undominated(result))
 
 
 def output_sides(output: Axes, norm: Norm) -> Sides:

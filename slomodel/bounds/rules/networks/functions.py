@@ -44,9 +44,9 @@ class Function:
     def over(self, u: Interval) -> tuple[list[Interval], Smoothness]:
         """Weight times the derivatives of orders 0 to 4 over intervals u (h, N)."""
         flat, data = u.each(np.ravel), self._data()
-        found, smooth = self._ranges(self.graphs, flat, data)
+        result, smooth = self._ranges(self.graphs, flat, data)
         wide = partial(np.reshape, shape=u.shape)
-        return [self.weight * a.each(wide) for a in found], smooth
+        return [self.weight * a.each(wide) for a in result], smooth
 
     def sizes(self, u: Interval, is_large: bool) -> Sizes:
         """The range over intervals u (h, N), and magnitudes of the derivatives of orders 1 to 4.
@@ -68,9 +68,11 @@ class Function:
         self, graphs: Mapping[Slots, Expr], u: Interval, data: Mapping[Input, Interval]
     ) -> tuple[list[Interval], Smoothness]:
         """Ranges by order, without the weight."""
-        found = element_ranges(self.own.value, graphs, {self.own.arguments[0]: u}, data, self.spans)
+        result = element_ranges(
+            self.own.value, graphs, {self.own.arguments[0]: u}, data, self.spans
+        )
         orders = sorted(graphs, key=len)
-        return [found.derivatives[slots] for slots in orders], found.smooth
+        return [result.derivatives[slots] for slots in orders], result.smooth
 
     def _by_table(self, u: Interval) -> Sizes | None:
         """Derivatives over bins of equal length that cover all intervals: the maximum over the bins
@@ -81,12 +83,12 @@ class Function:
             return None
         ends = np.linspace(lo, hi, _BINS + 1)
         ends[0], ends[-1] = lo, hi
-        found, smooth = self._ranges(self.graphs, Interval(ends[:-1], ends[1:]), {})
+        result, smooth = self._ranges(self.graphs, Interval(ends[:-1], ends[1:]), {})
         first, last = _bin(ends, u.lo.ravel()), _bin(ends, u.hi.ravel())
         surely = (ends[first] <= u.lo.ravel()) & (u.hi.ravel() <= ends[last + 1])
         if int(np.min(smooth.order, initial=ANALYTIC)) < ANALYTIC or not surely.all():
             return None
-        largest = _largest_between(np.stack([a.magnitude for a in found[1:]]), first, last)
+        largest = _largest_between(np.stack([a.magnitude for a in result[1:]]), first, last)
         weight = self.weight.magnitude
         value, _ = self._ranges({(): self.graphs[()]}, u.each(np.ravel), {})
         sizes = [up_mul(weight, one.reshape(u.shape)) for one in largest]
@@ -112,10 +114,10 @@ class Function:
             np.minimum.reduceat(flat.lo[order], starts), np.maximum.reduceat(flat.hi[order], starts)
         )
         first = {one: a.each(lambda array: array[order[starts]]) for one, a in data.items()}
-        found, smooth = self._ranges(self.graphs, hulls, first)
+        result, smooth = self._ranges(self.graphs, hulls, first)
         place = np.empty(len(order), dtype=np.intp)
         place[order] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(order))))
-        wide = [a.each(lambda array: array[place].reshape(u.shape)) for a in found]
+        wide = [a.each(lambda array: array[place].reshape(u.shape)) for a in result]
         weight = self.weight.magnitude
         return self.weight * wide[0], [up_mul(weight, a.magnitude) for a in wide[1:]], smooth
 
@@ -123,10 +125,10 @@ class Function:
 def _bin(ends: Array, x: Array) -> NDArray[np.intp]:
     """Index of the bin of x among `ends`, which are equidistant up to rounding."""
     position = (x - ends[0]) / (ends[-1] - ends[0]) * (len(ends) - 1)
-    found = np.clip(position.astype(np.intp), 0, len(ends) - 2)
-    found -= (found > 0) & (ends[found] > x)
-    found += (found < len(ends) - 2) & (ends[found + 1] < x)
-    return np.asarray(found, dtype=np.intp)
+    result = np.clip(position.astype(np.intp), 0, len(ends) - 2)
+    result -= (result > 0) & (ends[result] > x)
+    result += (result < len(ends) - 2) & (ends[result + 1] < x)
+    return np.asarray(result, dtype=np.intp)
 
 
 def _largest_between(a: Array, first: NDArray[np.intp], last: NDArray[np.intp]) -> Array:

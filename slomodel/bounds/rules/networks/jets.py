@@ -148,9 +148,9 @@ class NetworkJets:
         """Exponents of t (M, L) of the terms, and upper bounds on their coefficients (M,)."""
         fine, rough = both
         which = self._chosen(rough)
-        found = bounded(self.fine.own, fine, which, self.slope, largest_eigenvalues)
+        result = bounded(self.fine.own, fine, which, self.slope, largest_eigenvalues)
         least = np.full(len(fine.c), np.inf)
-        np.minimum.at(least, which.term, found)
+        np.minimum.at(least, which.term, result)
         L = self.fine.own.layers
         exponents: Exponents = fine.exponents[:, :L] + fine.exponents[:, L:]
         return exponents, least

@@ -60,12 +60,12 @@ class Alternatives:
 def alternatives(terms: Terms) -> Alternatives:
     layers = terms.exponents.shape[1] // 2
     factors = [tuple(int(e) for e in row[:layers]) for row in terms.exponents]
-    found = [_of_one(one, bool(r)) for one, r in zip(factors, terms.residual, strict=True)]
-    count = [len(rows) for rows in found]
-    table = np.concatenate([rows for rows in found if len(rows)]) if sum(count) else None
+    result = [_of_one(one, bool(r)) for one, r in zip(factors, terms.residual, strict=True)]
+    count = [len(rows) for rows in result]
+    table = np.concatenate([rows for rows in result if len(rows)]) if sum(count) else None
     if table is None:
         table = np.zeros((0, 2 * layers + 2), dtype=np.int64)
-    term = np.repeat(np.arange(len(found)), count)
+    term = np.repeat(np.arange(len(result)), count)
     picked, rest = table[:, :layers], table[:, layers : 2 * layers]
     return Alternatives(term, picked, rest, table[:, -2], table[:, -1])
 

@@ -30,7 +30,7 @@ class SamplePolynomials:
 @cache
 def partitions(k: int) -> dict[Key, int]:
     """The number of partitions of k slots, keyed by the increasing sizes of their parts."""
-    found: dict[Key, int] = {}
+    result: dict[Key, int] = {}
 
     def extend(sizes: Key, left: int) -> None:
         if left == 0:
@@ -39,12 +39,12 @@ def partitions(k: int) -> dict[Key, int]:
                 count //= factorial(size)
             for size in set(sizes):
                 count //= factorial(sizes.count(size))
-            found[sizes] = count
+            result[sizes] = count
         for size in range(sizes[-1] if sizes else 1, left + 1):
             extend((*sizes, size), left - size)
 
     extend((), k)
-    return found
+    return result
 
 
 def single(place: int, places: int, c: Array) -> SamplePolynomials:

@@ -87,23 +87,23 @@ def network_values(setting: Setting, net: Network) -> Values:
     nodes += [laid.node for function in functions for laid in function.data.values()]
     nodes += [one.weight for one in functions]
     nodes += [] if net.log_sum is None else [net.log_sum.weight]
-    found = enclose(nodes, boxed(setting.values), setting.sizes)
+    result = enclose(nodes, boxed(setting.values), setting.sizes)
     levels = []
     for layer in net.layers:
         units = layer.weight_axes[0]
         W = np.asarray(setting.values[layer.weight], dtype=np.float64)
         W = W[np.newaxis] if units is None else (W if units == 0 else W.T)
-        z = found[layer.features].each(partial(oriented, units=layer.feature_axes[0]))
-        u = found[layer.node].each(partial(oriented, units=layer.units))
+        z = result[layer.features].each(partial(oriented, units=layer.feature_axes[0]))
+        u = result[layer.node].each(partial(oriented, units=layer.units))
         levels.append(_level(np.ascontiguousarray(W), z, u, layer.bias is not None))
     last = net.layers[-1]
     made = [
-        _function(setting, one, layer.units, found)
+        _function(setting, one, layer.units, result)
         for one, layer in zip(net.activations, net.layers[:-1], strict=True)
     ]
     loss = Loss(
-        tuple(_function(setting, one, last.units, found) for one in net.losses),
-        None if net.log_sum is None else _laid(found[net.log_sum.weight], levels[-1].u.shape[1]),
+        tuple(_function(setting, one, last.units, result) for one in net.losses),
+        None if net.log_sum is None else _laid(result[net.log_sum.weight], levels[-1].u.shape[1]),
     )
     o = levels[-1].u
     at_centre = [one.over(level.u) for one, level in zip(made, levels[:-1], strict=True)]
@@ -230,5 +230,5 @@ def _sizes(
         return ranges[0], values.loss.norms(ranges, u) if is_loss else sizes, smooth
     if is_loss:
         return u, *values.loss.over(u, values.is_large)
-    z, found, smooth = values.functions[k].sizes(u, values.is_large)
-    return z, [floored(one) for one in found], smooth
+    z, result, smooth = values.functions[k].sizes(u, values.is_large)
+    return z, [floored(one) for one in result], smooth

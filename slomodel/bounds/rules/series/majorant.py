@@ -203,15 +203,15 @@ def objective_majorant(own: Majorants) -> Polynomial:
         for exponent, a in zip(own.exponents[root], coefficients, strict=True):
             key = tuple(int(e) for e in exponent)
             block[key] = float(up_norm(np.array([block[key], a])) if key in block else a)
-    found: dict[tuple[int, ...], float] = {}
+    result: dict[tuple[int, ...], float] = {}
     for b, parts in blocks.items():
         for key in parts:
             raised = (*key[:b], key[b] + 1, *key[b + 1 :])
             if sum(raised) > 1:
-                found[raised] = min(_by_euler(raised, blocks))
-    keys = sorted(found)
+                result[raised] = min(_by_euler(raised, blocks))
+    keys = sorted(result)
     exponents = np.array(keys, dtype=np.int64).reshape(len(keys), prepared.count)
-    return Polynomial(exponents, rounded_up(np.array([found[key] for key in keys]), 2))
+    return Polynomial(exponents, rounded_up(np.array([result[key] for key in keys]), 2))
 
 
 def _by_euler(

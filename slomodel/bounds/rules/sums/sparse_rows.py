@@ -41,12 +41,12 @@ def of_sparse(
     third: Weights = []
     order, reason = 2, ""
     for part in parts:
-        found = part_ranges(setting, part, radius)
-        least = int(np.min(found.smooth.order, initial=2))
+        result = part_ranges(setting, part, radius)
+        least = int(np.min(result.smooth.order, initial=2))
         if least < order:
-            order, reason = least, found.smooth.reason
-        ranges = {slots: part.weight * a for slots, a in found.derivatives.items()}
-        dominating = [part.weight * a for a in found.dominating]
+            order, reason = least, result.smooth.reason
+        ranges = {slots: part.weight * a for slots, a in result.derivatives.items()}
+        dominating = [part.weight * a for a in result.dominating]
         for side, sign in zip(sides, (1.0, -1.0), strict=True):
             side += _one_side(part.rows, ranges, dominating, sign)
         every = product(range(len(part.rows)), repeat=3)

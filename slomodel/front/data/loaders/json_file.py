@@ -52,9 +52,9 @@ def _value(file: BinaryIO, key: str) -> object:
             text, parse_float=_number, parse_int=_number, object_pairs_hook=_object
         )
     except json.JSONDecodeError as error:
-        found = f"{error.msg[:1].lower()}{error.msg[1:]}"
+        result = f"{error.msg[:1].lower()}{error.msg[1:]}"
         place = f"line {error.lineno}, column {error.colno}"
-        raise UnreadableFile("E305", f"is not JSON in {place}: {found}") from None
+        raise UnreadableFile("E305", f"is not JSON in {place}: {result}") from None
     except RecursionError:
         raise _too_deep() from None
     if isinstance(value, dict):

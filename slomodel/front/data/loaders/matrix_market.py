@@ -103,10 +103,10 @@ def _check_entries(text: bytes, layout: str, field: str) -> None:
     other = rb"^(?![ \t]*(?:" + entry + rb")?[ \t]*\r?$).+"
     header = _HEADER.match(text)
     assert header is not None
-    found = re.compile(other, re.MULTILINE | re.IGNORECASE).search(text, header.end())
-    if found:
-        line = text.count(b"\n", 0, found.start()) + 1
-        written = shown(found[0].decode(errors="replace").strip())
+    result = re.compile(other, re.MULTILINE | re.IGNORECASE).search(text, header.end())
+    if result:
+        line = text.count(b"\n", 0, result.start()) + 1
+        written = shown(result[0].decode(errors="replace").strip())
         reason = f"has `{written}` in line {line}, where an entry of `{layout} {field}` is expected"
         remedy = "write row, column and number" if place else "write one number per line"
         raise UnreadableFile("E316", reason, f"{remedy}, like {'1 1 ' if place else ''}-1.5e-3")

@@ -72,16 +72,16 @@ def read_sparse_npz(file: BinaryIO, key: str) -> StoredArray | Raw:
     try:
         if layout in ("csr", "csc"):
             of = csr_array if layout == "csr" else csc_array
-            found = of((parts["data"], parts["indices"], parts["indptr"]), shape=shape).tocoo()
+            result = of((parts["data"], parts["indices"], parts["indptr"]), shape=shape).tocoo()
         elif layout == "coo":
             places = parts["coords"] if "coords" in parts else (parts["row"], parts["col"])
-            found = coo_array((parts["data"], tuple(places)), shape=shape)
+            result = coo_array((parts["data"], tuple(places)), shape=shape)
         else:
             remedy = "save .tocsr() or .tocoo()"
             raise UnreadableFile("E305", f"has a matrix in format `{shown(layout)}`", remedy)
     except (KeyError, ValueError, TypeError, IndexError) as error:
         raise _damaged(error) from None
-    return StoredArray(found.data, tuple(found.coords), shape)
+    return StoredArray(result.data, tuple(result.coords), shape)
 
 
 def _rewound(file: BinaryIO, key: str) -> Raw:

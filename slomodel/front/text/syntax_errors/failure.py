@@ -119,10 +119,10 @@ def failure_of(lexer: Lark, source: SourceText, begin: int, error: UnexpectedInp
     interactive = error.interactive_parser
     lexed = interactive.lexer_thread.state
     stop = begin if lexed is None else lexed.line_ctr.char_pos
-    found, span = UNKNOWN, Span(source, stop, stop)
+    result, span = UNKNOWN, Span(source, stop, stop)
     if isinstance(error, UnexpectedToken):
-        found, span = error.token.type, span_of(source, error.token)
-        stop = len(source.text) if found == END else span.start
+        result, span = error.token.type, span_of(source, error.token)
+        stop = len(source.text) if result == END else span.start
     elif isinstance(error, UnexpectedCharacters):
         match = _UNREADABLE.match(source.text, stop)
         span = Span(source, stop, match.end() if match else stop)
@@ -133,12 +133,12 @@ def failure_of(lexer: Lark, source: SourceText, begin: int, error: UnexpectedInp
     else:
         begin = stop
     before = tuple(lexer.lex(blank_before(source.text[:stop], begin)))
-    if found == END:
+    if result == END:
         last = span_of(source, before[-1]).end if before else len(source.text.rstrip())
         span = Span(source, last, last)
     accepts: frozenset[str] = frozenset(interactive.accepts())  # type: ignore[no-untyped-call]
     is_local = _is_local(interactive.parser_state.value_stack)
-    return Failure(source, found, span, before, accepts, is_local)
+    return Failure(source, result, span, before, accepts, is_local)
 
 
 def _is_local(values: Sequence[object]) -> bool:
