@@ -42,7 +42,7 @@ def pair(maker: Maker) -> tuple[float, float]:
     return s, float(f"{1.0 / s:.{maker.one_of(DIGITS) - 1}e}")
 
 
-def alike(maker: Maker, number: float) -> float:
+def equal(maker: Maker, number: float) -> float:
     """The number, or one that differs in one of its last digits."""
     if maker.chance():
         return number
@@ -84,7 +84,7 @@ def smoothed_kink(maker: Maker) -> None:
     node = maker.pick()
     a = near_value(maker, node)
     kink = maker.one_of(KINKED)(fn.mul(u, fn.sub(node, a)))
-    maker.add(fn.mul(s, fn.mul(kink, fn.sub(node, alike(maker, a)))))
+    maker.add(fn.mul(s, fn.mul(kink, fn.sub(node, equal(maker, a)))))
 
 
 def join(maker: Maker) -> None:
@@ -96,7 +96,7 @@ def join(maker: Maker) -> None:
     s, u = pair(maker)
     (t, g), (own, other), shape = fitted(maker, [maker.pick(), maker.pick()])
     a = near_value(maker, t)
-    step = fn.sub(t, alike(maker, a))
+    step = fn.sub(t, equal(maker, a))
     power = maker.one_of((step, fn.square(step), fn.square(step), fn.pow(step, 3.0)))
     term = fn.mul(u, power)
     if maker.chance():
@@ -118,7 +118,7 @@ def _both(maker: Maker, t: Expr, own: Axes, shape: Shape) -> tuple[Expr | None, 
     if maker.chance():
         return None, None
     c = literal(maker) if maker.chance() else maker.one_of(CONSTANTS[:3])
-    both = [fn.mul(one, t) for one in (c, alike(maker, c))]
+    both = [fn.mul(one, t) for one in (c, equal(maker, c))]
     return build.broadcast(both[0], own, shape), build.broadcast(both[1], own, shape)
 
 
@@ -127,7 +127,7 @@ def nearly_cancelling(maker: Maker) -> None:
     node = maker.pick()
     c = literal(maker)
     s = maker.one_of((1.0, 1.0 / c, 1e13 / c))
-    terms = [fn.mul(one, fn.square(node)) for one in (c, alike(maker, c))]
+    terms = [fn.mul(one, fn.square(node)) for one in (c, equal(maker, c))]
     maker.add(fn.mul(s, fn.sub(*terms)))
 
 

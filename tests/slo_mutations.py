@@ -59,8 +59,8 @@ def _change(found: list[str], kind: int, a: int, b: int, c: int) -> list[str]:
     if kind == 2:
         return [*found[:k], _EXTRA[b % len(_EXTRA)], *found[k + 1 :]]
     if kind == 3:
-        alike = [piece for piece in found if piece.isidentifier() == found[k].isidentifier()]
-        return [*found[:k], alike[b % len(alike)], *found[k + 1 :]]
+        equal = [piece for piece in found if piece.isidentifier() == found[k].isidentifier()]
+        return [*found[:k], equal[b % len(equal)], *found[k + 1 :]]
     if kind == 4:
         return found[:high] + found[low : low + 20] + found[high:]
     if kind == 5:

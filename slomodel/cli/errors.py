@@ -33,9 +33,9 @@ def handled_errors(as_json: bool) -> Iterator[None]:
     try:
         yield
     except SlomodelError as error:
-        _tell(error, as_json)
+        _report(error, as_json)
     except MemoryError as error:
-        _tell(_memory_ran_out(error), as_json)
+        _report(_memory_ran_out(error), as_json)
     except OSError as error:
         # Click exits silently when the reader of a pipe has closed it.
         if error.errno == errno.EPIPE:
@@ -47,7 +47,7 @@ def handled_errors(as_json: bool) -> Iterator[None]:
         sys.exit(INTERRUPTED)
 
 
-def _tell(error: SlomodelError, as_json: bool) -> NoReturn:
+def _report(error: SlomodelError, as_json: bool) -> NoReturn:
     text = str(error)
     click.echo(text if text.startswith("error") else f"error: {text}", err=True)
     if as_json:

@@ -123,7 +123,7 @@ def report(
             ),
         ]
         write_text(out, page(model.name or "a model", sections))
-        _tell(result, bounds, out, as_json)
+        _report(result, bounds, out, as_json)
         sys.exit(result.exit_code)
 
 
@@ -145,7 +145,7 @@ def _other_run(model: Model, name: str, given: dict[str, Any], progress: bool) -
         return model.solve(method, progress=progress, **options)
 
 
-def _tell(result: Result, found: Sequence[Bounds], out: Path, as_json: bool) -> None:
+def _report(result: Result, found: Sequence[Bounds], out: Path, as_json: bool) -> None:
     if as_json:
         bounds = [document(one) for one in found]
         print_json({**result.document(), "bounds": bounds, "out": str(out)})

@@ -77,7 +77,7 @@ class Recipe:
         text = "" if isinstance(self.source, SymPySource) else self.latex()
         return mathml(text) if 0 < len(text) <= _MOST_SHOWN else None
 
-    def settled(self, problem: Problem, binding: Binding) -> Recipe:
+    def self_contained(self, problem: Problem, binding: Binding) -> Recipe:
         """The recipe with copies of all data, so that files and arrays are not read again."""
         data = {
             declared.name: _as_given(declared, binding)

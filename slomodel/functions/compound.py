@@ -82,8 +82,8 @@ def _hypot_numpy(a: Reals, b: Reals) -> Reals:
 def _hypot_stable(a: Expr, b: Expr) -> Expr:
     larger, smaller = maximum(abs(a), abs(b)), minimum(abs(a), abs(b))
     # Equal sides may both be 0 or infinite.
-    alike = eq(larger, smaller)
-    ratio = where(alike, 1.0, div(smaller, where(alike, 1.0, larger)))
+    equal = eq(larger, smaller)
+    ratio = where(equal, 1.0, div(smaller, where(equal, 1.0, larger)))
     return mul(larger, sqrt(add(1.0, square(ratio))))
 
 

@@ -54,7 +54,7 @@ class Evaluating:
         self._binding = binding
         self._compiled = compiled
         self._plans = plans
-        self._recipe = recipe.settled(problem, binding)
+        self._recipe = recipe.self_contained(problem, binding)
         self._change = change
         self._sized = None if binding.unsized else vector_layout(problem, binding.sizes)
         self._kernels = Kernels(compiled, binding.arrays)

@@ -243,10 +243,10 @@ class FittedPoint:
                 total += own
                 used.append(weight[weight != 0.0])
         weights = np.concatenate(used)
-        alike = bool(weights.size) and float(np.ptp(weights)) <= 1e-12 * float(weights.max())
+        equal = bool(weights.size) and float(np.ptp(weights)) <= 1e-12 * float(weights.max())
         rest = abs(abs(self.solution.fun) - all_squares)
         exact = rest <= _NO_CONSTANT * all_squares
-        return _Residuals(result, total, count, float(weights[0]) if alike else None, exact)
+        return _Residuals(result, total, count, float(weights[0]) if equal else None, exact)
 
     def _factor(self, found: _Residuals) -> Vector:
         """A factor (N, m) of the Gauss-Newton matrix: √(2w)·J over all squares."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from slomodel.functions import mul, square
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Axes, Einsum, Expr, Map
-from slomodel.rewrite.alike import Alike
+from slomodel.rewrite.equal_arrays import EqualArrays
 
 _MOST_FACTORS = 12
 
@@ -46,14 +46,14 @@ def sums_of_squares(node: Expr, dependent: frozenset[Expr]) -> Iterator[Weighted
     if len(present) < len(node.dims):
         return  # a label without an operand only multiplies by its size
     factors, through = _factors(node, dependent)
-    alike = Alike()
+    equal = EqualArrays()
     for k, factor in enumerate(factors):
         if factor.node not in dependent or len(set(factor.labels)) < len(factor.labels):
             continue
         same = [
             j
             for j, one in enumerate(factors)
-            if alike.are(one.node, one.labels, factor.node, factor.labels)
+            if equal.are(one.node, one.labels, factor.node, factor.labels)
         ]
         if len(same) == 2 and same[0] == k:
             others = tuple(one for j, one in enumerate(factors) if j not in same)

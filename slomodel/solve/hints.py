@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from difflib import get_close_matches
 
-_ELSEWHERE = {
+_OF_OTHER_LIBRARIES = {
     "max_iter": ("maxiter", "maxit", "max_iters", "max_iterations", "iterations", "n_iter"),
     "max_nfev": ("maxfev", "maxfun", "max_evaluations", "max_fev", "max_nfe"),
     "max_time": ("timeout", "time_limit", "max_seconds"),
@@ -19,7 +19,7 @@ _ELSEWHERE = {
     "workers": ("n_workers", "num_workers", "processes", "parallel"),
     "method": ("solver", "algorithm", "optimizer"),
 }
-_MEANT = {other: ours for ours, others in _ELSEWHERE.items() for other in others}
+_MEANT = {other: ours for ours, others in _OF_OTHER_LIBRARIES.items() for other in others}
 
 _NEEDLESS = {
     **dict.fromkeys(
@@ -36,7 +36,7 @@ _NEEDLESS = {
 }
 
 _LBFGS = "L-BFGS is a direction here: method norm-armijo (or auto) with direction lbfgs"
-METHODS_ELSEWHERE = {
+METHODS_OF_OTHER_LIBRARIES = {
     **dict.fromkeys(("lbfgs", "l-bfgs", "l-bfgs-b", "bfgs", "quasi-newton"), _LBFGS),
     **dict.fromkeys(
         ("gradient", "gradient-descent", "steepest-descent", "armijo"),
@@ -63,7 +63,7 @@ def option_hint(name: str, known: Collection[str]) -> str:
 def method_hint(name: object) -> str:
     """The remedy for a method's name in another package; empty for an unknown name."""
     plain = str(name).lower().replace("_", "-")
-    return METHODS_ELSEWHERE.get(plain, "").format(plain)
+    return METHODS_OF_OTHER_LIBRARIES.get(plain, "").format(plain)
 
 
 def closest(name: object, names: Collection[str]) -> str:

@@ -46,17 +46,17 @@ def test_rows(case: dict[str, Any]) -> None:
     compared = [row for row in case["rows"] if 0 < row["k"] <= stable]
     assert compared
     for row in compared:
-        mine = ours[row["k"] - 1]
-        assert not mine["by_rounding"]
+        own = ours[row["k"] - 1]
+        assert not own["by_rounding"]
         for name in ("trials", "nfev", "ngev"):
-            assert mine[name] == row[name], (row["k"], name)
+            assert own[name] == row[name], (row["k"], name)
         for name in ("f", "step"):
-            assert_allclose(mine[name], row[name], rtol=RELATIVE, atol=1e-14, err_msg=name)
-        assert_allclose(mine["gnorm"], row["gnorm"], rtol=RELATIVE, atol=GRADIENT_ERROR)
+            assert_allclose(own[name], row[name], rtol=RELATIVE, atol=1e-14, err_msg=name)
+        assert_allclose(own["gnorm"], row["gnorm"], rtol=RELATIVE, atol=GRADIENT_ERROR)
         for name in ("delta", "delta_first"):
             share = GRADIENT_ERROR / row["gnorm"]
-            assert_allclose(mine[name], row[name], rtol=RELATIVE + share, err_msg=name)
-        assert_allclose(mine["x"], row["x"], rtol=RELATIVE, atol=1e-12)
+            assert_allclose(own[name], row[name], rtol=RELATIVE + share, err_msg=name)
+        assert_allclose(own["x"], row["x"], rtol=RELATIVE, atol=1e-12)
 
 
 FULLY_STABLE = [case for case in CASES if case["stability"]["stable_upto_k"] == case["nit"]]

@@ -245,8 +245,8 @@ def symmetrised(one: Bounded[float]) -> Bounded[float]:
     """
     mean = mean_of_orders(one)
     i = np.sort(np.indices(mean.value.shape).reshape(3, -1), axis=0)
-    alike = np.asarray(mean.value[i[0], i[1], i[2]].reshape(mean.value.shape))
-    return Bounded(alike, mean.error)
+    equal = np.asarray(mean.value[i[0], i[1], i[2]].reshape(mean.value.shape))
+    return Bounded(equal, mean.error)
 
 
 def beside(a: Bounded[float], p: float, b: Bounded[float], q: float) -> Bounded[float]:

@@ -23,7 +23,7 @@ from slomodel.bounds.norms.spectral import DENSE_EIGEN, spectral_norm, stack_nor
 
 _THETAS = (2 / 3, 0.85, 1.0, 1.15)
 _FEW_THETAS = (1.0,)
-_SHARE = 1e-5
+_FRACTION = 1e-5
 """Relative tolerance of the largest eigenvalues of large matrices."""
 _MANY = 3
 """Largest number of variables for which all mixtures θ are tried."""
@@ -189,7 +189,7 @@ def _mixed(T: Array) -> Array:
     G = weight[:, None] * mixed[:, i[:, None], j[:, None], i, j] * weight
     near = Bounded(G, np.tile(error, len(thetas))).symmetric()
     if len(pairs) > DENSE_EIGEN:
-        ends = np.array([upper_eigenvalue(one, _SHARE) for one in near.value])
+        ends = np.array([upper_eigenvalue(one, _FRACTION) for one in near.value])
         bounds = up_add(ends, near.error)
     else:
         shift = near.magnitude

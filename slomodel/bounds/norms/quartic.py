@@ -18,7 +18,7 @@ MOST_COLUMNS = 40
 _VECTORS = 6
 _WORK = 4e6
 _MOST_STEPS = 40
-_SHARE = 1e-3
+_FRACTION = 1e-3
 """A bound within this relative tolerance of an attained value is not refined."""
 _SPREAD = 1e-2
 """Eigenvalues within a few of these relative distances of the largest are lowered together."""
@@ -146,7 +146,7 @@ def largest_quartic(q: Quartic, effort: float = 1.0) -> float:
     size = up_mul(float(len(best) + 16 * steps), up_add(float(up_norm(q.value)), moved))
     slack = up_add(q.near.error, up_mul(gamma(64), size))
     if len(best) > DENSE_EIGEN:
-        return float(up_add(upper_eigenvalue(0.5 * (best + best.T), _SHARE), slack))
+        return float(up_add(upper_eigenvalue(0.5 * (best + best.T), _FRACTION), slack))
     return max(upper_end(Bounded(best, float(slack))), 0.0)
 
 
@@ -168,7 +168,7 @@ def _lowered(G: Array, places: Places, effort: float) -> tuple[Array, float, int
         if top < least:
             least, best = top, G
         low = max(low, _attained(start, X[:, -1], places))
-        if not low * (1.0 + _SHARE) < top:
+        if not low * (1.0 + _FRACTION) < top:
             break
         share = np.exp((values - top) / (_SPREAD * top))
         P = ((X * (share / share.sum())) @ X.T).ravel()

@@ -45,8 +45,8 @@ _MARGIN = 1e-14
 _STEP = 8
 """Small matrices are padded to multiples of this order, so that many are bounded in one stack."""
 Key = TypeVar("Key", bound=Hashable)
-_SETTLED = 1e-7
-_SETTLED_LARGE = 1e-4
+_CONVERGED = 1e-7
+_CONVERGED_LARGE = 1e-4
 """A bound on ‖|A|‖² within this relative tolerance of an attained value is not refined."""
 
 
@@ -96,14 +96,14 @@ def collatz(A: Array, steps: int = 8) -> float:
     if one is None:
         return float(e)
     B = one.value if one.value.shape[0] >= one.value.shape[1] else one.value.T
-    tolerance = _SETTLED if B.size <= DENSE_EIGEN**2 else _SETTLED_LARGE
+    tolerance = _CONVERGED if B.size <= DENSE_EIGEN**2 else _CONVERGED_LARGE
     d = collatz_vector(lambda d: np.asarray(B.T @ (B @ d)), B.shape[1], steps, tolerance)
     ratio = float(np.max(up_div(up_matmul(B.T, up_matmul(B, d)), d)))
     return float(up_ldexp(up_add(up_sqrt(ratio), one.error), int(e)))
 
 
 def collatz_vector(
-    apply: Callable[[Array], Array], n: int, steps: int = 6, tolerance: float = _SETTLED_LARGE
+    apply: Callable[[Array], Array], n: int, steps: int = 6, tolerance: float = _CONVERGED_LARGE
 ) -> Array:
     """A vector v > 0 (n,) for which max_i (M v)_i / v_i is close to λ_max(M), M >= 0 symmetric.
 

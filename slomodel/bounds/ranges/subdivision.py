@@ -34,7 +34,7 @@ costs as much for one piece as for about this many.
 TINY = float(np.finfo(np.float64).tiny)
 _VERY_LOOSE = 2.0
 """Pieces that are loose by this factor come first, with a work limit larger by the same factor."""
-_SHARE_OF_EFFORT = (1.0, 0.375, 0.125)
+_FRACTION_OF_EFFORT = (1.0, 0.375, 0.125)
 """By the number of arguments, the part of the effort that a search may take; the round that exceeds
 it is the last. Objectives with elements of several arguments tend to have many kinds of them.
 """
@@ -127,7 +127,7 @@ class Search:
         For several arguments very loose pieces are subdivided first: there little work gains much.
         """
         k = len(family.boxes) - 1
-        most = _SHARE_OF_EFFORT[k] * effort.count(INTERVAL_FLOPS)
+        most = _FRACTION_OF_EFFORT[k] * effort.count(INTERVAL_FLOPS)
         for least in (_VERY_LOOSE, 1.0) if k else (1.0,):
             self._subdivide(family, least, _ROUNDS[k], most * least)
         self._enlarge(_joined(self.left))

@@ -29,7 +29,7 @@ _STARTS = 8
 """Random starts of the power iteration for μ and ν; whatever they are, they prove a bound."""
 _STEPS = 60
 """Steps of that iteration, each a product with both factors."""
-_LEAST_SHARE = 1e-3
+_LEAST_FRACTION = 1e-3
 """Least ratio of one of μ, ν to the other: their quotients stay of moderate magnitude."""
 
 
@@ -117,5 +117,5 @@ def _multipliers(U: Array, V: Array) -> tuple[float, float]:
         x = np.stack(slopes, axis=1) + np.abs(values)[:, None, None] * x
     best = int(np.argmax(values))
     nu, mu = (float(a[best, 0] / inner[best, 0]) for a in lengths)
-    least = _LEAST_SHARE * max(mu, nu)
+    least = _LEAST_FRACTION * max(mu, nu)
     return max(mu, least), max(nu, least)

@@ -28,7 +28,7 @@ from slomodel.bounds.norms.quartic import (
 
 _FEW = 12
 _FEW_STEPS = 0.5
-_SHARE_OF_FOURTH = 0.02
+_FRACTION_OF_FOURTH = 0.02
 """Relative contribution to D³f below which fourth derivatives are simply added to its norm."""
 
 
@@ -93,7 +93,7 @@ def third_nearby(third: Third, fourth: Quartic, largest: float, radius: float) -
     """
     added = up_mul(radius, largest)
     plain = float(up_add(third.norm, added))
-    if third.form is None or not _SHARE_OF_FOURTH * third.norm < added < np.inf:
+    if third.form is None or not _FRACTION_OF_FOURTH * third.norm < added < np.inf:
         return plain
     e = int(np.frexp(plain)[1])
     ratio = added / third.norm

@@ -23,7 +23,7 @@ from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.calculus.degree import is_polynomial
 from slomodel.ir.walk import inputs
 
-_SMALL_SHARE = 1e-3
+_SMALL_FRACTION = 1e-3
 """Terms below this fraction of a bound are reported together."""
 
 
@@ -82,9 +82,9 @@ class Series:
         if both < up_add(self.hessian, terms.get(3, 0.0)):
             lines = [f"‖H(c) + D³f(c)[h]‖ ≤ {shown(both)}, along the same directions"]
             terms.pop(3, None)  # absent where it is 0
-        small = [term for term in terms.values() if term < _SMALL_SHARE * whole]
+        small = [term for term in terms.values() if term < _SMALL_FRACTION * whole]
         for k, term in terms.items():
-            if term >= _SMALL_SHARE * whole:
+            if term >= _SMALL_FRACTION * whole:
                 power = {0: "", 1: " r"}.get(k - order, f" r^{k - order}")
                 size = f"s_{k} ≤ {shown(self.sizes[k])}{self._mostly(k)}"
                 lines.append(

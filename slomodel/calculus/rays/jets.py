@@ -173,17 +173,17 @@ def quotient_of_length(size: Expr, power: Expr) -> Expr:
     return where(gt(power, 0.0), div(size, power), 0.0)
 
 
-def convolution(orders: Sequence[Orders], k: int, alike: bool = False) -> Terms:
+def convolution(orders: Sequence[Orders], k: int, equal: bool = False) -> Terms:
     """The terms of the k-th coefficient of a product, each factor given by its coefficients.
 
-    Of factors that are `alike`, as those of a square are, terms with the same coefficients are one
+    Of factors that are `equal`, as those of a square are, terms with the same coefficients are one
     with the number of them as its weight.
     """
     terms: dict[tuple[int, ...], tuple[float, list[MidRad]]] = {}
     for split in _splits(k, len(orders)):
         factors = [own[j] if j < len(own) else None for own, j in zip(orders, split, strict=True)]
         if all(factor is not None for factor in factors):
-            key = tuple(sorted(split)) if alike else split
+            key = tuple(sorted(split)) if equal else split
             before = terms.get(key, (0.0, []))[0]
             terms[key] = (before + 1.0, [known(factor) for factor in factors])
     return list(terms.values())
@@ -194,7 +194,7 @@ def _splits(k: int, count: int) -> list[tuple[int, ...]]:
 
 
 def _largest_factors(
-    factors: Sequence[Sizes], alike: bool, order: int = ORDERS
+    factors: Sequence[Sizes], equal: bool, order: int = ORDERS
 ) -> list[tuple[float, list[Expr]]]:
     """The terms of the last coefficient of a product, given by bounds on the coefficients."""
     terms: dict[tuple[int, ...], tuple[float, list[Expr]]] = {}
@@ -202,7 +202,7 @@ def _largest_factors(
         result = [own[j] for own, j in zip(factors, split, strict=True)]
         present = [one for one in result if one is not None]
         if len(present) == len(result):
-            key = tuple(sorted(split)) if alike else split
+            key = tuple(sorted(split)) if equal else split
             terms[key] = (terms.get(key, (0.0, []))[0] + 1.0, present)
     return list(terms.values())
 
@@ -220,20 +220,20 @@ def summed(terms: Terms) -> MidRad | None:
 
 def product_jet(a: Jet, b: Jet, end: Expr) -> Jet:
     """The jet of a product, elementwise."""
-    alike = a is b
-    at = [summed(convolution([a.at, b.at], k, alike)) for k in range(ORDERS)]
+    equal = a is b
+    at = [summed(convolution([a.at, b.at], k, equal)) for k in range(ORDERS)]
     bounds = [sizes(a, end), sizes(b, end)]
     third, fourth = (
         raised([weighted(*term) for term in terms]) if terms else None
-        for terms in (_largest_factors(bounds, alike, order) for order in (ORDERS - 1, ORDERS))
+        for terms in (_largest_factors(bounds, equal, order) for order in (ORDERS - 1, ORDERS))
     )
     # Only bounds of both factors by other rules say more than the coefficients of the product.
     own = [one.ends is not None or not one.moves for one in (a, b)]
-    ends = values(a, end) * values(b, end) if alike or (all(own) and (a.moves or b.moves)) else None
+    ends = values(a, end) * values(b, end) if equal or (all(own) and (a.moves or b.moves)) else None
     over = None
     if a.over is not None or b.over is not None:
         both = [spread(a, end), spread(b, end)]
-        over = [summed(convolution(both, k, alike)) for k in range(OVER)]
+        over = [summed(convolution(both, k, equal)) for k in range(OVER)]
     return Jet(at, fourth, third, ends, over)
 
 

@@ -11,7 +11,7 @@ from slomodel.front.elaboration.affine_index import size, whole
 from slomodel.front.elaboration.errors import StatementError, error, shape_error, suggestion
 from slomodel.front.elaboration.scope import Scope
 from slomodel.front.elaboration.shape_mismatch import Operand, marks
-from slomodel.front.elaboration.values import Value, settled, show
+from slomodel.front.elaboration.values import Value, show, with_unit_axes
 from slomodel.front.text.syntax import (
     Argument,
     BoolOp,
@@ -181,7 +181,7 @@ class ArrayCall:
     @property
     def x(self) -> Value:
         """The first (or only) array."""
-        return settled(self.operands[0].value)
+        return with_unit_axes(self.operands[0].value)
 
     @property
     def sparse(self) -> Value | None:
@@ -191,7 +191,7 @@ class ArrayCall:
 
     @property
     def values(self) -> tuple[Value, ...]:
-        return tuple(settled(operand.value) for operand in self.operands)
+        return tuple(with_unit_axes(operand.value) for operand in self.operands)
 
     def axes(self) -> tuple[int, ...]:
         """The axes given by `axis=`: a single one, or all."""

@@ -8,7 +8,7 @@ from slomodel.front.elaboration.errors import StatementError, shape_error
 from slomodel.front.elaboration.evaluation import Steps
 from slomodel.front.elaboration.scope import ValueRequest
 from slomodel.front.elaboration.shape_mismatch import Operand, marks, operand
-from slomodel.front.elaboration.values import Value, combine, settled, show
+from slomodel.front.elaboration.values import Value, combine, show, with_unit_axes
 from slomodel.front.text.syntax import ArrayLiteral
 from slomodel.functions import add
 from slomodel.ir import build
@@ -21,7 +21,7 @@ def array_literal(node: ArrayLiteral, request: ValueRequest) -> Steps:
     result: list[Operand] = []
     for item in node.items:
         value = yield ValueRequest(item, request.scope)
-        result.append(operand(item, settled(value)))
+        result.append(operand(item, with_unit_axes(value)))
         if value.rank != result[0].value.rank or result[-1].value.axes != result[0].value.axes:
             raise _unequal(result[0], result[-1])
     size = literal(len(result))

@@ -22,8 +22,8 @@ from slomodel.front.elaboration.values import (
     combine,
     merged,
     number,
-    settled,
     show,
+    with_unit_axes,
 )
 from slomodel.front.text.syntax import ConstraintStatement, Name, VarDecl
 from slomodel.functions import ge, le, sub, where
@@ -69,7 +69,7 @@ def constraints_of(
             model.bodies.append(body.expr)
         else:
             model.bodies.append(value.expr)
-        node = settled(_over_indices(statement, value, labels)).expr
+        node = with_unit_axes(_over_indices(statement, value, labels)).expr
         model.spans.setdefault(node, statement.span)
         stable = rewritten(node)[node]
         own = (name, text, stable, op == "==", -1 if above else 1, statement.span)
@@ -120,7 +120,7 @@ def _check_order(
     pair = (values[low], values[high])
     if merged(pair) is None or not inputs(*(value.expr for value in pair)):
         return
-    condition = settled(_over_indices(statement, combine(le, *pair), labels))
+    condition = with_unit_axes(_over_indices(statement, combine(le, *pair), labels))
     first, second = (statement.sides[k].span.text for k in (low, high))
     fault = f"the constraint `{statement.span.text}` cannot hold"
     text = f"{first} <= {second}"

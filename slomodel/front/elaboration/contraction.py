@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 from slomodel.front.elaboration.affine_index import is_at_least_zero
-from slomodel.front.elaboration.values import Label, Value, settled, union
+from slomodel.front.elaboration.values import Label, Value, union, with_unit_axes
 from slomodel.functions import add, div, ge, mul, neg, square, sub, where
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape
@@ -25,7 +25,7 @@ def contract(
 
     Index labels are not summed. Axes with the same key must have the same dim.
     """
-    values = [settled(value) for value, _ in operands]
+    values = [with_unit_axes(value) for value, _ in operands]
     labels = union(values)
     number: dict[Hashable, int] = {}
     dims: list[Dim] = []
@@ -46,7 +46,7 @@ def total(value: Value, labels: Sequence[Label] = (), axes: Sequence[int] | None
 
     Summing over a label on which the value does not depend multiplies it by the label's size.
     """
-    value = settled(value)
+    value = with_unit_axes(value)
     dropped = range(value.rank) if axes is None else axes
     count = len(value.labels)
     kept = [k for k, label in enumerate(value.labels) if label not in labels]

@@ -16,7 +16,7 @@ from slomodel.front.elaboration.index_sets import check_name, label_of
 from slomodel.front.elaboration.scope import Scope, ValueRequest
 from slomodel.front.elaboration.shape_mismatch import marks, operand
 from slomodel.front.elaboration.step_order import nodes
-from slomodel.front.elaboration.values import Label, Value, merged, settled
+from slomodel.front.elaboration.values import Label, Value, merged, with_unit_axes
 from slomodel.front.text.syntax import Compare, Expr, First, FunctionCall, Name, Node
 from slomodel.functions import add
 from slomodel.ir import build
@@ -114,7 +114,7 @@ def first_values(
         return (yield from values_by_index(first.values[0], label, later, inner))
     result: list[Value] = []
     for one in first.values:
-        result.append(settled((yield ValueRequest(one, inner))))
+        result.append(with_unit_axes((yield ValueRequest(one, inner))))
     axes = merged(result)
     if axes is None:
         every = [operand(node, value) for node, value in zip(first.values, result, strict=True)]
@@ -144,7 +144,7 @@ def values_by_index(
 ) -> Generator[ValueRequest, Value, tuple[Dim, Shape, Graph]]:
     """First values given by one expression for the steps of a label."""
     scope = inner.with_local({label.name: label})
-    value = settled((yield ValueRequest(node, scope)))
+    value = with_unit_axes((yield ValueRequest(node, scope)))
     shape = value.dims
     return label.dim, shape, laid_out(value, (label, *later), shape)
 

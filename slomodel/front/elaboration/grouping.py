@@ -18,8 +18,8 @@ from slomodel.front.elaboration.values import (
     combine,
     number,
     number_of,
-    settled,
     union,
+    with_unit_axes,
 )
 from slomodel.front.text.syntax import Condition
 from slomodel.functions import add, ge, land, lt, maximum, minimum, mul, sub
@@ -76,7 +76,7 @@ def read_at(value: Value, positions: Mapping[Label, Value]) -> Value:
     """A value with each label that has positions replaced by the labels these depend on."""
     if not any(label in positions for label in value.labels):
         return value
-    value = settled(value)
+    value = with_unit_axes(value)
     kept = {label for label in value.labels if label not in positions}
     used = {one for label in value.labels if label in positions for one in positions[label].labels}
     labels = tuple(sorted(kept | used, key=lambda label: label.order))
@@ -98,7 +98,7 @@ def summed_by_group(
     """The sum over each group; `positions` are along the axis of each key's index."""
     read = {label for value in positions.values() for label in value.labels}
     body = read_at(body, positions)
-    body = settled(total(body, [label for label in summed if label not in read], ()))
+    body = with_unit_axes(total(body, [label for label in summed if label not in read], ()))
     every = union([body, *positions.values()])
     shape = (*(label.dim for label in every), *body.dims)
     places = [every.index(label) for label in body.labels]

@@ -28,7 +28,15 @@ from slomodel.front.elaboration.tables import (
     multiplies_indices,
     reads_arrays,
 )
-from slomodel.front.elaboration.values import Axis, Label, Value, combine, number, settled, show
+from slomodel.front.elaboration.values import (
+    Axis,
+    Label,
+    Value,
+    combine,
+    number,
+    show,
+    with_unit_axes,
+)
 from slomodel.front.text.syntax import Expr, Index, Name, Negate, NoneLiteral, NumberLiteral, Slice
 from slomodel.functions import where
 from slomodel.ir import build
@@ -150,7 +158,7 @@ def _is_minus_one(node: Expr | None) -> bool:
 
 def _look_up(picked: _Picked, item: Expr, value: Value, axis: Dim, scope: Scope) -> None:
     """Index an axis by data: a number, or an array whose axes become those of the result."""
-    value = settled(value)
+    value = with_unit_axes(value)
     if scope.guard is not None:
         value = _guarded(item, value, axis, scope, scope.guard)
     check_table(scope.model, value.expr, axis, item)

@@ -13,8 +13,8 @@ from slomodel.front.elaboration.values import (
     combine,
     is_square,
     number,
-    settled,
     union,
+    with_unit_axes,
 )
 from slomodel.functions import ge, sub, where
 from slomodel.ir import build
@@ -156,7 +156,7 @@ def _times(first: Dim, second: Dim, call: ArrayCall) -> Dim:
 def diff(call: ArrayCall) -> Value:
     """The differences of neighbours along an axis."""
     call.need_rank(tuple(range(1, 64)), "`diff` takes an array")
-    axis, x = call.one_axis(), settled(call.x)
+    axis, x = call.one_axis(), with_unit_axes(call.x)
     count = len(x.labels)
     size = x.dims[axis] - 1
     axes = (*x.axes[:axis], size, *x.axes[axis + 1 :])

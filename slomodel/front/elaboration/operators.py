@@ -34,8 +34,8 @@ from slomodel.front.elaboration.values import (
     merged,
     power_of,
     remainder,
-    settled,
     show,
+    with_unit_axes,
 )
 from slomodel.front.text.syntax import (
     BoolOp,
@@ -237,7 +237,7 @@ def _matrix_product(scope: Scope, factors: _Factors) -> Value:
         remedy = 'write `einsum("ijk,kl->ijl", A, B)` or a sum by index'
         message = f"`@` needs vectors and matrices: {show(a)} and {show(b)}"
         raise shape_error("E205", message, span, remedy, marks=marks(*factors.operands))
-    if settled(a).axes[-1] != settled(b).axes[0]:
+    if with_unit_axes(a).axes[-1] != with_unit_axes(b).axes[0]:
         raise unfit_product(scope, span, *factors.operands)
     own, other_keys = ("i", "k")[2 - a.rank :], ("k", "j")[: b.rank]
     output = (*own[:-1], *other_keys[1:])
@@ -256,7 +256,7 @@ def _sparse_product(scope: Scope, factors: _Factors) -> Value:
         message = f"`@` of sparse data is of a matrix: {show(factors.a)} and {show(factors.b)}"
         remedy = "write `sum(a[i] * x[i] for i in a)` for a dot product"
         raise shape_error("E205", message, factors.span, remedy)
-    if settled(shapes.a).axes[-1] != settled(shapes.b).axes[0]:
+    if with_unit_axes(shapes.a).axes[-1] != with_unit_axes(shapes.b).axes[0]:
         raise unfit_product(scope, factors.span, *shapes.operands)
     return sparse.product(factors.a, factors.b, scope.model)
 

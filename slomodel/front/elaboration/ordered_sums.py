@@ -19,7 +19,7 @@ from slomodel.front.elaboration.index_sets import bind_iterations
 from slomodel.front.elaboration.linear_conditions import conjuncts
 from slomodel.front.elaboration.reductions import comprehension
 from slomodel.front.elaboration.scope import Elaboration, Scope, ValueRequest
-from slomodel.front.elaboration.values import Label, Value, combine, number, settled
+from slomodel.front.elaboration.values import Label, Value, combine, number, with_unit_axes
 from slomodel.front.text.syntax import Compare, Comprehension, Condition
 from slomodel.functions import gt, land, sub, where
 from slomodel.ir import build
@@ -78,7 +78,7 @@ def ordered_sum(node: Comprehension, scope: Scope) -> OrderedSum:
     if rest:
         body = combine(where, reduce(partial(combine, land), rest), body, neutral)
     key, op, limit = sides[0]
-    table, count = _partial_results(name, settled(body), key, (op, limit), scope.model)
+    table, count = _partial_results(name, with_unit_axes(body), key, (op, limit), scope.model)
     result = read_at(table, {table.labels[0]: count})
     if name == "logsumexp":
         result = combine(where, combine(gt, count, number(0.0)), result, neutral)

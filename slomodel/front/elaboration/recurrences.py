@@ -36,11 +36,11 @@ from slomodel.front.elaboration.time_steps import Body, recurrence
 from slomodel.front.elaboration.values import (
     Label,
     Value,
-    settled,
     show,
     show_axes,
     union,
     value_of,
+    with_unit_axes,
 )
 from slomodel.front.elaboration.windows import EarlierValues, Windows
 from slomodel.front.text.syntax import (
@@ -263,7 +263,7 @@ def _state(
     else:
         reader = CaseReader(time.name.text, every.dim, order.backwards, names, inner)
         cases = reader.cases(body)
-        if order.inner is not None and not _begin_alike(reader, group):
+        if order.inner is not None and not _begin_equally(reader, group):
             cases = None  # a condition on the rows then stays one
         if cases is not None:
             body, label = cases.rest, steps(cases.count, Dim())
@@ -276,7 +276,7 @@ def _state(
     )
 
 
-def _begin_alike(reader: CaseReader, group: Sequence[Let]) -> bool:
+def _begin_equally(reader: CaseReader, group: Sequence[Let]) -> bool:
     """Whether the definitions of tables have equally many first rows."""
     every = [reader.cases(one.expr) for one in group]
     return len({None if one is None else one.count for one in every}) == 1
@@ -289,7 +289,7 @@ def _body(
 
     ongoing = {other.name: _ongoing(state, windows, other) for other in states}
     scope = state.scope.with_local(ongoing)
-    value = settled((yield ValueRequest(state.body, scope)))
+    value = with_unit_axes((yield ValueRequest(state.body, scope)))
     is_read = any(state.number == number for one in states for number, _ in one.reads)
     if state.first is None and not state.later and not is_read:
         state.axes = value.dims

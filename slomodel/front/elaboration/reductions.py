@@ -36,11 +36,11 @@ from slomodel.front.elaboration.values import (
     Value,
     combine,
     number,
-    settled,
     show,
     square_root,
     squared,
     union,
+    with_unit_axes,
 )
 from slomodel.front.text.syntax import Comprehension
 from slomodel.functions import abs, div, ge, land, mul, where
@@ -256,7 +256,7 @@ def reduced(
     Along a label on which it does not depend, the value is repeated. It is an error if there are no
     elements, unless `may_be_empty`.
     """
-    value = settled(value)
+    value = with_unit_axes(value)
     absent = [label for label in labels if label not in value.labels]
     every = (*absent, *value.labels)
     shape = tuple(label.dim for label in every) + value.dims

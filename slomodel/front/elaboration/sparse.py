@@ -20,8 +20,8 @@ from slomodel.front.elaboration.values import (
     Value,
     combine,
     number,
-    settled,
     value_of,
+    with_unit_axes,
 )
 from slomodel.front.text.syntax import Index, Iteration, Name
 from slomodel.functions import mul, ne, where
@@ -234,7 +234,7 @@ def product(a: Value, b: Value, model: Elaboration) -> Value:
         other = _swapped(a) if a.rank == 2 else a
         result = product(transposed(b), other, model)
         return _swapped(result) if a.rank == 2 else result
-    dense = settled(b)
+    dense = with_unit_axes(b)
     label = model.label("", dense.dims[0])
     rows = Value(dense.expr, (*dense.labels, label), dense.axes[1:])
     read = read_at(rows, {label: Value(a.pattern.places[1], (a.pattern.entry,))})
@@ -242,7 +242,7 @@ def product(a: Value, b: Value, model: Elaboration) -> Value:
 
 
 def _swapped(value: Value) -> Value:
-    value = settled(value)
+    value = with_unit_axes(value)
     count = len(value.labels)
     expr = build.transpose(value.expr, (*range(count), count + 1, count))
     return Value(expr, value.labels, value.axes[::-1])

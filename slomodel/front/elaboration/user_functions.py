@@ -34,9 +34,9 @@ from slomodel.front.elaboration.values import (
     combine,
     merged,
     number,
-    settled,
     show,
     value_of,
+    with_unit_axes,
 )
 from slomodel.front.text.syntax import (
     Comprehension,
@@ -216,7 +216,7 @@ def expanded(
         raise unequal(scope, f"`{fn.name.text}`", node.span, list(numbers.values()))
     labels = [None if axis is None else model.label("", axis) for axis in axes]
     local: dict[str, Local] = {n: _by_element(o.value, labels) for n, o in numbers.items()}
-    local |= {name: settled(one.value) for name, one in arrays.items()}
+    local |= {name: with_unit_axes(one.value) for name, one in arrays.items()}
     local |= _bound_dims(fn, arrays, model)
     if fn.span.source is not model.source:  # the library does not see what the model declares
         local |= {name: value_of(value) for name, value in CONSTANTS.items() if name not in local}
@@ -299,7 +299,7 @@ def _bound_dims(fn: Fn, arguments: Mapping[str, Operand], model: Elaboration) ->
         argument = arguments[parameter.name.text]
         if argument.value.rank != len(parameter.shape):
             raise _other_shape(fn, parameter, argument)
-        for size, dim in zip(parameter.shape, settled(argument.value).dims, strict=True):
+        for size, dim in zip(parameter.shape, with_unit_axes(argument.value).dims, strict=True):
             wanted = _wanted(size, bound, model)
             if wanted is None:
                 ((name, _),) = size.terms

@@ -156,7 +156,7 @@ def combine(function: ScalarFunction, *values: Value) -> Value:
     return Value(expr, labels, axes)
 
 
-def settled(value: Value) -> Value:
+def with_unit_axes(value: Value) -> Value:
     """The value with every axis created by `None` replaced by an axis of size 1."""
     if None not in value.axes:
         return value
@@ -223,5 +223,5 @@ def _root_of(node: Expr) -> Expr | None:
 def _is_sum_of_squares(node: Expr) -> bool:
     if not isinstance(node, Einsum) or len(node.operands) != 2:
         return False
-    alike = node.operands[0] is node.operands[1] and node.inputs[0] == node.inputs[1]
-    return alike and len(set(node.output)) == len(node.output)
+    equal = node.operands[0] is node.operands[1] and node.inputs[0] == node.inputs[1]
+    return equal and len(set(node.output)) == len(node.output)

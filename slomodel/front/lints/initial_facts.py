@@ -80,7 +80,7 @@ def _(node: Map, operands: list[InitialFact]) -> InitialFact:
     vanishes = 0.0 in values if node.function is mul else node.function is div and values[0] == 0.0
     if vanishes:
         return _everywhere(node, 0.0)
-    alike = [
+    equal = [
         axis
         for axis in range(node.rank)
         if all(
@@ -88,7 +88,7 @@ def _(node: Map, operands: list[InitialFact]) -> InitialFact:
             for own, one in zip(node.axes, operands, strict=True)
         )
     ]
-    return InitialFact(None, frozenset(alike))
+    return InitialFact(None, frozenset(equal))
 
 
 @_fact.register
@@ -99,12 +99,12 @@ def _(node: Einsum, operands: list[InitialFact]) -> InitialFact:
     values = [operand.value for operand in operands]
     if once and len(node.dims) == len(node.output) and None not in values:
         return _everywhere(node, float(np.prod([value for value in values if value is not None])))
-    alike = [
+    equal = [
         axis
         for axis, label in enumerate(node.output)
         if node.output.count(label) == 1 and is_constant_along(node, label, operands)
     ]
-    return InitialFact(None, frozenset(alike))
+    return InitialFact(None, frozenset(equal))
 
 
 def is_constant_along(node: Einsum, label: int, operands: Sequence[InitialFact]) -> bool:
@@ -123,14 +123,14 @@ def _(node: Gather, operands: list[InitialFact]) -> InitialFact:
     if is_listed(node):
         return InitialFact(one.value)
     indices = affine(node.index)
-    alike = [
+    equal = [
         axis
         for axis in range(node.rank)
         if all(
             k in one.constant_axes for k, index in enumerate(indices) if index.coefficients[axis]
         )
     ]
-    return InitialFact(one.value, frozenset(alike))
+    return InitialFact(one.value, frozenset(equal))
 
 
 @_fact.register
@@ -148,8 +148,8 @@ def _(node: Scatter, operands: list[InitialFact]) -> InitialFact:
 @_fact.register
 def _(node: Extreme, operands: list[InitialFact]) -> InitialFact:
     kept = [axis for axis in range(node.operands[0].rank) if axis not in node.axes]
-    alike = [k for k, axis in enumerate(kept) if axis in operands[0].constant_axes]
-    return InitialFact(operands[0].value, frozenset(alike))
+    equal = [k for k, axis in enumerate(kept) if axis in operands[0].constant_axes]
+    return InitialFact(operands[0].value, frozenset(equal))
 
 
 @_fact.register

@@ -43,8 +43,8 @@ def with_saddle_warning(problem: Problem) -> Problem:
         if stuck:
             reasons[stuck] = _SADDLE if flat else _UNMOVED
     for node in list(products)[:_MOST_PRODUCTS]:
-        for dim, alike in _in_step(node, products[node], slopes, facts):
-            reasons.setdefault(alike, f"and elements along `{dim}` that start equal stay equal")
+        for dim, equal in _in_step(node, products[node], slopes, facts):
+            reasons.setdefault(equal, f"and elements along `{dim}` that start equal stay equal")
     least = [
         a for a in reasons if any(set(a) < set(b) and reasons[a] == reasons[b] for b in reasons)
     ]

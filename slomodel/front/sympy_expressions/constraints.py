@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import sympy as sp
 
 from slomodel.errors import Diagnostic, DomainError, ShapeError
-from slomodel.front.elaboration.values import Value, combine, merged, settled, show
+from slomodel.front.elaboration.values import Value, combine, merged, show, with_unit_axes
 from slomodel.front.sympy_expressions.errors import error, place, shown
 from slomodel.front.sympy_expressions.free_names import name_of
 from slomodel.functions import sub
@@ -115,7 +115,7 @@ def constraints_of(
             raise error("E410", message, one, "", ShapeError)
         above = isinstance(one, sp.GreaterThan)
         difference = combine(sub, right, left) if above else combine(sub, left, right)
-        node = settled(difference).expr
+        node = with_unit_axes(difference).expr
         if all(leaf.role == "data" for leaf in inputs(node)):
             raise error("E411", "a constraint without variables", one, "check data before")
         own = (isinstance(one, sp.Equality), -1 if above else 1, place(one))

@@ -293,7 +293,8 @@ def _check_arguments(model: object, data: object) -> None:
 
 def _with_whole_arrays(partition: Partition, model: Model) -> Partition:
     """The partition with the data of the model over the same samples, which are in memory."""
-    problem, given = model._problem, model._recipe.settled(model._problem, model._binding).data
+    problem = model._problem
+    given = model._recipe.self_contained(problem, model._binding).data
     axes = {
         one.name: axes_of(one, partition.dim)
         for one in problem.data

@@ -11,7 +11,7 @@ from slomodel.solve.norms import LARGEST, norm
 from slomodel.solve.options import number
 from slomodel.solve.subroutine import Iterate
 
-SHARE = 0.01
+FRACTION = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,5 +57,5 @@ class FixedLength:
 
 def ngd(given: Mapping[str, object], context: MethodContext) -> NGD:
     """NGD with its default: d = max(1, ‖x0‖)/100."""
-    by_start = SHARE * min(max(1.0, norm(context.x0)), LARGEST)
+    by_start = FRACTION * min(max(1.0, norm(context.x0)), LARGEST)
     return NGD(number("d", given.get("d", by_start), 0.0))

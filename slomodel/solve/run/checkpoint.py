@@ -24,7 +24,7 @@ from slomodel.solve.subroutine import Iterate
 FORMAT = "slomodel checkpoint 1"
 SECONDS = 5.0
 # Limit on the fraction of the run time that is spent on writing.
-SHARE = 0.05
+FRACTION = 0.05
 _COUNTS = ("nfev", "njev", "nhev")
 _NAMED = ("x0", "rows", "point", "gradient")
 
@@ -108,7 +108,7 @@ class Keeper:
             freezer.arrays,
         )
         spent = perf_counter() - now
-        self._due = now + spent + max(SECONDS, spent / SHARE)
+        self._due = now + spent + max(SECONDS, spent / FRACTION)
 
 
 def write_checkpoint(

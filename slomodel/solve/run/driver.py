@@ -179,7 +179,7 @@ def go_on_from(found: Iterate, monitor: Monitor, run: RunState) -> None:
     length = norm(found.x - run.current.x)
     run.accept(AcceptedStep(found, length, at_boundary=True, kind=kind))
     monitor.record(run.current, run.step, run.epoch)
-    run.stop_asked = monitor.tell(run.current, run.step, run.epoch)
+    run.stop_asked = monitor.report(run.current, run.step, run.epoch)
 
 
 def evaluate_start(evaluate: Evaluator, monitor: Monitor, run: RunState) -> None:
@@ -201,7 +201,7 @@ def evaluate_start(evaluate: Evaluator, monitor: Monitor, run: RunState) -> None
         run.tolerance = 0.0
     run.depth = depth(evaluate, start)
     run.first_f, run.first_size = start.f, norm(start.x)
-    run.stop_asked = monitor.tell(start, 0.0, run.epoch)
+    run.stop_asked = monitor.report(start, 0.0, run.epoch)
 
 
 def one_epoch(
@@ -238,7 +238,7 @@ def one_epoch(
             monitor.record(taken.point, taken.length, run.epoch)
             if run.certifier:
                 run.certifier.took(old, taken, run.region, run.tolerance, ends, monitor.k)
-            run.stop_asked = monitor.tell(taken.point, taken.length, run.epoch)
+            run.stop_asked = monitor.report(taken.point, taken.length, run.epoch)
             if drift:
                 run.halt(drift.after(monitor.k, run.current, run.depth))
             if pole:

@@ -81,7 +81,7 @@ class Monitor:
         self.recorder.restore(rows)
         self.k = len(rows) - 1
 
-    def tell(self, point: Iterate, step: float, epoch: int) -> bool:
+    def report(self, point: Iterate, step: float, epoch: int) -> bool:
         """Report the point just recorded; True if the callback requests a stop."""
         if self._progress is not None and self._now >= self._next_update:
             self._progress.update(self._state(point, step, epoch))

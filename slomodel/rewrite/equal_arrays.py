@@ -10,7 +10,7 @@ from slomodel.ir.expr import Axes, Einsum, Expr, Map
 _DEEPEST = 40
 
 
-class Alike:
+class EqualArrays:
     """Cached queries whether two nodes are the same array; each is numbered once per labelling."""
 
     def __init__(self) -> None:
