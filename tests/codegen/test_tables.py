@@ -22,6 +22,12 @@ MODELS = {
                  + sum(J .^ 3)""",
     "two lookups": """var J[9, q, q]
         minimize sum(tanh(sum(y[n, m] * J[k, x[n, m], x[n, 0]] for m in L)) for n in N, k in 9)""",
+    "rows in order of rank": """var s[q]
+        minimize sum(log(sum(exp(s[x[n, l]]) for l in range(k, 6))) - s[x[n, k]]
+                     for n in N, k in range(6)) + sum(s .^ 3)""",
+    "a matrix for each row": """var B[q, 4, 4], u[q, 4]
+        minimize sum((sum(u[x[n, 0], a] * B[x[n, 1], a, b] * u[x[n, 2], b] for a in 4, b in 4)
+                      - y[n, 0])^2 for n in N)""",
     "half of the pairs": """var J[L, L, q, q]
         minimize sum((sum(J[l, m, x[n, l], x[n, m]] for l in L, m in L if l < m) - y[n, 0])^2
                      for n in N) + sumsq(J)""",

@@ -239,11 +239,12 @@ def _listed(
         if isinstance(one, Multiset):
             tables[one.axis] += stride * listed(one, numbers)
         elif isinstance(one, Lookup):
-            own = dict(zip(one.axes, c_order([shape[axis] for axis in one.axes]), strict=True))
+            table = fusion.accesses.of(one.table)
+            own = dict(zip(one.axes, table.strides, strict=True))
             strides = tuple(own.get(axis, 0) for axis in range(len(shape)))
-            run = fusion.runs.get(one.table)
-            pieces = fusion.pieces.get(one.table, ())
-            reads.append(IndexRead(one.table, Position(0, strides), stride, run, pieces))
+            run, pieces = fusion.runs.get(one.table), fusion.pieces.get(one.table, ())
+            place = Position(table.offset, strides)
+            reads.append(IndexRead(table.base, place, stride, run, pieces))
     reads += [
         IndexRead(IndexTable(tuple(table.tolist())), Position(0, _unit(k, len(shape))))
         for k, table in enumerate(tables)

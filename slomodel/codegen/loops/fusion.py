@@ -221,10 +221,9 @@ class Fusion:
         row = number_of(iterated.shape[-1], self.accesses.numbers)
         if self.in_order and iterated.rank > 1 and not is_row(row):
             return False
-        return is_listed(node) and all(
-            isinstance(one, Affine) or (isinstance(one, Lookup) and isinstance(one.table, Input))
-            for one in node.index
-        )
+        tables = [self.accesses.of(one.table).base for one in node.index if isinstance(one, Lookup)]
+        plain = all(isinstance(one, Affine | Lookup) for one in node.index)
+        return bool(tables) and plain and all(isinstance(one, Input) for one in tables)
 
     def is_matrix_product(self, node: Expr) -> bool:
         """Whether a node is a product of two arrays that do not have the same labels.

@@ -7,7 +7,7 @@ are looked up are read one by one, and additions at them wait for one another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -80,17 +80,24 @@ def _by_slices(node: Expr, pieces: Pieces) -> Expr:
 
 def _loop_by_slices(node: Recur, pieces: Pieces) -> Expr:
     """A state of a loop whose steps read the index data as a whole."""
-    own = {
-        one: pieces[node.operands[source.operand]]
-        for one, source in node.loop.sources
-        if isinstance(source, Whole) and node.operands[source.operand] in pieces
-    }
-    values = tuple(update.value for update in node.loop.updates)
-    made = rewrite(values, lambda one: _by_slices(one, own))
-    if made == values:
+    if not any(operand in pieces for operand in node.operands):
         return node
-    stores: Callable[[Expr], bool] = lambda one: False  # noqa: E731
-    return with_values(node, made, stores)[node.state]
+    # What does not depend on states is looked up at all steps at once, outside the loop.
+    values = [update.value for update in node.loop.updates]
+    apart = with_values(node, values, _stores)[node.state]
+    assert isinstance(apart, Recur)
+    own = {
+        one: pieces[apart.operands[source.operand]]
+        for one, source in apart.loop.sources
+        if isinstance(source, Whole) and apart.operands[source.operand] in pieces
+    }
+    values = [update.value for update in apart.loop.updates]
+    made = rewrite(tuple(values), lambda one: _by_slices(one, own))
+    return with_values(apart, made, _stores)[node.state]
+
+
+def _stores(node: Expr) -> bool:
+    return False
 
 
 def _is_alone(index: Sequence[Index], k: int) -> bool:

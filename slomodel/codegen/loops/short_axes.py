@@ -8,14 +8,22 @@ that index data look up is read from consecutive places.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from itertools import product
 from math import prod
 
 from slomodel.codegen.loops.access import Numbers, number_of
-from slomodel.codegen.loops.layouts import is_row, is_summed_in_loop, reads_rows
+from slomodel.codegen.loops.axis_reads import (
+    SHORT,
+    How,
+    Place,
+    computes,
+    has_one_long_side,
+    is_loop,
+    reads,
+)
+from slomodel.codegen.loops.layouts import is_row, reads_rows
 from slomodel.codegen.lower import lowered
 from slomodel.functions import add, mul
 from slomodel.ir import build
@@ -30,15 +38,16 @@ from slomodel.ir.expr import (
     Lookup,
     Map,
     Reshape,
+    Scan,
     Scatter,
     is_listed,
-    reads_axis,
     remake,
 )
+from slomodel.ir.recurrent import ones_like
 from slomodel.ir.walk import postorder, users
 
-_SHORT = 4
-"""Elements of an axis that is written out: three such arrays of a loop fill half the registers."""
+_SCANNED = 8
+"""The same for the axis of a scan, whose loop computes nothing else."""
 _LEAST = 16
 """Other elements of an array for which a loop over them pays."""
 _RESULT, _REARRANGED = 3, 48
@@ -47,20 +56,8 @@ _MOST_NODES = 400
 _LONGER = 4
 """By this factor a loop is longer than an array of which it reads a copy without strides."""
 
-Place = tuple[Expr, int]
-"""An axis of a node or, as ~label, a label along which it sums."""
 Fixed = tuple[tuple[int, int], ...]
 """Positions along some axes of a node, in the order of the axes."""
-
-
-class How(Enum):
-    """How a node reads an axis of an operand along which it does not run itself.
-
-    Element by element, or only together with all other elements.
-    """
-
-    ELEMENTS = "elements"
-    WHOLE = "whole"
 
 
 def with_short_axes(
@@ -72,83 +69,6 @@ def with_short_axes(
     """
     chosen = _Choice(roots, numbers, runs).chosen()
     return _Rewriting(roots, numbers, chosen).roots() if chosen else roots
-
-
-def _read(node: Expr, numbers: Numbers) -> Iterator[tuple[int, int, int | How]]:
-    """How a node reads the axes of its operands: (operand, axis, its own axis or ~label or how)."""
-    if isinstance(node, Map):
-        for k, own in enumerate(node.axes):
-            yield from ((k, p, axis) for p, axis in enumerate(own))
-        return
-    for k, operand in enumerate(node.operands):
-        for p in range(operand.rank):
-            yield k, p, _axis_read(node, k, p, numbers)
-
-
-def _axis_read(node: Expr, k: int, p: int, numbers: Numbers) -> int | How:
-    if isinstance(node, Einsum) and _is_loop(node, numbers):
-        label = node.inputs[k][p]
-        return node.output.index(label) if label in node.output else ~label
-    if isinstance(node, Gather) and not k:
-        return _alone(node.index[p]) if _is_fixed(node.index[p]) else How.WHOLE
-    if isinstance(node, Scatter) and not k:
-        places = [q for q, one in enumerate(node.index) if reads_axis(one, p)]
-        if not all(isinstance(node.index[q], Affine) for q in places):
-            return How.WHOLE
-        alone = len(places) == 1 and _is_fixed(node.index[places[0]])
-        return places[0] if alone else How.ELEMENTS
-    return How.WHOLE
-
-
-def _is_loop(node: Einsum, numbers: Numbers) -> bool:
-    """Whether a sum of products is computed in a loop, and not by a product of matrices.
-
-    A product of matrices that has one long side at most is computed in the loop along it.
-    """
-    if not node.operands or len(set(node.output)) < len(node.output):
-        return False
-    same = len({frozenset(own) for own in node.inputs}) == 1
-    if same or is_summed_in_loop(node, in_order=True):
-        return True
-    return _has_one_long_side(node, numbers)
-
-
-def _has_one_long_side(node: Einsum, numbers: Numbers) -> bool:
-    return sum(number_of(dim, numbers) > _SHORT for dim in node.dims) == 1
-
-
-def _is_fixed(index: Index) -> bool:
-    """Whether an index is a number, or runs along one axis."""
-    if not isinstance(index, Affine) or not index.offset.is_literal:
-        return False
-    return sum(1 for c in index.coefficients if c) <= 1
-
-
-def _alone(index: Index) -> int | How:
-    assert isinstance(index, Affine)
-    return next((axis for axis, c in enumerate(index.coefficients) if c), How.ELEMENTS)
-
-
-def _computes(node: Expr, axis: int, chosen: Container[Place], numbers: Numbers) -> bool:
-    """Whether the elements of a node at one position along an axis can be computed alone.
-
-    `chosen` are the axes that are written out.
-    """
-    if isinstance(node, Map):
-        return True
-    if isinstance(node, Einsum):
-        return _is_loop(node, numbers)
-    if isinstance(node, Gather):
-        return all(isinstance(one, Affine) or not reads_axis(one, axis) for one in node.index)
-    if isinstance(node, Scatter):
-        entry = node.index[axis]
-        moved = _alone(entry) if _is_fixed(entry) else How.WHOLE
-        if isinstance(moved, int):
-            return (node.operands[0], moved) in chosen and _axis_read(
-                node, 0, moved, numbers
-            ) == axis
-        return moved is How.ELEMENTS
-    return False
 
 
 @dataclass(slots=True)
@@ -173,14 +93,15 @@ class _Choice:
         """The axes, in order, of each node that are written out."""
         for node in self._order:
             for axis in self._axes(node):
-                if 0 < self._size(node, axis) <= _SHORT:
+                if 0 < self._size(node, axis) <= _SCANNED:
                     self._class_of[node, axis] = _Class([(node, axis)])
-            for k, p, how in _read(node, self._numbers):
+            for k, p, how in reads(node, self._numbers):
                 if isinstance(how, int):
                     self._join((node.operands[k], p), (node, how))
-            if isinstance(node, Einsum) and _has_one_long_side(node, self._numbers):
+            if isinstance(node, Einsum) and has_one_long_side(node, self._numbers):
                 # With one axis less it would be a product of matrices.
-                short = [axis for axis in self._axes(node) if (node, axis) in self._class_of]
+                short = [axis for axis in self._axes(node) if self._size(node, axis) <= SHORT]
+                short = [axis for axis in short if (node, axis) in self._class_of]
                 for axis in short[1:]:
                     self._join((node, short[0]), (node, axis))
         found: dict[Expr, list[int]] = {}
@@ -192,9 +113,9 @@ class _Choice:
 
     def _axes(self, node: Expr) -> list[int]:
         """The axes of a node that a loop computes, and the labels ~k that it sums over."""
-        if isinstance(node, Map | Gather | Scatter):
+        if isinstance(node, Map | Gather | Scatter | Scan):
             return list(range(node.rank))
-        if not isinstance(node, Einsum) or not _is_loop(node, self._numbers):
+        if not isinstance(node, Einsum) or not is_loop(node, self._numbers):
             return []
         summed = [~label for label in range(len(node.dims)) if label not in node.output]
         return [*range(node.rank), *summed]
@@ -217,13 +138,21 @@ class _Choice:
     def _pays(self, one: _Class) -> bool:
         """Whether loops without these axes save more than it takes to put arrays together again."""
         own = set(one.places)
+        is_scanned = any(isinstance(node, Scan) and axis == node.axis for node, axis in own)
+        if not is_scanned and max(self._size(node, axis) for node, axis in own) > SHORT:
+            return False
+        # A matrix for each index would pass through memory, where a row stays in a register.
+        has_matrices = len({node for node, _ in own if node.rank > 2}) < sum(
+            node.rank > 2 for node, _ in own
+        )
         work = number = 0
         is_useful = False
         for node, axis in one.places:
             elements, size = self._elements(node), self._size(node, axis)
-            if is_row(size) and axis == node.rank - 1 and self._looks_up_rows(node):
+            row = is_row(size) and axis == node.rank - 1 and self._looks_up_rows(node)
+            if row and size > 2 and not has_matrices:
                 return False
-            computed = axis < 0 or _computes(node, axis, own, self._numbers)
+            computed = axis < 0 or computes(node, axis, own, self._numbers)
             number += size * computed
             is_view = isinstance(node, Gather) and not is_listed(node)
             if computed and not is_view:
@@ -244,7 +173,7 @@ class _Choice:
         if node in self._roots:
             return True
         for user in dict.fromkeys(self._users[node]):
-            for k, p, how in _read(user, self._numbers):
+            for k, p, how in reads(user, self._numbers):
                 if user.operands[k] is node and p == axis:
                     joined = how is How.ELEMENTS or (user, how) in own
                     if not joined or not self._is_split(user, own):
@@ -256,13 +185,13 @@ class _Choice:
         if is_listed(node) or axis < 0:
             return True
         if not isinstance(node, Map):
-            return False
+            return isinstance(node, Scan) and axis == node.axis
         return any(own and axis not in own for own in node.axes)
 
     def _is_split(self, user: Expr, own: Container[Place]) -> bool:
         """Whether a user computes its elements one by one along all its axes in a class."""
         axes = [axis for axis in range(user.rank) if (user, axis) in own]
-        return all(_computes(user, axis, own, self._numbers) for axis in axes)
+        return all(computes(user, axis, own, self._numbers) for axis in axes)
 
     def _elements(self, node: Expr) -> int:
         """The number of elements that the loop of a node runs over."""
@@ -300,9 +229,9 @@ class _Rewriting:
     def _is_split(self, node: Expr) -> bool:
         """Whether a node is computed, and reads its operands, element by element."""
         own = self._axes.get(node, ())
-        if not all(_computes(node, axis, self._chosen, self._numbers) for axis in own):
+        if not all(computes(node, axis, self._chosen, self._numbers) for axis in own):
             return False
-        for k, p, how in _read(node, self._numbers):
+        for k, p, how in reads(node, self._numbers):
             joined = how is How.ELEMENTS or (node, how) in self._chosen
             if (node.operands[k], p) in self._chosen and not joined:
                 return False
@@ -356,6 +285,8 @@ class _Rewriting:
             return self._part_of_sum(node, at)
         if isinstance(node, Gather):
             return self._part_of_gather(node, at)
+        if isinstance(node, Scan):
+            return self._part_of_scan(node, at)
         assert isinstance(node, Scatter)
         return self._part_of_scatter(node, at)
 
@@ -398,19 +329,32 @@ class _Rewriting:
         parts = [build.einsum(operands, inputs, output, dims) for operands, inputs in terms]
         return _sum([lowered(one, self._numbers) for one in parts])
 
+    def _part_of_scan(self, node: Scan, at: Mapping[int, int]) -> Expr:
+        factor, value = node.operands[0], self._operand(node.operands[1], at, 0)
+        if node.axis not in at:
+            axis = _others(node.rank, at).index(node.axis)
+            return build.scan(self._operand(factor, at, 0), value, axis)
+        if not at[node.axis]:
+            return value
+        before = {axis: k - (axis == node.axis) for axis, k in at.items()}
+        last = self._parts[node, tuple(sorted(before.items()))]
+        if factor is not ones_like(factor):
+            last = build.apply(mul, self._operand(factor, at, 0), last)
+        return build.apply(add, last, value)
+
     def _part_of_gather(self, node: Gather, at: Mapping[int, int]) -> Expr:
         kept = _others(node.rank, at)
         shape = tuple(node.shape[axis] for axis in kept)
-        index = [_restricted(one, at, kept) for one in node.index]
+        index = [_restricted(one, at, kept) for one in self._with_tables(node.index)]
         operand = node.operands[0]
         own = self._axes.get(operand, ())
-        places = tuple((p, _number(index[p])) for p in own)
+        places = tuple((p, self._number(index[p])) for p in own)
         source = self._parts.get((operand, places))
         if source is None or not own:
             source = self._whole[operand]
         else:
             index = [one for p, one in enumerate(index) if p not in own]
-        return build.gather(source, self._with_tables(index), shape)
+        return build.gather(source, index, shape)
 
     def _part_of_scatter(self, node: Scatter, at: Mapping[int, int]) -> Expr:
         operand = node.operands[0]
@@ -418,12 +362,17 @@ class _Rewriting:
         parts = []
         for fixed in self._positions(operand):
             kept = _others(operand.rank, dict(fixed))
-            index = [_restricted(one, dict(fixed), kept) for one in node.index]
-            if all(_number(index[axis]) == position for axis, position in at.items()):
+            index = [_restricted(one, dict(fixed), kept) for one in self._with_tables(node.index)]
+            if all(self._number(index[axis]) == position for axis, position in at.items()):
                 places = [one for axis, one in enumerate(index) if axis not in at]
                 value = self._operand(operand, dict(fixed), 0)
-                parts.append(build.scatter(value, self._with_tables(places), shape))
+                parts.append(build.scatter(value, places, shape))
         return _sum(parts) if parts else build.zeros(shape)
+
+    def _number(self, index: Index) -> int:
+        assert isinstance(index, Affine)
+        assert not any(index.coefficients)
+        return index.offset.size(self._numbers)
 
     def _with_tables(self, index: Sequence[Index]) -> list[Index]:
         return [
@@ -442,14 +391,16 @@ def _restricted(index: Index, at: Mapping[int, int], kept: Sequence[int]) -> Ind
         offset = sum(index.coefficients[axis] * position for axis, position in at.items())
         return Affine(index.offset + offset, tuple(index.coefficients[axis] for axis in kept))
     if isinstance(index, Lookup):
-        return Lookup(tuple(kept.index(axis) for axis in index.axes), index.table)
+        own = [p for p, axis in enumerate(index.axes) if axis not in at]
+        table, axes = index.table, tuple(kept.index(index.axes[p]) for p in own)
+        if len(own) == table.rank:
+            return Lookup(axes, table)
+        places = [
+            Affine(Dim((), at.get(axis, 0)), tuple(int(p == q) for q in own))
+            for p, axis in enumerate(index.axes)
+        ]
+        return Lookup(axes, build.gather(table, places, tuple(table.shape[p] for p in own)))
     return type(index)(kept.index(index.axis), index.size, index.degree, index.start, index.stop)
-
-
-def _number(index: Index) -> int:
-    assert isinstance(index, Affine)
-    assert not any(index.coefficients)
-    return index.offset.const
 
 
 def _product(operands: Sequence[Expr]) -> Expr:

@@ -8,12 +8,15 @@ from collections.abc import Sequence
 from slomodel.codegen.loops.pointers import Pointer
 from slomodel.codegen.loops.text import indented
 
+_LONG_RUN = 12
+"""Equal neighbours from which their sum in vectors is faster than one after another."""
+
 
 def scatter_lines(index: str, added: Sequence[tuple[str, str]]) -> list[str]:
     """Statements that add values of a block to arrays at an index, one after another.
 
     Where neighbours mostly have equal indices, as in sorted data, their sum is added: an addition
-    to memory waits for the last one to the same place.
+    to memory waits for the last one to the same place. Long runs are summed in vectors.
     """
     totals = ", ".join(f"r{k} = 0.0" for k in range(len(added)))
     sums = [f"r{k} += {value};" for k, (_, value) in enumerate(added)]
@@ -27,11 +30,33 @@ def scatter_lines(index: str, added: Sequence[tuple[str, str]]) -> list[str]:
         f"for (long i = 0; i < m - 1; i++) equal += {index} == {following};",
         "if (2 * equal < m) {",
         *indented(["for (long i = 0; i < m; i++) {", *indented(one_by_one), "}"]),
+        *_long_runs(index, added),
         "} else {",
         *indented(["for (long i = 0; i < m;) {", *indented(by_run), "}"]),
         "}",
     ]
     return ["{", *indented(lines), "}"]
+
+
+def _long_runs(index: str, added: Sequence[tuple[str, str]]) -> list[str]:
+    """The branch for runs of equal indices that are long, if the index is an element of a table."""
+    table = index.removesuffix("[i]")
+    if not table.isidentifier():
+        return []
+    totals = [
+        f"{name}[at] += slo_total({value.removesuffix('[i]')} + i, run);" for name, value in added
+    ]
+    return [
+        f"}} else if (m > {_LONG_RUN} * (m - equal)) {{",
+        *indented(
+            [
+                "for (long i = 0, run; i < m; i += run) {",
+                *indented([f"const long at = {index};", f"run = slo_run({table} + i, 0, m - i);"]),
+                *indented(totals),
+                "}",
+            ]
+        ),
+    ]
 
 
 def in_pieces(pointer: Pointer, size: int) -> bool:

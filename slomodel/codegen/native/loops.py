@@ -284,7 +284,7 @@ class BlockedLoop:
     def _goes_by_pieces(self, pointer: Pointer) -> bool:
         """Whether a block is a whole axis of lookups at places that are known."""
         size = self.axes[-1][0] if self.axes else 0
-        return 0 < size <= self.block and not self.turned and in_pieces(pointer, size)
+        return 0 < size <= self.block and in_pieces(pointer, size)
 
     def _loads(self) -> list[LoopPass]:
         """The passes that read what is looked up at places that are known."""
