@@ -16,7 +16,7 @@ import numpy as np
 from slomodel.ir.dims import Dim, Shape
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.loop import Loop
-from slomodel.ir.node import DType, Expr, interned
+from slomodel.ir.node import DType, Expr, interned, own_fields
 
 if TYPE_CHECKING:
     import sympy as sp
@@ -195,7 +195,7 @@ class Map(Expr):
         axes: tuple[Axes, ...],
         shape: Shape,
     ) -> Map:
-        return interned(cls, operands, shape, function.result, function=function, axes=axes)
+        return interned(cls, operands, shape, function.result, axes=axes, function=function)
 
 
 class Einsum(Expr):
@@ -219,7 +219,7 @@ class Einsum(Expr):
     ) -> Einsum:
         shape = tuple(dims[label] for label in output)
         dtype = operands[0].dtype if operands else "real"
-        return interned(cls, operands, shape, dtype, inputs=inputs, output=output, dims=dims)
+        return interned(cls, operands, shape, dtype, dims=dims, inputs=inputs, output=output)
 
 
 class Gather(Expr):
@@ -269,7 +269,7 @@ class Extreme(Expr):
 
     def __new__(cls, operand: Expr, which: Which, axes: Axes) -> Extreme:
         shape = tuple(dim for k, dim in enumerate(operand.shape) if k not in axes)
-        return interned(cls, (operand,), shape, "real", which=which, axes=axes)
+        return interned(cls, (operand,), shape, "real", axes=axes, which=which)
 
 
 class Scan(Expr):
@@ -370,7 +370,14 @@ class Listing(Expr):
     axis: int
 
     def __new__(cls, what: Listed, operands: tuple[Expr, ...], dim: Dim, axis: int = 0) -> Listing:
-        return interned(cls, operands, (dim,), "real", what=what, axis=axis)
+        return interned(cls, operands, (dim,), "real", axis=axis, what=what)
+
+
+KINDS: tuple[type[Expr], ...] = (
+    *(Input, Const, Iota, Map, Einsum, Gather, Scatter, Reshape, Extreme, Scan, Recur, Triangle),
+    *(Listing, MatrixOperation),
+)
+"""The classes of nodes."""
 
 
 def tables(index: tuple[Index, ...]) -> tuple[Expr, ...]:
@@ -419,19 +426,7 @@ def remake(node: Expr, operands: tuple[Expr, ...]) -> Expr:
         return Scatter(operands[0], _over(node, operands), node.shape)
     if isinstance(node, Reshape):
         return Reshape(operands[0], node.shape)
-    if isinstance(node, Extreme):
-        return Extreme(operands[0], node.which, node.axes)
-    if isinstance(node, Scan):
-        return Scan(operands[0], operands[1], node.axis)
-    if isinstance(node, Recur):
-        return Recur(operands, node.loop, node.state)
-    if isinstance(node, Triangle):
-        return Triangle(operands[0])
-    if isinstance(node, MatrixOperation):
-        return MatrixOperation(node.function, operands)
-    if isinstance(node, Listing):
-        return Listing(node.what, operands, node.shape[0], node.axis)
-    raise TypeError(f"{type(node).__name__} has no operands")
+    return interned(type(node), operands, node.shape, node.dtype, **own_fields(node))
 
 
 def _over(node: Gather | Scatter, operands: tuple[Expr, ...]) -> tuple[Index, ...]:

@@ -51,7 +51,10 @@ def interned(
     key: Hashable | None = None,
     **own: object,
 ) -> Kind:
-    """The unique node of this class with these fields; `key` identifies `own` if given."""
+    """The unique node of this class with these fields; `key` identifies `own` if given.
+
+    `own` are the fields of the class, in the order of its `__slots__`.
+    """
     full = (cls, operands, shape, dtype, tuple(own.values()) if key is None else key)
     with _lock:
         result = _table.get(full)
@@ -66,6 +69,11 @@ def interned(
             _table[full] = result
     assert isinstance(result, cls)
     return result
+
+
+def own_fields(node: Expr) -> dict[str, object]:
+    """The fields that a node has besides those of every node."""
+    return {name: getattr(node, name) for name in type(node).__slots__}
 
 
 @contextmanager
