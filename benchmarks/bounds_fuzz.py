@@ -1,6 +1,7 @@
 """Search for a bound that does not hold, on random graphs.
 
     python benchmarks/bounds_fuzz.py [--cases 100000] [--seed 0] [--steps 4] [--slow-every 4]
+    python benchmarks/bounds_fuzz.py --quick [--cases 100000] [--seed 0]
 
 A case is a graph with a centre and a radius. Its bound is compared with the best points that
 Lanczos, ascents and random pairs find; if they come close, 60 digits decide. At the end the worst
@@ -8,7 +9,8 @@ cases are decided in 60 digits in any case. A graph is identified by its number 
 `throw(default_rng(number), kind, steps)` constructs it again. Every exceeded bound is printed with
 these, and every exception; the exit status is then 1. The slow rules run on one graph in
 `--slow-every`. At some radii the bound of 2^k f(2^l x) is tested too, |k| and |l| up to 400.
-`--kinds` selects the kinds of graphs, by default all.
+`--kinds` selects the kinds of graphs, by default all. `--quick` takes bounds of quick effort over
+all radii of each graph, against a few points of each ball: many times as many cases a minute.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import heappush, heappushpop
 from itertools import count
 from pathlib import Path
@@ -32,9 +34,11 @@ if __package__ in (None, ""):  # run as a script; its folder has a bounds.py of 
 
 import numpy as np
 from bounds.fuzz import Case, cases, setting_of
+from bounds.witness import glance, seek
 from random_graphs import KINDS, WITH_LITERALS, throw
 
 from slomodel.bounds import pipeline
+from slomodel.bounds.effort import DEFAULT, Effort, effort_of
 from slomodel.bounds.rules.interval_entries import interval_entries
 from slomodel.bounds.rules.layered_networks import layered_networks
 from slomodel.bounds.rules.separable_sums import separable_sums
@@ -119,22 +123,41 @@ def describe(case: Case, which: str, origin: Origin) -> str:
     )
 
 
-def search(
-    worst: Worst, number: int, steps: int, slow_every: int, kinds: Sequence[str] = ALL_KINDS
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which graphs are drawn, how often the slow rules run on them, and with which effort.
+
+    `is_quick`: the points of a ball are few.
+    """
+
+    steps: int = 4
+    slow_every: int = 4
+    kinds: Sequence[str] = ALL_KINDS
+    is_quick: bool = False
+
+    @property
+    def effort(self) -> Effort:
+        return effort_of("quick") if self.is_quick else DEFAULT
+
+
+def search(worst: Worst, number: int, plan: Plan) -> None:
     """The cases of one graph."""
+    kinds = plan.kinds
     kind = kinds[number % len(kinds)]
     every, instead = RARE.get(kind, (1, kind))
-    origin = Origin(number, kind if number // len(kinds) % every == 0 else instead, steps)
-    often = min(slow_every, MORE_OFTEN.get(origin.kind, slow_every))
+    origin = Origin(number, kind if number // len(kinds) % every == 0 else instead, plan.steps)
+    often = min(plan.slow_every, MORE_OFTEN.get(origin.kind, plan.slow_every))
     slow = number // len(kinds) % often == 0
     pipeline.RULES = EVERY if slow else tuple(one for one in EVERY if one.bound not in SLOW)
     rng = np.random.default_rng(number)
     with np.errstate(all="ignore"):
-        example = throw(rng, origin.kind, steps)
-    radii = tuple(float(r) for r in rng.choice(RADII, RADII_A_GRAPH, replace=False))
+        example = throw(rng, origin.kind, plan.steps)
+    count = len(RADII) if plan.is_quick else RADII_A_GRAPH
+    radii = tuple(float(r) for r in rng.choice(RADII, count, replace=False))
+    own = replace(setting_of(example), effort=plan.effort)
+    by = glance if plan.is_quick else seek
     try:
-        found = cases(setting_of(example), rng, radii, other_units=RADII_IN_OTHER_UNITS)
+        found = cases(own, rng, radii, other_units=RADII_IN_OTHER_UNITS, search=by)
     except Exception as error:
         worst.fail(error, origin)
         return
@@ -144,21 +167,14 @@ def search(
             worst.add(case, which, origin)
 
 
-def run(
-    number_of_cases: int,
-    seed: int,
-    steps: int,
-    size: int,
-    slow_every: int,
-    kinds: Sequence[str] = ALL_KINDS,
-) -> int:
+def run(number_of_cases: int, seed: int, size: int, plan: Plan) -> int:
     """Search, report, and return the exit status."""
     worst, began = Worst(size), time.perf_counter()
     told = began
     for number in count(seed):
         if worst.total >= number_of_cases:
             break
-        search(worst, number, steps, slow_every, kinds)
+        search(worst, number, plan)
         if time.perf_counter() - told > SECONDS_BETWEEN:
             told = time.perf_counter()
             print(
@@ -183,9 +199,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--worst", type=int, default=100)
     parser.add_argument("--slow-every", type=int, default=4)
     parser.add_argument("--kinds", nargs="+", choices=ALL_KINDS, default=ALL_KINDS)
+    parser.add_argument("--quick", action="store_true", help="quick bounds, few points")
     asked = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
-    return run(asked.cases, asked.seed, asked.steps, asked.worst, asked.slow_every, asked.kinds)
+    plan = Plan(asked.steps, asked.slow_every, asked.kinds, asked.quick)
+    return run(asked.cases, asked.seed, asked.worst, plan)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ RADII = (0.0, 1e-12, 1e-3, 0.1, 1.0, 100.0)
 # A value in doubles this share above a bound, or any share below it, may be rounding: 60 digits
 # decide.
 DOUBTFUL = 1e-9
+Search = Callable[[ObjectiveGraph, float, np.random.Generator], Witnesses]
 
 
 MOST_UNITS = 400
@@ -113,8 +114,10 @@ def cases(
     radii: tuple[float, ...] = RADII,
     ask: Callable[[Setting, float], tuple[float, float]] | None = None,
     other_units: int = 0,
+    search: Search = seek,
 ) -> list[Case]:
-    """The setting's bounds, or those that `ask` gives, at every radius that has one.
+    """The setting's bounds, or those that `ask` gives, at every radius that has one; against the
+    points that `search` finds.
 
     At so many radii also those of the objective and its variables in other units, against the
     same points.
@@ -131,7 +134,7 @@ def cases(
         if L1 == L2 == math.inf:
             continue
         with np.errstate(all="ignore"):
-            witnesses = seek(graph, radius, rng)
+            witnesses = search(graph, radius, rng)
         found.append(Case(graph, radius, {"L1": L1, "L2": L2}, witnesses))
         if k < other_units:
             units = (int(one) for one in rng.integers(-MOST_UNITS, MOST_UNITS + 1, 2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import mpmath
@@ -62,11 +63,29 @@ def seek(f: ObjectiveGraph, radius: float, rng: np.random.Generator) -> Witnesse
         seen += [_pair(f, ball, rng) for _ in range(PAIRS)]
     if radius > 0.0 and f.switches:
         seen += _across(f, ball, rng)
+    return _most(seen)
+
+
+def _most(seen: Sequence[tuple[Witness, Witness]]) -> Witnesses:
     found = [one for pair in seen for one in pair]
     outside = not all(math.isfinite(one.value) for one in found)
     L1 = max((a for a, _ in seen if math.isfinite(a.value)), key=_value, default=seen[0][0])
     L2 = max((b for _, b in seen if math.isfinite(b.value)), key=_value, default=seen[0][1])
     return Witnesses(L1, L2, outside)
+
+
+def glance(f: ObjectiveGraph, radius: float, rng: np.random.Generator) -> Witnesses:
+    """The largest of the values at the centre, at two points of the boundary and at one inside."""
+    ball = Ball(f.centre, radius)
+    first = _look(f, ball.centre, rng.standard_normal(f.n))
+    seen = [first]
+    if radius > 0.0:
+        v = first[1].v
+        outward = v if norm(v) > 0.0 else rng.standard_normal(f.n)
+        outward = outward / norm(outward)
+        points = (ball.at(outward), ball.at(-outward), ball.random(rng))
+        seen += [_look(f, ball.inside(x), first[0].v) for x in points]
+    return _most(seen)
 
 
 def _value(witness: Witness) -> float:
