@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from bounds.settings import setting
 
 from slomodel.bounds import Setting
 from slomodel.bounds.arithmetic.interval import Interval, around
 from slomodel.bounds.close import close
+from slomodel.bounds.ranges import enclose as enclosures
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.ranges.hessian import derivatives
+from slomodel.bounds.ranges.range_cache import caching_ranges
 from slomodel.bounds.ranges.taylor_ranges import taylor_ranges
 from slomodel.bounds.rules.entries_over_ball import entries_over_the_ball
 from slomodel.bounds.structure.recurrences import written_out
@@ -104,3 +109,27 @@ def test_no_hessian_in_the_ball_exceeds_the_bounds(seed: int) -> None:
     assert largest <= L1 * (1 + 1e-9)
     assert np.linalg.norm(second - first, 2) <= L2 * radius * (1 + 1e-6)
     assert largest >= L1 / 20
+
+
+def test_the_states_of_an_inner_recurrence_are_enclosed_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Once for each step of the outer one, whichever states its updates read."""
+    one = setting(
+        "dim m = 3, n = 4\nvar a, b\n"
+        "let P[i in m, j in n] = where(j == 0, a, sin(a * P[i, j-1] + Q[i, j-1])"
+        " + where(i == 0, 0, P[i-1, j]))\n"
+        "and Q[i in m, j in n] = where(j == 0, b, cos(b * Q[i, j-1] * P[i, j-1]))\n"
+        "minimize sumsq(P) + sumsq(Q)",
+        [0.3, 0.4],
+    )
+    known, lengths = enclosures.states_over, []
+
+    def counted(node: Recur, *rest: Any) -> list[Interval]:
+        lengths.append(node.loop.length.size(one.sizes))
+        return known(node, *rest)
+
+    monkeypatch.setattr(enclosures, "states_over", counted)
+    with caching_ranges():
+        enclose([one.objective], boxed(one.values), one.sizes)
+    assert sorted(lengths) == [3, 4, 4, 4]

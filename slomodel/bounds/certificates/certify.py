@@ -21,7 +21,7 @@ from slomodel.bounds.arithmetic.rounding import (
     up_mul,
     up_norm,
 )
-from slomodel.bounds.certificates.critical_point import CriticalPoint, critical_point
+from slomodel.bounds.certificates.critical_point import CriticalPoint, critical_point, of_free
 from slomodel.bounds.certificates.neighbourhood import (
     BoundsAt,
     ByBounds,
@@ -133,7 +133,7 @@ def _neighbourhood(
     """Proofs over balls around x: by entries of the Hessian, or by cheaper bounds for large n."""
     if setting.n <= _MOST_ENTRIES:
         return ByEntries(setting, free, sign, found.R)
-    spectrum = UNKNOWN if found.at is None else spectral_interval(_taken(found.at, free))
+    spectrum = UNKNOWN if found.at is None else spectral_interval(of_free(found.at, free))
     least = spectrum.low if sign > 0.0 else -spectrum.high
     distance = float(up_norm(found.error))
     at = cache(partial(bounds, replace(setting, effort=less_effort(setting.effort))))
@@ -224,15 +224,11 @@ def _not_finite(setting: Setting) -> str:
     return ""
 
 
-def _taken(H: Interval, free: Truths) -> Interval:
-    return H.each(lambda array: array[np.ix_(free, free)])
-
-
 def _spectrum(found: CriticalPoint, free: Truths) -> SpectralInterval:
     """The interval of the eigenvalues at x*, of the free unknowns."""
     if not found.exists or found.near is None:
         return UNKNOWN
-    return spectral_interval(_taken(found.near, free)).widened(found.slack)
+    return spectral_interval(of_free(found.near, free)).widened(found.slack)
 
 
 def _kind(spectrum: SpectralInterval, found: CriticalPoint, free: Truths) -> Kind:
@@ -243,7 +239,7 @@ def _kind(spectrum: SpectralInterval, found: CriticalPoint, free: Truths) -> Kin
         return "minimum"
     if spectrum.high < 0.0:
         return "maximum"
-    H = _taken(found.near, free)
+    H = of_free(found.near, free)
     ends = [_curvature_along(H, v, found.slack) for v in _extreme_vectors(H)]
     return "saddle" if ends[0][1] < 0.0 < ends[1][0] else "unknown"
 
@@ -266,7 +262,7 @@ def _bent(H: Interval | None, free: Truths, sign: float) -> tuple[Array | None, 
     """A unit vector of proved negative curvature of ±f at x, and vᵀHv there."""
     if H is None or not free.any() or not np.isfinite(H.mid).all():
         return None, 0.0
-    own = _taken(H, free)
+    own = of_free(H, free)
     v = _extreme_vectors(own)[0 if sign > 0.0 else 1]
     low, high = _curvature_along(own, v, 0.0)
     if not (high < 0.0 if sign > 0.0 else low > 0.0):

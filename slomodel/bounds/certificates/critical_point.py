@@ -142,7 +142,7 @@ def critical_point(setting: Setting, free: Truths, lipschitz: Lipschitz) -> Crit
     own = gradient.each(lambda array: array[free])
     if not np.isfinite(own.magnitude).all():
         return replace(nothing, reason="the gradient is not proved to be finite at x")
-    R = _inverse(_taken(at.H, free).mid)
+    R = _inverse(of_free(at.H, free).mid)
     if R is None:
         return replace(nothing, reason="the Hessian at x is singular in floating point")
     moved = contract([(point(R), (0, 1)), (own, (1,))], (0,), R.shape)
@@ -159,7 +159,7 @@ def critical_point(setting: Setting, free: Truths, lipschitz: Lipschitz) -> Crit
         if result.exists:
             return result
         reasons.append(result.reason)
-    if spectral_norm(distance_from_identity(R, _taken(at.H, free))) > _NO_INVERSE:
+    if spectral_norm(distance_from_identity(R, of_free(at.H, free))) > _NO_INVERSE:
         reasons[0] = "the Hessian at x is singular up to rounding; minimisers may not be isolated"
     return replace(nothing, reason=reasons[0])
 
@@ -194,7 +194,7 @@ def _by_boxes(setting: Setting, newton: NewtonMap, nothing: CriticalPoint) -> Cr
         over = hessian_in_box(setting, newton.spread(radii))
         if over.H is None:
             return replace(nothing, reason=over.reason)
-        apart = distance_from_identity(newton.R, _taken(over.H, newton.free))
+        apart = distance_from_identity(newton.R, of_free(over.H, newton.free))
         error = np.asarray(up_add(newton.first, np.asarray(up_matmul(apart, radii))))
         if (error < radii).all():
             inside, box = newton.spread(error), newton.spread(radii)
@@ -217,7 +217,7 @@ def _by_ball(newton: NewtonMap, lipschitz: Lipschitz, nothing: CriticalPoint) ->
     """
     assert nothing.at is not None
     first, R = float(up_norm(newton.first)), newton.R
-    apart = distance_from_identity(R, _taken(nothing.at, newton.free))
+    apart = distance_from_identity(R, of_free(nothing.at, newton.free))
     defect, size = spectral_norm(apart), spectral_norm(R)
     t = 2.0 * first / max(1.0 - defect, 0.5) + SMALLEST_NORMAL
     L2 = lipschitz(t) if math.isfinite(t) and defect < 0.5 else math.inf
@@ -247,7 +247,8 @@ def _why(first: Array, x: Array) -> str:
     return "the Hessian is too nearly singular for its variation and rounding near x"
 
 
-def _taken(H: Interval, free: Truths) -> Interval:
+def of_free(H: Interval, free: Truths) -> Interval:
+    """The rows and columns of the free unknowns."""
     return H.each(lambda array: array[np.ix_(free, free)])
 
 

@@ -39,7 +39,6 @@ from slomodel.bounds.norms.loewner import (
     Rows,
     Slots,
     by_lengths,
-    largest_eigenvalue,
     quadratic_sum,
     quotient,
     upper_end,
@@ -203,11 +202,6 @@ def _diagonal(d: Array) -> Bounded[float]:
     if not np.isfinite(d).all():
         return Bounded(np.diag(np.where(np.isfinite(d), d, np.inf)), np.inf)
     return exact(np.diag(d))
-
-
-def third_norm(sums: Sequence[CurvedSum], n: int) -> float:
-    """Upper bound on ‖D³f‖ over the ball."""
-    return largest_eigenvalue(third_matrix(sums, n))
 
 
 def third_matrix(sums: Sequence[CurvedSum], n: int) -> Bounded[float]:

@@ -100,19 +100,29 @@ def _ranges_of(
 ) -> Sequence[Interval]:
     """The interval of a node, or those of all states of a loop."""
 
+    def compute() -> Sequence[Interval]:
+        if isinstance(node, Recur):
+            return states_of(node, operands, sizes, batch)
+        return (range_of(node, operands, sizes, batch),)
+
     cache = cache_in_use()
-    if cache is None:
-        return ranges_of(node, operands, sizes, batch)
-    return cache.ranges(
-        node, operands, sizes, batch, lambda: ranges_of(node, operands, sizes, batch)
-    )
+    return cache.ranges(node, operands, sizes, batch, compute) if cache else compute()
 
 
-def ranges_of(node: Expr, operands: list[Interval], sizes: Sizes, batch: int) -> Sequence[Interval]:
-    """`range_of` a node, or the intervals of all states of a loop."""
+def _of_a_step(
+    node: Expr, operands: list[Interval], sizes: Sizes, batch: int
+) -> Sequence[Interval]:
+    """`_ranges_of` within a step of a loop, where the states of inner loops alone are looked up."""
     if isinstance(node, Recur):
-        return states_over(node, operands, sizes, batch, ranges_of)
+        return _ranges_of(node, operands, sizes, batch)
     return (range_of(node, operands, sizes, batch),)
+
+
+def states_of(
+    node: Recur, operands: list[Interval], sizes: Sizes, batch: int
+) -> Sequence[Interval]:
+    """The intervals of all states of a loop."""
+    return states_over(node, operands, sizes, batch, _of_a_step)
 
 
 def enclose_narrowed(
@@ -299,7 +309,7 @@ def _(node: Scan, operands: list[Interval], sizes: Sizes, batch: int) -> Interva
 
 @range_of.register
 def _(node: Recur, operands: list[Interval], sizes: Sizes, batch: int) -> Interval:
-    return ranges_of(node, operands, sizes, batch)[node.state]
+    return states_of(node, operands, sizes, batch)[node.state]
 
 
 def _tied(a: Interval, extreme: Extreme, batch: int) -> Interval:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.effort import MOST_NUMBERS
-from slomodel.ir.expr import Expr
+from slomodel.ir.expr import Expr, Recur
 
 _MOST_COMPARED = 2**15
 """Largest number of elements of an interval that is compared by content, in about 0.1 ms."""
@@ -46,7 +46,9 @@ class RangeCache:
         unique = tuple(self._first_equal(a) for a in operands)
         if None in unique:
             return compute()
-        key = (node, batch, tuple(map(id, unique)), tuple(sizes.items()))
+        # The states of a loop are computed together, whichever is read.
+        of = node.loop if isinstance(node, Recur) else node
+        key = (of, batch, tuple(map(id, unique)), tuple(sizes.items()))
         own = [a for a in unique if a is not None]
         return self._entry(key, lambda: tuple(map(_with_own_arrays, compute())), own)
 

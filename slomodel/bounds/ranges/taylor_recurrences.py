@@ -17,8 +17,7 @@ import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval, around, interval, meet
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul
-from slomodel.bounds.ranges.enclose import enclose, ranges_of
-from slomodel.bounds.ranges.recurrences import states_over
+from slomodel.bounds.ranges.enclose import enclose, states_of
 from slomodel.bounds.ranges.taylor_forms import (
     TaylorForm,
     TaylorPass,
@@ -60,7 +59,7 @@ def put_states(run: TaylorPass, node: Recur) -> None:
     for one in outer:
         _put_before(run, one)
     operands = [run.ranges[operand] for operand in node.operands]
-    result = states_over(node, operands, run.setting.sizes, 0, ranges_of)
+    result = states_of(node, operands, run.setting.sizes, 0)
     is_known = all(one in run.centre.lengths for one in states)
     if is_known and _is_verified(run, node, inner, result):
         return

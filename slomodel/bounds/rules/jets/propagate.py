@@ -15,6 +15,7 @@ from slomodel.bounds.arithmetic.rounding import Array, up_add
 from slomodel.bounds.arithmetic.upper_bounds import FLOOR, rounded_up
 from slomodel.bounds.ranges.derivatives import derivative_range, derivative_ranges
 from slomodel.bounds.ranges.enclose import boxed, enclose_narrowed, variable_box
+from slomodel.bounds.ranges.hessian_ranges import laid_interval
 from slomodel.bounds.ranges.kinks import Orders
 from slomodel.bounds.ranges.liveness import has_neutral, neutral
 from slomodel.bounds.ranges.smoothness import Walk, order_of
@@ -166,17 +167,12 @@ def _chosen(ball: BallJets, node: Map, rule: Choice, norm: Norm) -> Jet:
 
 def _taken(ball: BallJets, node: Map) -> tuple[bool, bool]:
     """Whether every element is known to be that of the first operand, and of the second."""
-    aligned = [_laid(ball.ranges[o], node, k) for k, o in enumerate(node.operands)]
+    aligned = [laid_interval(ball.ranges[o], node, k) for k, o in enumerate(node.operands)]
     if node.function is table.where:
         condition = aligned[0]
         return bool(np.all(condition.lo == 1.0)), bool(np.all(condition.hi == 0.0))
     a, b = aligned if node.function is table.maximum else reversed(aligned)
     return bool(np.all(a.lo > b.hi)), bool(np.all(b.lo > a.hi))
-
-
-def _laid(a: Interval, node: Map, k: int) -> Interval:
-    missing = tuple(axis for axis in range(node.rank) if axis not in node.axes[k])
-    return a.each(partial(np.expand_dims, axis=missing))
 
 
 def _elementwise(ball: BallJets, node: Map, rule: Elementwise, norm: Norm) -> Jet:
@@ -196,7 +192,7 @@ def _derivatives(ball: BallJets, node: Map, operand: Expr) -> ScalarDerivatives:
     arguments = []
     for k, one in enumerate(node.operands):
         a = _narrowed(ball, one) if k == place else ball.ranges[one]
-        arguments.append(_laid(a, node, k))
+        arguments.append(laid_interval(a, node, k))
     orders = range(ORDER + 1)
     if len(arguments) == 1:
         ranges = derivative_ranges(node.function, orders, arguments[0])
