@@ -1,7 +1,7 @@
 """Compares a method with L-BFGS-B of SciPy on twenty published problems.
 
     python benchmarks/solvers.py [--solver NAME ...] [--seconds S] [--markdown] [--json]
-    python benchmarks/solvers.py --profile [FILE] [--quick] [--copies] [--seconds S]
+    python benchmarks/solvers.py --profile [FILE] [--quick] [--copies [K]] [--seconds S]
 
 NAME is a direction of norm-armijo (default lbfgs), a method, or `all`. Both stop where the gradient
 is below 1e-9 times the scale of the problem. An evaluation of L-BFGS-B is a value with its
@@ -107,7 +107,14 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=10.0, help="most for a run (default 10)")
     parser.add_argument("--profile", nargs="?", const="", metavar="FILE", help="profiles of auto")
     parser.add_argument("--quick", action="store_true", help="without the slow models")
-    parser.add_argument("--copies", action="store_true", help="in other units of f and x too")
+    parser.add_argument(
+        "--copies",
+        nargs="?",
+        type=int,
+        const=1,
+        metavar="K",
+        help="every K-th problem (default 1) in other units of f and x and in single precision too",
+    )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="everything as json")
     form.add_argument("--markdown", action="store_true", help="a table for a document")
@@ -119,12 +126,13 @@ def main(arguments: list[str] | None = None) -> int:
     options = parsed(arguments)
     if options.profile is not None:
         with threadpool_limits(1):
-            table, report = solvers_profile.profile(
-                quick=options.quick, copies=options.copies, kept=None, seconds=options.seconds
+            tables, report = solvers_profile.profile(
+                quick=options.quick, kept=None, seconds=options.seconds, part=options.copies
             )
-        print(f"{solvers_profile.details(table)}\n\n{report}")
+        details = solvers_profile.details(tables["originals"])
+        print(f"{report}\n\n## Work until solved\n\n{details}")
         if options.profile:
-            solvers_profile.picture(table, Path(options.profile))
+            solvers_profile.picture(tables, Path(options.profile))
         return 0
     names = list(SOLVERS) if "all" in options.solver else options.solver
     tables: dict[str, list[Row]] = {}

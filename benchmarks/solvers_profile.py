@@ -2,7 +2,8 @@
 
 Work counts values, gradients and products with the Hessian, a product as two. A problem is solved
 at the first value within TAU of the least known one, relative to the larger of that value and
-DROP·(f(x0) − f*), whatever the stop rule of the solver. A claim of success is false if the point
+DROP·(f(x0) − f*), whatever the stop rule of the solver; its time is that of the processor until
+then. Problems in single precision are judged in double. A claim of success is false if the point
 is not solved to LOOSE and another solver, started there, lowers f.
 Dolan & Moré, Benchmarking optimization software with performance profiles (2002); Moré & Wild,
 Benchmarking derivative-free optimization algorithms (2009).
@@ -16,6 +17,8 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -43,7 +46,10 @@ TAU = {"float64": 1e-8, "float32": 1e-4}
 LOOSE = {"float64": 1e-5, "float32": 1e-2}
 # The part of the decrease of f that counts as size where the least value is 0.
 DROP = {"float64": 1e-4, "float32": 1e-2}
+GTOL = {"float64": 1e-9, "float32": 1e-5}
 MOST_WORK = 20_000
+# The least time that counts, in seconds.
+RESOLVED = 1e-5
 PRODUCT = 2
 """Work of one product with the Hessian, in values."""
 
@@ -66,16 +72,22 @@ class OutOfBudget(Exception):
 
 
 class Counted:
-    """The objective of a case in its units, with its work, and the least value after each value."""
+    """The objective of a case in its units and precision, with its work.
+
+    `trace` has the work, the seconds and the value at each value that was the least so far.
+    """
 
     def __init__(self, case: Case, seconds: float) -> None:
-        self._inner: DescribedObjective = case.model.unconstrained._objective(None)
+        model = in_precision(case.model.unconstrained, case.precision)
+        self._inner: DescribedObjective = model._objective(None)
         self._of_f, self._of_x = case.of_f, case.of_x
         self.n = len(case.x0)
         self.work = 0
-        self.trace: list[tuple[int, float]] = []
+        self.trace: list[tuple[int, float, float]] = []
         self.best = np.array(case.x0)
-        self._deadline = time.process_time() + seconds
+        self._valued: Array | None = None
+        self.began = time.process_time()
+        self._seconds = seconds
 
     @property
     def facts(self) -> ObjectiveFacts:
@@ -92,21 +104,27 @@ class Counted:
 
     def _count(self, work: int) -> None:
         self.work += work
-        if self.work > MOST_WORK or time.process_time() > self._deadline:
+        if self.work > MOST_WORK or time.process_time() > self.began + self._seconds:
             raise OutOfBudget
 
     def value(self, x: Array) -> float:
         self._count(1)
-        f = float(self._inner.value(x / self._of_x))
-        if not self.trace or f < self.trace[-1][1]:
-            self.trace.append((self.work, f))
+        return self._of_f * self._traced(float(self._inner.value(x / self._of_x)), x)
+
+    def _traced(self, f: float, x: Array) -> float:
+        self._valued = x.copy()
+        if not self.trace or f < self.trace[-1][2]:
+            self.trace.append((self.work, time.process_time() - self.began, f))
             self.best = x / self._of_x
-        return self._of_f * f
+        return f
 
     def value_and_gradient(self, x: Array, out: Array | None = None) -> tuple[float, Array]:
-        """The gradient; its value, computed before, counts no second time."""
-        self._count(1)
+        """Both; a value that was computed there just before counts no second time."""
+        known = self._valued is not None and np.array_equal(x, self._valued)
+        self._count(1 if known else 2)
         f, g = self._inner.value_and_gradient(x / self._of_x, out)
+        if not known:
+            self._traced(float(f), x)
         g *= self._of_f / self._of_x
         return self._of_f * f, g
 
@@ -145,17 +163,25 @@ class Counted:
         return self.jacobian(x)[1]
 
 
+@cache
+def in_precision(model: slomodel.Model, precision: str) -> slomodel.Model:
+    """The model itself in double precision, and otherwise compiled in another one."""
+    if precision == "float64":
+        return model
+    return slomodel.Model.of(replace(model._recipe, dtype=precision))
+
+
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One solver on one case: work until solved (inf: never), whole work, seconds, the last f.
+    """One solver on one case: work and seconds until solved (inf: never), whole work, the last f.
 
     `claim` is the solver's word for how it ended, empty unless that is success. `x` is the end in
     the original units.
     """
 
     solved: float
-    whole: int
     seconds: float
+    whole: int
     f: float
     claim: str
     x: list[float]
@@ -235,24 +261,24 @@ def reached(case: Case, f: float, f0: float, tolerance: Mapping[str, float]) -> 
 def run_of(solver: Solver, case: Case, gtol: float, seconds: float) -> Run:
     """Run a solver on a case."""
     objective = Counted(case, seconds)
-    began = time.process_time()
     claim = ""
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             objective.load("hvp")
+            objective.began = time.process_time()
             end, claim = solver(objective, case.of_x * case.x0, gtol)
         x = np.asarray(end) / case.of_x
     except (OutOfBudget, ValueError, np.linalg.LinAlgError):
         x = objective.best
-    took = time.process_time() - began
     f0, f = case.model.value(case.x0), case.model.value(x)
-    solved = np.inf
+    solved = seconds = np.inf
     if reached(case, f, f0, TAU):
         nearest = min(case.minima, key=lambda m: abs(m - f))
         limit = max(goal(case, nearest, f0, TAU), f)
-        solved = next((w for w, value in objective.trace if value <= limit), np.inf)
-    return Run(solved, objective.work, took, f, claim, x.tolist())
+        never = (np.inf, np.inf, -np.inf)
+        solved, seconds, _ = next((one for one in objective.trace if one[2] <= limit), never)
+    return Run(solved, seconds, objective.work, f, claim, x.tolist())
 
 
 def falsely_claimed(case: Case, run: Run, seconds: float) -> bool:
@@ -285,7 +311,7 @@ def practice(*, quick: bool) -> Iterator[Case]:
         yield Case(name, model, x0, (record["minimum"]["value"],))
 
 
-def originals(*, quick: bool, precision: str = "float64") -> Iterator[Case]:
+def originals(*, quick: bool) -> Iterator[Case]:
     """The problems in their own units."""
     for problem in published():
         yield Case(problem.name, problem.model, problem.x0, problem.recorded)
@@ -300,15 +326,19 @@ def originals(*, quick: bool, precision: str = "float64") -> Iterator[Case]:
     yield from practice(quick=quick)
 
 
-def cases(*, quick: bool, copies: bool) -> Iterator[Case]:
-    """The originals, and their copies in other units of f and x."""
-    for case in originals(quick=quick):
-        yield case
-        if copies:
-            for of_f in (1e-6, 1e6):
-                yield replace(case, name=f"{case.name} f*{of_f:g}", of_f=of_f)
-            for of_x in (1e-3, 1e3):
-                yield replace(case, name=f"{case.name} x*{of_x:g}", of_x=of_x)
+def copies(chosen: Iterator[Case]) -> Iterator[Case]:
+    """Copies in other units of f and x."""
+    for case in chosen:
+        for of_f in (1e-6, 1e6):
+            yield replace(case, name=f"{case.name} f*{of_f:g}", of_f=of_f)
+        for of_x in (1e-3, 1e3):
+            yield replace(case, name=f"{case.name} x*{of_x:g}", of_x=of_x)
+
+
+def single(chosen: Iterator[Case]) -> Iterator[Case]:
+    """The problems in single precision."""
+    for case in chosen:
+        yield replace(case, precision="float32")
 
 
 Table = dict[str, dict[str, Run]]
@@ -329,27 +359,32 @@ def measured(
     false: list[str] = []
     for case in chosen:
         row = table[case.name] = {}
-        row[OURS] = run_of(auto, case, 1e-9, seconds)
+        # The first run compiles kernels.
         claimed = run_of(auto, case, 1e-6, seconds)
+        row[OURS] = run_of(auto, case, GTOL[case.precision], seconds)
         if falsely_claimed(case, claimed, seconds):
             false.append(f"{case.name}: {claimed.claim} at {claimed.f:.8g}")
         for name in names:
             stored = known.setdefault(case.name, {})
             if name not in stored:
-                stored[name] = asdict(run_of(PEERS[name], case, 1e-9, seconds))
+                run = run_of(PEERS[name], case, GTOL[case.precision], seconds)
+                stored[name] = asdict(run)
             row[name] = Run(**stored[name])  # type: ignore[arg-type]
         if kept is not None:
             kept.write_text(json.dumps(known))
     return table, false
 
 
-def ratios(table: Table, solver: str) -> Array:
-    """Work of a solver over the least of all solvers, on the cases that some solver solves."""
+def ratios(table: Table, solver: str, measure: str = "solved") -> Array:
+    """Work, or `seconds`, of a solver over the least of all, on the cases that some solver solves.
+
+    A time that is not resolved counts as RESOLVED.
+    """
     found = []
     for row in table.values():
-        least = min(run.solved for run in row.values())
+        least = max(min(getattr(run, measure) for run in row.values()), RESOLVED)
         if least < np.inf:
-            found.append(row[solver].solved / least)
+            found.append(max(getattr(row[solver], measure), RESOLVED) / least)
     return np.array(found)
 
 
@@ -357,9 +392,9 @@ def summary(table: Table) -> str:
     """One line per solver: solved cases, ratios of work, fastest, within two and ten times."""
     names = list(next(iter(table.values())))
     heads = ("solver", "solved", "median ratio", "to best peer", "fastest", "<= 2", "<= 10")
-    lines = [heads]
+    lines = [(*heads, "time: median ratio", "fastest", "<= 2")]
     for name in names:
-        found = ratios(table, name)
+        found, times = ratios(table, name), ratios(table, name, "seconds")
         peers = [
             row[name].solved / least
             for row in table.values()
@@ -370,6 +405,8 @@ def summary(table: Table) -> str:
                 *(name, f"{sum(r[name].solved < np.inf for r in table.values())} of {len(table)}"),
                 *(f"{np.median(found):.2f}", f"{np.median(peers):.2f}"),
                 *(f"{100 * np.mean(found <= bound):.0f} %" for bound in (1.0, 2.0, 10.0)),
+                f"{np.median(times):.2f}",
+                *(f"{100 * np.mean(times <= bound):.0f} %" for bound in (1.0, 2.0)),
             )
         )
     return in_columns(lines, True)
@@ -386,34 +423,51 @@ def details(table: Table) -> str:
     return in_columns(lines, True)
 
 
-def picture(table: Table, file: Path) -> None:
-    """Draw the performance profile and the data profile; needs matplotlib."""
+def picture(tables: Mapping[str, Table], file: Path) -> None:
+    """Draw a row of performance profiles, by work and by time, for each table.
+
+    Needs matplotlib.
+    """
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
-    for name in next(iter(table.values())):
-        found = np.sort(ratios(table, name))
-        share = np.arange(1, len(found) + 1) / len(found)
-        width = 2.5 if name == OURS else 1.2
-        left.step(found, share, where="post", label=name, lw=width)
-        work = np.sort([row[name].solved for row in table.values()])
-        share = np.arange(1, len(work) + 1) / len(work)
-        right.step(work, share, where="post", lw=width)
-    left.set(xscale="log", xlim=(1, 100), ylim=(0, 1), xlabel="work / least work", ylabel="solved")
-    right.set(xscale="log", ylim=(0, 1), xlabel="work: f + g + 2 Hv")
-    left.legend()
-    figure.savefig(file, dpi=110)
+    size = (11, 3.6 * len(tables))
+    figure, panels = pyplot.subplots(
+        len(tables), 2, figsize=size, layout="constrained", squeeze=False
+    )
+    for (title, table), row in zip(tables.items(), panels, strict=True):
+        for panel, measure in zip(row, ("solved", "seconds"), strict=True):
+            for name in next(iter(table.values())):
+                found = np.sort(ratios(table, name, measure))
+                share = np.arange(1, len(found) + 1) / len(found)
+                panel.step(found, share, where="post", label=name, lw=2.5 if name == OURS else 1.2)
+            what = "f + g + 2 Hv" if measure == "solved" else "time"
+            panel.set(xscale="log", xlim=(1, 100), ylim=(0, 1), ylabel="solved")
+            panel.set(xlabel=f"{what} / least", title=title)
+    panels[0][0].legend()
+    figure.savefig(file, dpi=90)
 
 
-def profile(*, quick: bool, copies: bool, kept: Path | None, seconds: float) -> tuple[Table, str]:
-    """Run everything; the table and the report."""
+def profile(
+    *, quick: bool, kept: Path | None, seconds: float, part: int | None
+) -> tuple[dict[str, Table], str]:
+    """Run the originals, and for every `part`-th of them copies and single precision, if any.
+
+    Returns the tables and the report.
+    """
+    chosen = {"originals": originals(quick=quick)}
+    if part is not None:
+        chosen["in other units"] = copies(islice(originals(quick=quick), 0, None, part))
+        chosen["in single precision"] = single(islice(originals(quick=quick), 0, None, part))
+    tables: dict[str, Table] = {}
+    report: list[str] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
-        chosen = cases(quick=quick, copies=copies)
-        table, false = measured(chosen, list(PEERS), kept, seconds)
-    claims = "\n".join(f"- {one}" for one in false) or "- none"
-    report = f"{summary(table)}\n\nFalse claims of success by {OURS}:\n\n{claims}"
-    return table, report
+        for title, some in chosen.items():
+            tables[title], false = measured(some, list(PEERS), kept, seconds)
+            claims = "; ".join(false) or "none"
+            report.append(f"## {title.capitalize()}\n\n{summary(tables[title])}")
+            report.append(f"False claims of success by {OURS}: {claims}.")
+    return tables, "\n\n".join(report)
