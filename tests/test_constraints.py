@@ -1,6 +1,7 @@
 """Models with constraints: minima of known problems, multipliers, statuses, results, files."""
 
 import json
+import math
 import re
 import warnings
 from pathlib import Path
@@ -394,3 +395,22 @@ def test_an_infinite_number_elsewhere_in_a_constraint_is_refused() -> None:
 def test_linear_programs_without_a_minimum_are_unbounded(text: str) -> None:
     """Far out a gradient is absorbed by x, which is no sign of a stationary point."""
     assert slomodel.compile(text).solve().status is Status.unbounded
+
+
+@pytest.mark.parametrize(
+    ("text", "least"),
+    [
+        ("var x[3] init 1\nminimize -x[0]*x[1]*x[2]\nsubject to sumsq(x) <= 3", -1.0),
+        (
+            "var x[3] init 1\nminimize -x[0]*x[1]*x[2]\nsubject to sum(x) == 0, sumsq(x) <= 1",
+            -1.0 / math.sqrt(54.0),
+        ),
+        ("var x[2] init 1\nminimize x[0]^3 - 3*x[0]*x[1]^2\nsubject to sumsq(x) <= 1", -1.0),
+    ],
+)
+def test_saddles_of_third_order_are_left(text: str, least: float) -> None:
+    """The start is a KKT point without curvature, from which f falls by terms of third order."""
+    model = slomodel.compile(text, backend="numpy")
+    found = model.solve(x0=np.zeros(model.n))
+    assert found.success
+    assert found.fun == pytest.approx(least, abs=1e-7)

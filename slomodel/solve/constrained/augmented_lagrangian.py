@@ -204,13 +204,14 @@ class AugmentedLagrangian:
     def _end_at_minimum(self, status: Status) -> ConstrainedOutcome | None:
         """The outcome at a KKT point, or None to go on from a saddle of the Lagrangian.
 
-        The next subproblem then begins along negative curvature. A point that it does not leave is
-        the end.
+        The next subproblem then begins along negative curvature, or once along a direction without
+        curvature, where the objective may fall by terms of higher order. A point that it does not
+        leave is the end.
         """
         plain = self._has_newton_steps and not (self.run.second_order or self.run.verify)
         if plain and self.run.scaled and self.saddles < MOST_SADDLES and self.at.f < self.saddle_f:
             steps = NewtonSteps(self.objective, self.within, self._evaluated)
-            if not steps.is_convex_at(self.at, self.penalty):
+            if not steps.is_convex_at(self.at, self.penalty, strictly=not self.saddles):
                 self.saddles, self.saddle_f, self.leaves = self.saddles + 1, self.at.f, True
                 return None
         return self._end(status)

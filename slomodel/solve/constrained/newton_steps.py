@@ -63,10 +63,13 @@ class NewtonSteps:
                 break
         return at
 
-    def is_convex_at(self, at: PrimalDual, penalty: float) -> bool:
-        """Whether the Hessian of the Lagrangian is positive semidefinite on what is active."""
+    def is_convex_at(self, at: PrimalDual, penalty: float, *, strictly: bool = False) -> bool:
+        """Whether the Hessian of the Lagrangian is positive semidefinite on what is active.
+
+        With `strictly`: positive definite.
+        """
         step = self._step(at, penalty)
-        return step is None or step[0].convex
+        return step is None or (step[0].convex and not (strictly and step[0].flat))
 
     def _next(self, at: PrimalDual, penalty: float) -> PrimalDual | None:
         """The point of an acceptable step; None if there is none."""

@@ -41,8 +41,8 @@ class QuadraticProgram:
 class QuadraticStep:
     """A step d (n,) with its multipliers y (m,); `convex`: B was positive semidefinite there.
 
-    `curvature` is ⟨d, B d⟩; `solves`: the guess of the active constraints was confirmed; `falls`:
-    the program is unbounded for that guess.
+    `flat`: it has a direction without curvature there; `curvature` is ⟨d, B d⟩; `solves`: the guess
+    of the active constraints was confirmed; `falls`: the program is unbounded for that guess.
     """
 
     d: Vector
@@ -51,6 +51,7 @@ class QuadraticStep:
     curvature: float
     solves: bool = False
     falls: bool = False
+    flat: bool = False
 
 
 def pressed_bounds(program: QuadraticProgram) -> Vector:
@@ -99,6 +100,7 @@ def with_guess(program: QuadraticProgram, active: Mask, side: Vector) -> Quadrat
     size = max(float(np.abs(B).max(initial=0.0)), EPS)
     convex = not values.size or values[0] >= -DEPENDENT * size
     values = np.abs(values)
+    without = bool((values <= DEPENDENT * size).any())
     # A direction without curvature is left out unless f falls along it.
     least = EPS * max(size, ROUNDED * float(np.abs(slopes).sum()))
     flat = values <= EPS * size
@@ -110,4 +112,4 @@ def with_guess(program: QuadraticProgram, active: Mask, side: Vector) -> Quadrat
     y = np.zeros(len(program.c))
     y[active] = -U @ ((V.T @ (g + B @ d[free])) / s)
     falls = bool((flat & steep).any())
-    return QuadraticStep(d, y, convex, float(d @ program.B @ d), falls=falls)
+    return QuadraticStep(d, y, convex, float(d @ program.B @ d), falls=falls, flat=without)
