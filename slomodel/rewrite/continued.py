@@ -23,7 +23,7 @@ from slomodel.ir.expr import Const, Einsum, Expr, Map
 from slomodel.ir.walk import postorder
 from slomodel.rewrite.divergences import LOGARITHMIC, divergence
 from slomodel.rewrite.divided_sums import divided_inside
-from slomodel.rewrite.laurent import SERIES, Laurent, NoSeries, constant, identity
+from slomodel.rewrite.laurent import SERIES, Laurent, NoSeries, constant, identity, series_of
 from slomodel.rewrite.matching import Varying, is_map
 from slomodel.rewrite.small_differences import small_difference
 from slomodel.rewrite.stable import composed, remade
@@ -329,7 +329,7 @@ def _series_of(node: Map, operands: Sequence[Laurent]) -> Laurent:
             raise NoSeries
         result = operands[0].power(Fraction(exponent.value))
     else:
-        result = SERIES[function.name](operands[0])
+        result = series_of(function.name, operands[0])
     if result.is_zero:
         raise NoSeries
     return result

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 from slomodel.functions import sin
 from slomodel.functions.removable import BERNOULLI, LOG_SINH_QUOTIENT, QUOTIENTS
@@ -250,3 +251,12 @@ SERIES[_name(LOG_SINH_QUOTIENT, 1)] = lambda s: (
     hyperbolic(s)[1] * hyperbolic(s)[0].reciprocal() + s.reciprocal().scaled(-_ONE)
 )
 SERIES[_name(BERNOULLI, 0)] = lambda s: s * SERIES["bose"](s)
+
+
+@lru_cache(maxsize=10_000)
+def series_of(name: str, s: Laurent) -> Laurent:
+    """The series of a function of a series; cached, since long chains repeat the same few.
+
+    Raises NoSeries where there is none.
+    """
+    return SERIES[name](s)
