@@ -135,7 +135,7 @@ class _Averages:
 
     def _log_of_sum(self, node: Einsum) -> Expr | None:
         """log Σ Π of positive factors, as log Σ exp of the sum of their logarithms."""
-        if _is_shifted_sum(node):
+        if _is_shifted_sum(node) or not node.operands:
             return table.log(node)
         summed = tuple(label for label in range(len(node.dims)) if label not in node.output)
         known = [self._log(operand) for operand in node.operands]
