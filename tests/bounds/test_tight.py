@@ -35,6 +35,14 @@ EXACT: dict[str, tuple[str, list[float], float, dict[str, object], float, float]
         24.0 * 2.0,
     ),
     "norm_powers": ("var x[2] minimize norm2(x)^3", [0.0, 0.0], 1.0, {}, 6.0, 6.0),
+    "radial_functions": (
+        "var x[4] minimize norm2(x)",
+        [2.0, 0.0, 0.0, 0.0],
+        1.0,
+        {},
+        1.0,
+        2.0 / math.sqrt(3.0),
+    ),
     "log_sum_exp": (
         "var x[2] minimize logsumexp(x)",
         [0.0, 0.0],

@@ -23,10 +23,13 @@ from slomodel.bounds.arithmetic.rounding import (
     Array,
     down_add,
     down_mul,
+    down_norm,
+    down_sqrt,
     up_add,
     up_div,
     up_mul,
     up_norm,
+    up_sqrt,
 )
 from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.norms.spectral import spectral_norm
@@ -42,6 +45,8 @@ from slomodel.ir.walk import dependents
 
 _SHIFTS = np.geomspace(1e-14, 1e3, 18)
 """Trial Levenberg-Marquardt shifts λ, relative to the largest eigenvalue of JᵀJ."""
+_FEW_LENGTHS = 16
+"""Lengths that are bounded one by one, each from the eigenvectors of its JᵀJ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,37 @@ def _is_square(node: Expr) -> bool:
     )
 
 
+def lengths_over_ball(u: Interval, J: Interval, radius: float) -> tuple[Interval, Array]:
+    """The ranges (G,) of ‖u + Jd‖ over ‖d‖ <= radius for u (G, k) and J (G, k, n), and upper bounds
+    (G,) on ‖J‖.
+
+    Of many lengths each is at least that along u, and ‖J‖ that of Frobenius.
+    """
+    if u.shape[0] <= _FEW_LENGTHS:
+        every = [
+            _affine_norm(Interval(u.lo[g], u.hi[g]), Interval(J.lo[g], J.hi[g]))
+            for g in range(u.shape[0])
+        ]
+        squares = [_squared(one, radius) for one in every]
+        low: Array = down_sqrt(np.array([float(one.lo) for one in squares]))
+        high: Array = up_sqrt(np.array([float(one.hi) for one in squares]))
+        return Interval(low, high), np.array([one.slope for one in every])
+    slope = np.asarray(up_norm(J.magnitude, (1, 2)))
+    across = contract([(J, (0, 1, 2)), (u, (0, 1))], (0, 2), J.shape).magnitude
+    far, two = np.asarray(radius), np.asarray(2.0)
+    reach: Array = up_mul(far, np.asarray(up_norm(across, 1)))
+    least = down_norm(np.maximum(np.maximum(u.lo, -u.hi), 0.0), 1)
+    most = np.asarray(up_norm(u.magnitude, 1))
+    moved: Array = up_mul(far, slope)
+    rise: Array = up_add(up_mul(two, reach), up_mul(moved, moved))
+    squared: Array = up_add(up_mul(most, most), rise)
+    with np.errstate(all="ignore"):
+        low = -up_add(-least, up_div(reach, least))
+    low = np.where((least > 0.0) & (low > 0.0), low, 0.0)
+    high = up_sqrt(squared)
+    return Interval(low, np.minimum(high, up_add(most, moved))), slope
+
+
 def _length(r: Expr, setting: Setting, values: Mapping[Input, Array]) -> AffineNorm | None:
     shape = concrete(r.shape, setting.sizes)
     count, n = prod(shape), setting.n
@@ -110,10 +146,14 @@ def _length(r: Expr, setting: Setting, values: Mapping[Input, Array]) -> AffineN
     J = slopes.each(lambda a: np.broadcast_to(a, (n, *shape)).reshape(n, count).T)
     if not (np.isfinite(at_centre.magnitude).all() and np.isfinite(J.magnitude).all()):
         return None
+    return _affine_norm(at_centre, J)
+
+
+def _affine_norm(r: Interval, J: Interval) -> AffineNorm:
     slope = float(up_add(spectral_norm(J.mid), float(up_norm(J.rad))))
     eigenvalues, V = np.linalg.eigh(J.mid.T @ J.mid)
-    length = float(up_norm(at_centre.magnitude))
-    return AffineNorm(at_centre, J, length, slope, np.maximum(eigenvalues, 0.0), V)
+    length = float(up_norm(r.magnitude))
+    return AffineNorm(r, J, length, slope, np.maximum(eigenvalues, 0.0), V)
 
 
 def _squared(one: AffineNorm, radius: float) -> Interval:

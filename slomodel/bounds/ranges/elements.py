@@ -128,7 +128,7 @@ def close_ranges(
     data = {**data, **functions.ratios}
     most = _ONE_BY_ONE if len(boxes) == 1 else _ONE_BY_ONE_OF_SEVERAL
     count = next(iter(boxes.values())).shape[0]
-    if count <= most or _of_the_table(value, tuple(boxes)) or not _are_wide(boxes):
+    if count <= most or _of_the_table(functions, tuple(boxes)) or not _are_wide(boxes):
         return _ranges(functions, boxes, data, spans, most, effort)
     cluster, hulls = _clusters({**boxes, **data}, tuple(boxes), _MOST_CLUSTERS[len(boxes) - 1])
     own = {one: hulls[one] for one in boxes}
@@ -176,7 +176,7 @@ def _ranges(
     are at most `searched` elements.
     """
     count = next(iter(boxes.values())).shape[0]
-    table = _of_the_table(functions.value, tuple(boxes))
+    table = _of_the_table(functions, tuple(boxes))
     numbers = min(_MOST_NUMBERS, effort.count(INTERVAL_FLOPS) // len(postorder(*functions.graphs)))
     pieces = 1 if table else _count_of_pieces(boxes, min(count, _BLOCK), numbers)
     if len(boxes) > 1 and count <= searched:
@@ -242,11 +242,15 @@ class _Turning:
     slope: Expr
 
 
-def _of_the_table(value: Expr, arguments: tuple[Input, ...]) -> _Turning | None:
-    """The value as a table function of an affine argument, or None if it is not one.
+def _of_the_table(functions: ElementDerivatives, arguments: tuple[Input, ...]) -> _Turning | None:
+    """The value as a table function of an affine argument, or None if it is not one, or the graphs
+    are others than its derivatives.
 
     The critical points of such functions are known, so that no pieces are needed.
     """
+    value = functions.value
+    if any(set(slots) != {0} for slots in functions.derivatives):
+        return None
     if not isinstance(value, Map) or len(value.operands) != 1 or len(arguments) != 1:
         return None
     (inner,), (one,) = value.operands, arguments

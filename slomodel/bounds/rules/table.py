@@ -15,6 +15,7 @@ from slomodel.bounds.rules.layered_networks import is_deep, layered_networks
 from slomodel.bounds.rules.log_sum_exp import log_sum_exp
 from slomodel.bounds.rules.majorant_series import majorant_series
 from slomodel.bounds.rules.norm_powers import norm_powers
+from slomodel.bounds.rules.radial_functions import radial_functions
 from slomodel.bounds.rules.separable_sums import is_large, separable_sums
 from slomodel.bounds.rules.symmetric_powers import symmetric_powers
 from slomodel.bounds.setting import Setting
@@ -72,6 +73,7 @@ RULES = (
     BoundRule(layered_networks, reads_written=True, suffices=is_deep),
     BoundRule(log_sum_exp, reads_written=True),
     BoundRule(norm_powers, reads_written=True, is_quick=True),
+    BoundRule(radial_functions, reads_written=True),
     BoundRule(interval_entries, by_cells=True),
     BoundRule(gradient_jets, is_long=is_long),
     BoundRule(majorant_series, is_unlimited=True, is_quick=True, suffices=always),

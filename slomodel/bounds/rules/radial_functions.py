@@ -1,0 +1,221 @@
+"""Sums of functions of lengths of affine arrays, Σ w φ(‖Ax + b‖²), by ranges of the lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+import slomodel.functions as table
+from slomodel.bounds.arithmetic.interval import Interval, hull
+from slomodel.bounds.arithmetic.rounding import Array, up_add, up_div, up_mul, up_sqrt
+from slomodel.bounds.effort import MOST_NUMBERS
+from slomodel.bounds.enclosure import DerivativeBounds, Enclosure
+from slomodel.bounds.norms.curvature_sums import CurvedRows, CurvedSum, hessian_ends, third_norm
+from slomodel.bounds.norms.loewner import Rows
+from slomodel.bounds.ranges.affine_norms import lengths_over_ball
+from slomodel.bounds.ranges.element_functions import Slots
+from slomodel.bounds.ranges.element_sums import (
+    MOST_VARIABLES,
+    ElementSum,
+    LiveElements,
+    part_ranges,
+    parts_of,
+)
+from slomodel.bounds.ranges.elements import element_ranges
+from slomodel.bounds.ranges.enclose import boxed, enclose
+from slomodel.bounds.ranges.hessian import jacobians
+from slomodel.bounds.setting import Setting, once_per_setting
+from slomodel.bounds.structure.radial_functions import SquaredLengths, radial_sums
+from slomodel.bounds.structure.separable import Elements
+from slomodel.calculus import jvp
+from slomodel.ir.build import const
+from slomodel.ir.dims import concrete
+from slomodel.ir.expr import Expr, Input
+from slomodel.ir.function import ANALYTIC
+from slomodel.ir.walk import substitute
+
+_ROUND, _ALONG, _ACROSS, _STRAIGHT = (1, 1), (2, 2), (3, 3, 3), (4, 4, 4)
+"""Keys of the two eigenvalues of D² and of the two parts of D³: as many as the order, none of them
+an argument, as these are not derivatives by it.
+"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _RadialSum:
+    """Elements weight · φ(t²), t = ‖u‖ of group `group` (m,): u (G, k), its Jacobian (G, k, n).
+
+    `graphs` are those of `derivatives_by_length` in the argument of `value`, φ(t²).
+    """
+
+    value: Expr
+    argument: Input
+    graphs: dict[Slots, Expr]
+    weight: Interval
+    data: dict[Input, Interval]
+    group: NDArray[np.intp]
+    u: Interval
+    J: Interval
+
+    def over(self, setting: Setting, radius: float) -> tuple[CurvedSum, int, str]:
+        """The sum over a ball, with the order of smoothness and the reason for it."""
+        lengths, largest = lengths_over_ball(self.u, self.J, radius)
+        boxes = {self.argument: lengths.each(lambda array: array[self.group])}
+        found = element_ranges(self.value, self.graphs, boxes, self.data, {}, setting.effort)
+        by = found.derivatives
+        second = self.weight * hull(by[_ROUND], by[_ALONG])
+        cubic = _largest_cubic(by[_ACROSS].magnitude, by[_STRAIGHT].magnitude)
+        cubic = up_mul(up_mul(self.weight.magnitude, cubic), largest[self.group])
+        groups, k, n = self.J.shape
+        rows = Rows.of(self.J.each(lambda array: array.reshape(groups * k, n)))
+        places = (self.group[:, np.newaxis] * k + np.arange(k)).ravel()
+        own = rows.take(places)
+        third = np.where(
+            own.length > 0.0,
+            up_div(np.repeat(cubic, k), np.where(own.length > 0.0, own.length, 1.0)),
+            0.0,
+        )
+        wide = second.each(lambda array: np.repeat(array, k))
+        made = CurvedSum((_fixed(own),), {(0, 0): wide}, {(0, 0, 0): third})
+        order = int(np.min(found.smooth.order, initial=ANALYTIC))
+        return made, order, found.smooth.reason
+
+
+def radial_functions(setting: Setting, radius: float) -> Enclosure | None:
+    """L1 and L2 of f = Σ w φ(‖A x + b‖²) + sums of functions of few affine numbers.
+
+    Hypothesis: every φ(t²) is C¹ (C² for L2) and piecewise smooth on the range of t = ‖u‖, u = A x
+    + b, over the ball. By u, with the cosine κ of u and w, ‖w‖ = 1,
+
+        D²[w, w] = 2φ' (1 - κ²) + (2φ' + 4t²φ'') κ²,   D³[w, w, w] = 12tφ'' (κ - κ³) + (12tφ'' +
+        8t³φ''') κ³,
+
+    so that the part of H lies between the multiples of AᵀA by the least and the largest value of
+    2φ' and 2φ' + 4t²φ'', and |D³f[v, v, v]| <= sup |D³| ‖A‖ ‖A v‖².
+    """
+    known = _known(setting)
+    if known is None:
+        return None
+    sums, order, reason = [], ANALYTIC, ""
+    for one in known[0]:
+        made, own, why = one.over(setting, radius)
+        sums.append(made)
+        order, reason = min((order, reason), (own, why))
+    for part in known[1]:
+        ranges = part_ranges(setting, part, radius)
+        own = int(np.min(ranges.smooth.order, initial=ANALYTIC))
+        order, reason = min((order, reason), (own, ranges.smooth.reason))
+        scaled = {slots: part.weight * a for slots, a in ranges.derivatives.items()}
+        sums.append(
+            CurvedSum(
+                tuple(_fixed(rows) for rows in part.rows),
+                {slots: a for slots, a in scaled.items() if len(slots) == 2},
+                {slots: a.magnitude for slots, a in scaled.items() if len(slots) == 3},
+                tuple(part.weight * a for a in ranges.dominating),
+            )
+        )
+    if order < 1:
+        return Enclosure(order=order, reason=reason)
+    third = third_norm(sums, setting.n) if order > 1 else np.inf
+    over = DerivativeBounds(hessian_ends(sums, setting.n), third)
+    return Enclosure(over=over, order=order, reason=reason)
+
+
+def _fixed(rows: Rows) -> CurvedRows:
+    """Rows that are the same over the ball."""
+    m, n = rows.value.shape
+    none = np.zeros(m)
+    return CurvedRows(rows, np.zeros((m, n)), none, none, none, np.zeros((m, n), dtype=bool))
+
+
+def _largest_cubic(across: Array, straight: Array) -> Array:
+    """Upper bounds on a (κ - κ³) + b κ³ over κ in [0, 1] for a, b >= 0.
+
+    Its critical point is κ² = a / (3 (a - b)), where the value is 2aκ/3; it is in [0, 1] for
+    2a >= 3b.
+    """
+    two, three = np.asarray(2.0), np.asarray(3.0)
+    with np.errstate(all="ignore"):
+        less: Array = up_add(straight, -across)
+        turned: Array = up_div(across, up_mul(three, np.maximum(-less, 0.0)))
+        root: Array = up_sqrt(np.minimum(turned, 1.0))
+        high: Array = up_div(up_mul(two, up_mul(across, root)), three)
+        doubled: Array = up_mul(two, across)
+    has_turn = (across > 0.0) & (doubled >= 3.0 * straight * (1.0 - 1e-12))
+    inner = np.where(has_turn & np.isfinite(across), high, 0.0)
+    return np.asarray(np.where(np.isfinite(across), np.maximum(straight, inner), np.inf))
+
+
+def derivatives_by_length(value: Expr, squared: Input, length: Input) -> dict[Slots, Expr]:
+    """The two eigenvalues of D²[φ(‖u‖²)] and 12tφ'', 12tφ'' + 8t³φ''' as graphs of t = ‖u‖."""
+    graphs = [value]
+    for _ in range(3):
+        graphs += jvp((graphs[-1],), {squared: const(1.0)})
+    own = table.square(length)
+    _, first, second, third = (substitute((one,), {squared: own})[0] for one in graphs)
+    round_ = table.mul(2.0, first)
+    across = table.mul(table.mul(12.0, length), second)
+    return {
+        _ROUND: round_,
+        _ALONG: table.add(round_, table.mul(table.mul(4.0, own), second)),
+        _ACROSS: across,
+        _STRAIGHT: table.add(across, table.mul(table.mul(8.0, table.mul(own, length)), third)),
+    }
+
+
+@once_per_setting
+def _known(setting: Setting) -> tuple[list[_RadialSum], Sequence[ElementSum[Rows]]] | None:
+    """The parts in numbers; None where the objective is of another kind or too large."""
+    if not 0 < setting.n <= MOST_VARIABLES:
+        return None
+    found = radial_sums(setting)
+    if found is None:
+        return None
+    numbers = [prod(concrete(one.u.shape, setting.sizes)) for _, one in found.radial]
+    if sum(numbers) * setting.n > MOST_NUMBERS or not all(numbers):
+        return None
+    others = parts_of(setting, found.others) if found.others else ()
+    if others is None:
+        return None
+    radial = [_numbers_of(setting, *one) for one in found.radial]
+    if sum(len(one.group) * one.u.shape[1] for one in radial) * setting.n > MOST_NUMBERS:
+        return None
+    return radial, others
+
+
+def _numbers_of(setting: Setting, own: Elements, lengths: SquaredLengths) -> _RadialSum:
+    (place,), (squared,) = own.affine, own.arguments
+    data: list[Expr] = [laid.node for laid in own.data.values()]
+    values = enclose([lengths.u, own.weight, *data], boxed(setting.values), setting.sizes)
+    shape = concrete(lengths.u.shape, setting.sizes)
+    turned = (*lengths.kept, *lengths.summed)
+    groups = prod(shape[axis] for axis in lengths.kept)
+    u = values[lengths.u].each(
+        lambda a: np.transpose(np.broadcast_to(a, shape), turned).reshape(groups, -1)
+    )
+    n = setting.n
+
+    def jacobian(array: Array) -> Array:
+        wide = np.broadcast_to(array, (n, *shape))
+        moved = np.transpose(wide, (*(axis + 1 for axis in turned), 0))
+        return np.ascontiguousarray(moved.reshape(*u.shape, n))
+
+    live = LiveElements.of(setting, own)
+    places = np.arange(groups).reshape([shape[axis] for axis in lengths.kept])
+    weight = values[own.weight].each(lambda a: np.broadcast_to(a, live.shape).ravel()[live.kept])
+    length = Input("length", "variable", ())
+    value = substitute((own.value,), {squared: table.square(length)})[0]
+    return _RadialSum(
+        value,
+        length,
+        derivatives_by_length(own.value, squared, length),
+        weight,
+        {one: values[laid.node].each(partial(live.along, laid)) for one, laid in own.data.items()},
+        np.asarray(live.along(place, places)),
+        u,
+        jacobians(setting, [lengths.u])[lengths.u].each(jacobian),
+    )

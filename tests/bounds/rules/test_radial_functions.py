@@ -1,0 +1,86 @@
+"""Functions of lengths of affine arrays: their two curvatures over the range of the length."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from bounds.settings import claimed, setting
+
+from slomodel.bounds.rules.radial_functions import radial_functions
+from slomodel.bounds.structure.radial_functions import radial_sums
+
+HEAD = "dim g, m, n data A[g, m, n], b[g, m] var x[n] minimize "
+SQUARES = "sum((A[k, i, :] @ x - b[k, i])^2 for i in m)"
+# φ of a squared length s, with φ', φ'' and φ''' at s
+FUNCTIONS = {
+    "log1p(S)": lambda s: (1 / (1 + s), -((1 + s) ** -2.0), 2 * (1 + s) ** -3.0),
+    "sqrt(S)": lambda s: (0.5 * s**-0.5, -0.25 * s**-1.5, 0.375 * s**-2.5),
+    "exp(-S / 4)": lambda s: tuple((-0.25) ** k * math.exp(-s / 4) for k in (1, 2, 3)),
+    "3 * (2 + S)^-1": lambda s: (-3 * (2 + s) ** -2.0, 6 * (2 + s) ** -3.0, -18 * (2 + s) ** -4.0),
+}
+
+
+def derivatives(text: str, A: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """H (n, n) and D³ (n, n, n) of Σ_k φ(‖u_k‖²) where u_k has the Jacobian A_k."""
+    n = A.shape[2]
+    H, T = np.zeros((n, n)), np.zeros((n, n, n))
+    for J, own in zip(A, u, strict=True):
+        first, second, third = FUNCTIONS[text](own @ own)
+        g, G = 2 * J.T @ own, 2 * J.T @ J
+        H += first * G + second * np.outer(g, g)
+        T += third * np.einsum("i,j,k->ijk", g, g, g)
+        T += second * sum(np.einsum(f"ij,k->{order}", G, g) for order in ("ijk", "ikj", "kji"))
+    return H, T
+
+
+@pytest.mark.filterwarnings("ignore::slomodel.errors.NonsmoothWarning")
+@pytest.mark.parametrize("text", FUNCTIONS)
+@pytest.mark.parametrize("radius", [0.01, 1.0])
+def test_no_point_of_the_ball_exceeds_the_bounds(text: str, radius: float) -> None:
+    rng = np.random.default_rng(3)
+    A, b, x = rng.standard_normal((5, 6, 4)), 3.0 + rng.random((5, 6)), rng.standard_normal(4)
+    own = setting(f"{HEAD} sum({text.replace('S', SQUARES)} for k in g)", list(x), A=A, b=b)
+    found = claimed(radial_functions, own, radius)
+    above, below = found.enclosure.over.second
+    most = np.zeros(2)
+    for _ in range(200):
+        d = rng.standard_normal(4)
+        y = x + radius * d / np.linalg.norm(d) * rng.random() ** 0.25
+        H, T = derivatives(text, A, A @ y - b)
+        ends, v = np.linalg.eigvalsh(H), rng.standard_normal(4)
+        assert -below <= ends[0] + 1e-12
+        assert ends[-1] - 1e-12 <= above
+        v /= np.linalg.norm(v)
+        most = np.maximum(most, [np.abs(ends).max(), abs(np.einsum("ijk,i,j,k", T, v, v, v))])
+    assert most[0] <= found.L1 < np.inf
+    assert most[1] <= found.L2 < np.inf
+
+
+@pytest.mark.filterwarnings("ignore::slomodel.errors.NonsmoothWarning")
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "norm2(A[0, :, :] @ x - b[0, :])",
+        "sqrt(dot(A[0, :, :] @ x - b[0, :], A[0, :, :] @ x - b[0, :]))",
+    ],
+)
+def test_other_terms_stand_beside_lengths(spelling: str) -> None:
+    rng = np.random.default_rng(4)
+    A, b = rng.standard_normal((1, 6, 4)), 3.0 + rng.random((1, 6))
+    text = f"{HEAD} {spelling} + sumsq(x) / 2 + sum(softplus(x))"
+    found = claimed(radial_functions, setting(text, [0.0] * 4, A=A, b=b), 1.0)
+    steepest = np.linalg.norm(A[0], 2) ** 2 / (np.linalg.norm(b[0]) - np.linalg.norm(A[0], 2))
+    assert 1.25 + steepest >= found.L1
+
+
+@pytest.mark.filterwarnings("ignore::slomodel.errors.NonsmoothWarning")
+def test_a_length_that_may_vanish_has_a_kink() -> None:
+    found = claimed(radial_functions, setting("var x[4] minimize norm2(x)", [0.5] * 4), 2.0)
+    assert np.inf == found.L1
+    assert "kink" in found.reason
+
+
+def test_squares_alone_are_no_such_sum() -> None:
+    assert radial_sums(setting("var x[4] minimize sumsq(x) + sum(exp(x))", [0.5] * 4)) is None
