@@ -36,12 +36,12 @@ EXACT: dict[str, tuple[str, list[float], float, dict[str, object], float, float]
     ),
     "norm_powers": ("var x[2] minimize norm2(x)^3", [0.0, 0.0], 1.0, {}, 6.0, 6.0),
     "radial_functions": (
-        "var x[4] minimize norm2(x)",
+        "var x[4] minimize log(sumsq(x))",
         [2.0, 0.0, 0.0, 0.0],
         1.0,
         {},
-        1.0,
-        2.0 / math.sqrt(3.0),
+        2.0,
+        4.0,
     ),
     "log_sum_exp": (
         "var x[2] minimize logsumexp(x)",

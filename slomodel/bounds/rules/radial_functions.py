@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import slomodel.functions as table
 from slomodel.bounds.arithmetic.interval import Interval, hull
-from slomodel.bounds.arithmetic.rounding import Array, up_add, up_div, up_mul, up_sqrt
+from slomodel.bounds.arithmetic.rounding import Array, up_div, up_mul
 from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.enclosure import DerivativeBounds, Enclosure
 from slomodel.bounds.norms.curvature_sums import CurvedRows, CurvedSum, hessian_ends, third_norm
@@ -39,9 +39,10 @@ from slomodel.ir.expr import Expr, Input
 from slomodel.ir.function import ANALYTIC
 from slomodel.ir.walk import substitute
 
-_ROUND, _ALONG, _ACROSS, _STRAIGHT = (1, 1), (2, 2), (3, 3, 3), (4, 4, 4)
-"""Keys of the two eigenvalues of D² and of the two parts of D³: as many as the order, none of them
-an argument, as these are not derivatives by it.
+_ROUND, _ALONG = (1, 1), (2, 2)
+_LINEAR, _CUBIC, _BOTH, _INNER = (3, 3, 3), (4, 4, 4), (5, 5, 5), (6, 6, 6)
+"""Keys of the two eigenvalues of D², of the coefficients of D³, their sum and the value at the
+critical point: as many as the order, none of them an argument, as these are not derivatives by it.
 """
 
 
@@ -68,7 +69,7 @@ class _RadialSum:
         found = element_ranges(self.value, self.graphs, boxes, self.data, {}, setting.effort)
         by = found.derivatives
         second = self.weight * hull(by[_ROUND], by[_ALONG])
-        cubic = _largest_cubic(by[_ACROSS].magnitude, by[_STRAIGHT].magnitude)
+        cubic = _largest_cubic(by)
         cubic = up_mul(up_mul(self.weight.magnitude, cubic), largest[self.group])
         groups, k, n = self.J.shape
         rows = Rows.of(self.J.each(lambda array: array.reshape(groups * k, n)))
@@ -91,8 +92,7 @@ def radial_functions(setting: Setting, radius: float) -> Enclosure | None:
     Hypothesis: every φ(t²) is C¹ (C² for L2) and piecewise smooth on the range of t = ‖u‖, u = A x
     + b, over the ball. By u, with the cosine κ of u and w, ‖w‖ = 1,
 
-        D²[w, w] = 2φ' (1 - κ²) + (2φ' + 4t²φ'') κ²,   D³[w, w, w] = 12tφ'' (κ - κ³) + (12tφ'' +
-        8t³φ''') κ³,
+        D²[w, w] = 2φ' (1 - κ²) + (2φ' + 4t²φ'') κ²,   D³[w, w, w] = 12tφ'' κ + 8t³φ''' κ³,
 
     so that the part of H lies between the multiples of AᵀA by the least and the largest value of
     2φ' and 2φ' + 4t²φ'', and |D³f[v, v, v]| <= sup |D³| ‖A‖ ‖A v‖².
@@ -132,38 +132,38 @@ def _fixed(rows: Rows) -> CurvedRows:
     return CurvedRows(rows, np.zeros((m, n)), none, none, none, np.zeros((m, n), dtype=bool))
 
 
-def _largest_cubic(across: Array, straight: Array) -> Array:
-    """Upper bounds on a (κ - κ³) + b κ³ over κ in [0, 1] for a, b >= 0.
-
-    Its critical point is κ² = a / (3 (a - b)), where the value is 2aκ/3; it is in [0, 1] for
-    2a >= 3b.
+def _largest_cubic(by: Mapping[Slots, Interval]) -> Array:
+    """Upper bounds on |a κ + b κ³| over κ in [0, 1]: the larger of |a + b| and, unless a and b have
+    one sign, of 2|a|κ/3 at the critical point κ² = -a / (3b), or at 1 if that is less.
     """
-    two, three = np.asarray(2.0), np.asarray(3.0)
-    with np.errstate(all="ignore"):
-        less: Array = up_add(straight, -across)
-        turned: Array = up_div(across, up_mul(three, np.maximum(-less, 0.0)))
-        root: Array = up_sqrt(np.minimum(turned, 1.0))
-        high: Array = up_div(up_mul(two, up_mul(across, root)), three)
-        doubled: Array = up_mul(two, across)
-    has_turn = (across > 0.0) & (doubled >= 3.0 * straight * (1.0 - 1e-12))
-    inner = np.where(has_turn & np.isfinite(across), high, 0.0)
-    return np.asarray(np.where(np.isfinite(across), np.maximum(straight, inner), np.inf))
+    a, b = by[_LINEAR], by[_CUBIC]
+    has_one_sign = ((a.lo >= 0.0) & (b.lo >= 0.0)) | ((a.hi <= 0.0) & (b.hi <= 0.0))
+    inner = np.where(has_one_sign, 0.0, by[_INNER].magnitude)
+    largest = np.maximum(by[_BOTH].magnitude, inner)
+    return np.asarray(np.where(np.isnan(largest), np.inf, largest))
 
 
 def derivatives_by_length(value: Expr, squared: Input, length: Input) -> dict[Slots, Expr]:
-    """The two eigenvalues of D²[φ(‖u‖²)] and 12tφ'', 12tφ'' + 8t³φ''' as graphs of t = ‖u‖."""
+    """Graphs in t = ‖u‖ of the eigenvalues of D²[φ(‖u‖²)], of a = 12tφ'' and b = 8t³φ''', of a + b
+    and of the magnitude of a κ + b κ³ at its critical point.
+    """
     graphs = [value]
     for _ in range(3):
         graphs += jvp((graphs[-1],), {squared: const(1.0)})
     own = table.square(length)
     _, first, second, third = (substitute((one,), {squared: own})[0] for one in graphs)
     round_ = table.mul(2.0, first)
-    across = table.mul(table.mul(12.0, length), second)
+    linear = table.mul(table.mul(12.0, length), second)
+    cubic = table.mul(table.mul(8.0, table.mul(own, length)), third)
+    ratio = table.abs(table.div(linear, table.mul(3.0, cubic)))
+    turned = table.sqrt(table.minimum(1.0, ratio))
     return {
         _ROUND: round_,
         _ALONG: table.add(round_, table.mul(table.mul(4.0, own), second)),
-        _ACROSS: across,
-        _STRAIGHT: table.add(across, table.mul(table.mul(8.0, table.mul(own, length)), third)),
+        _LINEAR: linear,
+        _CUBIC: cubic,
+        _BOTH: table.add(linear, cubic),
+        _INNER: table.div(table.mul(table.mul(2.0, table.abs(linear)), turned), 3.0),
     }
 
 

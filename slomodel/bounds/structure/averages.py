@@ -16,16 +16,18 @@ import slomodel.functions as table
 from slomodel.bounds.effort import MOST_NODES
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.log_sum_exp import log_sum_operand
-from slomodel.functions.compound import stop_gradient
+from slomodel.functions.compound import same, stop_gradient
 from slomodel.functions.shifted import logsumexp
 from slomodel.ir import build
 from slomodel.ir.dims import Shape, concrete
 from slomodel.ir.expr import Axes, Const, Einsum, Expr, Map, remake
 from slomodel.ir.function import ScalarFunction
-from slomodel.ir.walk import dependents, postorder
+from slomodel.ir.walk import dependents, postorder, users
 
 _MOST_ELEMENTS = 2**16
 """Terms of sums of products, which then are all stored: a few milliseconds an operation."""
+_READS_OF_SHIFTED = 2
+"""Nodes that read the u of log Σ exp(u - max u): the difference and the maximum."""
 _NEVER = Const(float("-inf"))
 _NONE = Const(0.0)
 
@@ -69,6 +71,7 @@ class _Averages:
         self.of_weights: set[Expr] = set()
         self._setting = setting
         self._moving = set(moving)
+        self._users = users(postorder(setting.objective))
         self._logarithms: dict[Expr, Expr | None] = {}
 
     def put(self, node: Expr) -> None:
@@ -84,6 +87,10 @@ class _Averages:
             return node
         if node.function is table.log and not _is_shifted_sum(node.operands[0]):
             return self._log(node.operands[0]) or node
+        if node.function is table.log:
+            return self._without_common_terms(node) or node
+        if node.function is table.where and node.operands[1] is _NONE:
+            return self._mirrored(node) or node
         if node.function is table.xlogy and node.operands[0] not in self._moving:
             logarithm = self._log(node.operands[1])
             if logarithm is not None:
@@ -96,7 +103,39 @@ class _Averages:
                 divisor = _Divisor(below, logarithm, node.axes[1])
                 made = self._quotient(above, node.axes[0], divisor, node.shape)
                 return made or node
+            if below in self._moving and _is_exponential(below):
+                logarithm = self._log(below)
+                assert logarithm is not None
+                inverse = table.exp(table.neg(logarithm))
+                self._moving.update((inverse, *inverse.operands, logarithm))
+                pair = [above, inverse]
+                return build.apply_along(table.mul, pair, node.axes, node.shape)
         return node
+
+    def _mirrored(self, node: Map) -> Expr | None:
+        """A choice by a known condition with its alternative 0 in the last place."""
+        condition, _, other = node.operands
+        if condition in self._moving or other is _NONE:
+            return None
+        parts = [table.lnot(condition), other, _NONE]
+        return build.apply_along(table.where, parts, [node.axes[0], node.axes[2], ()], node.shape)
+
+    def _without_common_terms(self, node: Map) -> Expr | None:
+        """log Σ exp(u - m) with the terms of u that all classes share outside; None without any.
+
+        An u that is read elsewhere may be that of a weight exp(u_k - log Σ exp u), and stays.
+        """
+        found = log_sum_operand(node, self._moving)
+        inside = node.operands[0].operands[0].operands[0]
+        if found is None or found[0] is not inside.operands[0]:
+            return None
+        u, summed = found
+        if len(self._users.get(u, ())) > _READS_OF_SHIFTED:
+            return None
+        apart = without_common_terms(u, summed)
+        if apart is None:
+            return None
+        return table.sub(table.add(logsumexp(apart[0], summed), apart[1]), inside.operands[1])
 
     def _log(self, node: Expr) -> Expr | None:
         """log of a node that is positive by its form; None for any other."""
@@ -150,7 +189,10 @@ class _Averages:
         total = _along(logarithms[0], labels[0], node.dims)
         for one, own in zip(logarithms[1:], labels[1:], strict=True):
             total = table.add(total, _along(one, own, node.dims))
+        apart = without_common_terms(total, summed)
         result = logsumexp(total, summed) if summed else total
+        if apart is not None:
+            result = table.add(logsumexp(apart[0], summed), apart[1])
         kept = sorted(node.output)
         return build.transpose(result, tuple(kept.index(label) for label in node.output))
 
@@ -259,6 +301,43 @@ class _KnownCondition:
         return build.apply_along(table.where, parts, [self.axes, axes, ()], shape)
 
 
+def without_common_terms(u: Expr, summed: Axes) -> tuple[Expr, Expr] | None:
+    """v and g with u = v + g, g of the axes that are not summed; None where one would be 0.
+
+    log Σ exp u = g + log Σ exp v: what all classes share does not move their weights.
+    """
+    varying, common = _parted(u, _all(u.shape), u.shape, summed)
+    return None if varying is None or common is None else (varying, common)
+
+
+def _parted(node: Expr, axes: Axes, shape: Shape, summed: Axes) -> tuple[Expr | None, Expr | None]:
+    """The terms of a sum that vary along the summed axes, over `shape`, and the others."""
+    kept = [axis for axis in _all(shape) if axis not in summed]
+    if not set(axes).intersection(summed):
+        along = tuple(kept.index(axis) for axis in axes)
+        return None, build.broadcast(node, along, tuple(shape[axis] for axis in kept))
+    if _is(node, table.add) or _is(node, table.sub) or _is(node, same):
+        assert isinstance(node, Map)
+        parts = [
+            _parted(operand, tuple(axes[axis] for axis in own), shape, summed)
+            for operand, own in zip(node.operands, node.axes, strict=True)
+        ]
+        if node.function is same:
+            return parts[0]
+        varying, common = zip(*parts, strict=True)
+        return _joined(node.function, *varying), _joined(node.function, *common)
+    return build.broadcast(node, axes, shape) if axes != _all(shape) else node, None
+
+
+def _joined(function: ScalarFunction, first: Expr | None, second: Expr | None) -> Expr | None:
+    """The sum or difference of two terms, of which None counts as 0."""
+    if first is None or second is None:
+        return (
+            table.neg(second) if second is not None and function is table.sub else first or second
+        )
+    return function(first, second)
+
+
 def _all(shape: Shape) -> Axes:
     return tuple(range(len(shape)))
 
@@ -295,6 +374,18 @@ def _has_sum(node: Expr) -> bool:
         if isinstance(one, Map) and one.function in (table.mul, table.div):
             stack += one.operands
     return False
+
+
+def _is_exponential(node: Expr) -> bool:
+    """Whether a node is a product or quotient of exponentials and positive constants alone."""
+    if isinstance(node, Const):
+        return node.value > 0.0
+    if not isinstance(node, Map):
+        return False
+    if node.function is table.exp:
+        return True
+    is_product = node.function in (table.mul, table.div)
+    return is_product and all(map(_is_exponential, node.operands))
 
 
 def _is_shifted_sum(node: Expr) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from bounds.settings import setting as setting_of
 
+from slomodel.bounds.effort import effort_of
 from slomodel.bounds.enclosure import norm_of
 from slomodel.bounds.rules.curved_terms import curved_terms
 from slomodel.bounds.structure.averages import with_averages
@@ -22,6 +25,7 @@ WEIGHTS = (
     "2 * exp(u[i, k]) * exp(s) / (exp(s) * sum(2 * exp(u[i, l]) for l in K))",
     "exp(u[i, k]) / (exp(s) + sum(exp(u[i, l]) for l in K))",
     "where(k != i % 3, exp(u[i, k]), 0) / sum(exp(u[i, l]) for l in K if l != i % 3)",
+    "where(k == i % 3, 0, exp(u[i, k])) / sum(where(l == i % 3, 0, exp(u[i, l])) for l in K)",
     "where(k != i % 3, exp(-u[i, k]^2), 0)"
     " / (exp(s) + sum(exp(-u[i, l]^2) for l in K if l != i % 3))",
 )
@@ -62,3 +66,23 @@ def test_spellings_of_a_mean_have_the_same_bounds() -> None:
     assert np.isfinite(first).all()
     for other in found[1:]:
         np.testing.assert_allclose(other, first, rtol=0.1)
+
+
+MIXTURES = (
+    "logsumexp(a) - logsumexp(a[k] - s[k] - (y[i] - m[k])^2 / 2 * exp(-2 * s[k]) for k in K)",
+    "-logsumexp(a[k] - logsumexp(a) - s[k] - (y[i] - m[k])^2 / (2 * exp(2 * s[k])) for k in K)",
+    "-log(sum(exp(a[k]) / sum(exp(a)) * exp(-(y[i] - m[k])^2 / (2 * exp(2 * s[k]))) / exp(s[k])"
+    " for k in K))",
+)
+
+
+def test_terms_that_all_classes_share_move_no_weights() -> None:
+    """A mixture with normalised weights, whose sum is in every class or outside of them all."""
+    found = []
+    for one in MIXTURES:
+        text = f"dim N, K = 2 data y[N] var a[K], m[K], s[K] minimize sum({one} for i in N)"
+        setting = setting_of(text, [0.1, 0.2, -1.0, 1.0, 0.0, 0.3], y=[-1.5, -1.0, 0.8, 2.0])
+        bound = curved_terms(replace(setting, effort=effort_of("quick")), 0.3)
+        assert bound is not None
+        found.append((norm_of(bound.over.second), bound.over.third))
+    np.testing.assert_allclose(found, found[:1] * 3, rtol=1e-6)
