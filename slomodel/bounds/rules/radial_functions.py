@@ -15,8 +15,8 @@ from slomodel.bounds.arithmetic.interval import Interval, hull
 from slomodel.bounds.arithmetic.rounding import Array, up_div, up_mul
 from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.enclosure import DerivativeBounds, Enclosure
-from slomodel.bounds.norms.curvature_sums import CurvedRows, CurvedSum, hessian_ends, third_norm
-from slomodel.bounds.norms.loewner import Rows
+from slomodel.bounds.norms.curvature_sums import CurvedRows, CurvedSum, hessian_ends, third_matrix
+from slomodel.bounds.norms.loewner import Rows, largest_eigenvalue
 from slomodel.bounds.ranges.affine_norms import lengths_over_ball
 from slomodel.bounds.ranges.element_functions import Slots
 from slomodel.bounds.ranges.element_sums import (
@@ -120,7 +120,7 @@ def radial_functions(setting: Setting, radius: float) -> Enclosure | None:
         )
     if order < 1:
         return Enclosure(order=order, reason=reason)
-    third = third_norm(sums, setting.n) if order > 1 else np.inf
+    third = largest_eigenvalue(third_matrix(sums, setting.n)) if order > 1 else np.inf
     over = DerivativeBounds(hessian_ends(sums, setting.n), third)
     return Enclosure(over=over, order=order, reason=reason)
 
