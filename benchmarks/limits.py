@@ -10,6 +10,10 @@ read or written once. The limit is the sum of the times of products, functions a
 the time of memory if that is longer, and the cost of an empty call. It is a limit for the
 operations of this program: another formula may need fewer. Steps of recurrences wait for one
 another, so they have no limit of this kind.
+
+What a program takes beyond its limit is estimated too: elements that are read or added at looked up
+places, arrays that are written by one loop and read by others, and products whose shapes BLAS
+multiplies at less than its best rate.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import prod
@@ -30,17 +34,43 @@ from benchmarks.evaluate import in_columns
 from slomodel.codegen.entry import EntryName
 from slomodel.codegen.loops.fusion import Fusion
 from slomodel.codegen.loops.planning import planned
+from slomodel.codegen.lower import Blocks
 from slomodel.codegen.native.compiler import library
 from slomodel.codegen.program import Form
 from slomodel.ir.dims import concrete
-from slomodel.ir.expr import Einsum, Map
+from slomodel.ir.expr import Einsum, Expr, Gather, Map, Scatter, is_listed
 
 _REPEATED = 7
 _LENGTH = 4096
 """Doubles of an array that lies in the L1 cache with another one."""
 _RUNS = 20
+_PLACES = 500
 _OTHERS = 6.0
 """Nanoseconds an element of a costly function without a vector form: not a limit, a usual time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """What the limit leaves out: elements looked up and added at looked up places, bytes that
+    loops write or read in intermediate arrays of these bytes in all, and products: (batch, rows,
+    summed, columns).
+    """
+
+    read: int
+    added: int
+    passed: int
+    stored: int
+    products: tuple[tuple[int, int, int, int], ...]
+
+    def seconds(self) -> dict[str, float]:
+        """The time of each at the rates of this machine."""
+        shapes = sum(_product_time(one) for one in self.products)
+        flops = sum(2 * prod(one) for one in self.products)
+        return {
+            "lookups": 1e-9 * (self.read * lookup_time() + self.added * addition_time()),
+            "intermediate arrays": self.passed / byte_rate(self.stored) if self.stored else 0.0,
+            "products of these shapes": max(0.0, shapes - flops / product_rate()),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +81,7 @@ class Work:
     functions: dict[str, int]
     arithmetic: int
     bytes: int
+    beyond: Beyond
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,21 +117,49 @@ def work(model: slomodel.Model, entry: EntryName = "value_and_gradient") -> Work
     program, _ = planned(compiled.derivatives.entry(entry), layout, numbers, in_order=True)
     fusion = Fusion(program, numbers, in_order=True)
     flops, arithmetic, functions = 0, 0, dict[str, int]()
+    products: list[tuple[int, int, int, int]] = []
+    read, added, passed, stored = 0, 0, 0, 0
     for region in fusion.regions:
         if region.stage == "data":
             continue
         for node in region.nodes:
             if program.forms[node] in (Form.RECUR, Form.SCAN):
                 return None
+            if is_listed(node):
+                read += prod(fusion.loop_shape(node)) * isinstance(node, Gather)
+                added += prod(concrete(node.operands[0].shape, numbers)) * isinstance(node, Scatter)
             if isinstance(node, Einsum) and fusion.is_matrix_product(node):
                 flops += 2 * prod(dim.size(numbers) for dim in node.dims)
+                products.append(_shape(node, numbers))
             elif isinstance(node, Map) and node.function.costly:
                 name = node.function.name
                 functions[name] = functions.get(name, 0) + prod(fusion.loop_shape(node))
             else:
                 arithmetic += prod(fusion.loop_shape(node))
+        own = fusion.stored & set(region.nodes)
+        every = [
+            fusion.accesses.of(one.node).base for node in region.nodes for one in fusion.reads(node)
+        ]
+        others = fusion.stored & set(every) - own
+        stored += sum(_bytes(node, numbers) for node in own)
+        passed += sum(_bytes(node, numbers) for node in own | others)
     data = sum(prod(concrete(node.shape, numbers)) for node in layout.data)
-    return Work(flops, functions, arithmetic, 8 * (data + 2 * model.n))
+    beyond = Beyond(read, added, passed, stored, tuple(products))
+    return Work(flops, functions, arithmetic, 8 * (data + 2 * model.n), beyond)
+
+
+def _bytes(node: Expr, numbers: Mapping[str, int]) -> int:
+    return 8 * prod(concrete(node.shape, numbers)) if node.rank else 0
+
+
+def _shape(node: Einsum, numbers: Mapping[str, int]) -> tuple[int, int, int, int]:
+    """The sizes of a lowered product: batch, rows, summed and columns."""
+    parts = Blocks.of_node(node)
+    batch, rows, summed, columns = (
+        prod(node.dims[label].size(numbers) for label in own)
+        for own in (parts.batch, parts.left, parts.summed, parts.right)
+    )
+    return batch, rows, summed, columns
 
 
 def limit(found: Work) -> Limit:
@@ -131,6 +190,38 @@ def product_rate() -> float:
     a = np.random.default_rng(0).normal(size=(400, 400))
     out = np.empty_like(a)
     return 2 * 400**3 / _best(lambda: np.dot(a, a, out=out), 3)
+
+
+@cache
+def _product_time(shape: tuple[int, int, int, int]) -> float:
+    """Seconds of a product of this shape by BLAS, or of a batch of them."""
+    batch, rows, summed, columns = shape
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(rows, summed)), rng.normal(size=(summed, columns))
+    out = np.empty((rows, columns))
+    number = 1 + 2_000_000 // (rows * summed * columns)
+    return batch * _best(lambda: np.dot(a, b, out=out), number)
+
+
+@cache
+def lookup_time() -> float:
+    """Nanoseconds an element that is read at places in any order, in the L1 cache."""
+    return _per_place("for (long i = 0; i < m; i++) b[i] = t[place[i]];")
+
+
+@cache
+def addition_time() -> float:
+    """Nanoseconds an element that is added at places in any order, in the L1 cache."""
+    return _per_place("for (long i = 0; i < m; i++) t[place[i]] += b[i];")
+
+
+def _per_place(body: str) -> float:
+    place = np.random.default_rng(2).integers(0, _PLACES, _LENGTH // 4)
+    start = f"static double t[{_PLACES}]; const long *place = (const long *)a;"
+    run = _compiled(f"{start} {body}")
+    b = np.ones(place.size)
+    places = place.ctypes.data, b.ctypes.data
+    return 1e9 * _best(lambda: run(*places, place.size), 10) / place.size / _RUNS
 
 
 @cache

@@ -8,8 +8,10 @@ in double precision and on one thread. A ratio is the median over pairs of alter
 peer / slomodel: above 1 slomodel is faster. JAX runs compiled, on one thread; both are checked
 against each other before they are timed. `limit` is the part of the measured time of value and
 gradient that `limits` says this machine needs for the operations of the program; recurrences have
-no such limit. Seconds of compilation, to the first gradient and with an empty cache, are of the
-processor. `--write` puts the table in results/unseen.md.
+no such limit. For a model below 60 % of it the summary names what takes the rest, in parts of the
+measured time as `limits` estimates them; `loops` are what is left. Seconds of compilation, to the
+first gradient and with an empty cache, are of the processor. `--write` puts the table in
+results/unseen.md.
 """
 
 from __future__ import annotations
@@ -44,6 +46,9 @@ MOST_DEVIATION = 1e-8
 NEAR = 0.85
 """The part of the limit from which on 0.95 of a peer's speed is enough."""
 
+_SMALL = 0.05
+"""Parts of the time below this one are not named."""
+
 REASONS: dict[str, str] = {
     "radial_units": "The peer expands |x - c|^2 into a product of matrices, which cancels",
     "sensor_network": "Coordinates are looked up, and their gradients added, one by one",
@@ -58,7 +63,8 @@ REASONS: dict[str, str] = {
 class Row:
     """One model: microseconds, ratios of time peer / slomodel, the part of the limit, compilation.
 
-    `fraction` and `cause` are empty for recurrences, and `numba` where no loop is natural.
+    `fraction`, `cause` and `beyond`, parts of the time by what takes it beyond the limit, are empty
+    for recurrences, and `numba` where no loop is natural.
     """
 
     model: str
@@ -71,6 +77,7 @@ class Row:
     numba: float | None
     fraction: float | None
     cause: str
+    beyond: dict[str, float]
     compilation: float
     jax_compilation: float
 
@@ -125,6 +132,7 @@ def measured(one: Unseen, quick: bool) -> Row:
         *(one.name, one.field, model.n, 1e6 * own, 1e6 * float(np.median(table[:, 2]))),
         *(ratios[0], ratios[1], ratios[2] if len(ratios) > 2 else None),
         *((None, "recurrence") if least is None else (least.seconds / own, least.cause)),
+        {} if found is None else {key: s / own for key, s in found.beyond.seconds().items()},
         *(cold, peer_cold),
     )
 
@@ -181,8 +189,20 @@ def missed(row: Row) -> list[str]:
     found += [f"product {row.jax_hvp:.2f}"] if row.jax_hvp < least else []
     found += [f"numba {row.numba:.2f}"] if row.numba is not None and row.numba < least else []
     if row.fraction is not None and row.fraction < 0.6:
-        found.append(f"{100 * row.fraction:.0f} % of the limit by {row.cause}")
+        found.append(f"{100 * row.fraction:.0f} % of the limit by {row.cause}{_rest(row)}")
     return found
+
+
+def _rest(row: Row) -> str:
+    """What takes the time beyond the limit, the largest part first."""
+    assert row.fraction is not None
+    parts = {**row.beyond, "loops": 1 - row.fraction - sum(row.beyond.values())}
+    told = [
+        f"{name} {100 * part:.0f} %"
+        for name, part in sorted(parts.items(), key=lambda pair: -pair[1])
+        if part >= _SMALL
+    ]
+    return f" (beyond it {', '.join(told)})" if told else ""
 
 
 def summary(rows: Sequence[Row]) -> str:

@@ -31,6 +31,15 @@ def test_work_is_counted_in_the_program() -> None:
     assert found.flops == 2 * 2 * 50 * 30
     assert found.functions == {"exp": 50}
     assert found.bytes == 8 * (50 * 30 + 2 * 30)
+    assert found.beyond.products == ((1, 50, 30, 1), (1, 1, 50, 30))
+
+
+def test_lookups_are_counted_in_the_program() -> None:
+    text = "dim N, n = 9 data a[N] in n var x[n] minimize sum(exp(x[a[i]]) for i in N)"
+    model = slomodel.compile(text, data={"a": np.arange(40) % 9}, backend="c")
+    found = work(model)
+    assert found is not None
+    assert (found.beyond.read, found.beyond.added) == (40, 40)
 
 
 @pytest.mark.skipif(find_spec("jax") is None, reason="needs jax")
@@ -41,13 +50,15 @@ def test_every_model_has_a_formula_in_jax() -> None:
 
 
 def test_table_names_what_misses() -> None:
-    good = Row("good", "fields", 3, 2.0, 3.0, 8.0, 4.0, None, 0.7, "products", 0.3, 0.5)
-    near = Row("near", "fields", 3, 2.0, 3.0, 0.96, 4.0, None, 0.9, "products", 0.3, 0.5)
-    bad = Row("bad", "fields", 3, 2.0, 3.0, 0.5, 1.0, 0.9, 0.3, "functions", 0.3, 0.5)
+    good = Row("good", "fields", 3, 2.0, 3.0, 8.0, 4.0, None, 0.7, "products", {}, 0.3, 0.5)
+    near = Row("near", "fields", 3, 2.0, 3.0, 0.96, 4.0, None, 0.9, "products", {}, 0.3, 0.5)
+    rest = {"lookups": 0.2, "intermediate arrays": 0.01}
+    bad = Row("bad", "fields", 3, 2.0, 3.0, 0.5, 1.0, 0.9, 0.3, "functions", rest, 0.3, 0.5)
     rows = [good, near, bad]
     assert "70 %" in table(rows)
     told = summary(rows)
-    assert "- bad: JAX 0.50, numba 0.90, 30 % of the limit by functions" in told
+    assert "- bad: JAX 0.50, numba 0.90, 30 % of the limit by functions (beyond it loops" in told
+    assert "loops 49 %, lookups 20 %)" in told
     assert "- good" not in told
     assert "- near" not in told
     assert "worst 0.50 (bad)" in told
