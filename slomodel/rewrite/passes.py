@@ -22,6 +22,7 @@ from slomodel.rewrite.contraction_order import contraction_order
 from slomodel.rewrite.differences import differences
 from slomodel.rewrite.facts import Facts
 from slomodel.rewrite.rolling import Rolled
+from slomodel.rewrite.segmented_sums import with_segmented_sums
 from slomodel.rewrite.stable import carried, choices_added, rewritten
 from slomodel.rewrite.symmetry import Joint, symmetry
 from slomodel.rewrite.work import prepared, work, work_of_call
@@ -51,6 +52,7 @@ class Pass:
 
 SYMMETRY = "symmetry"
 CHECKPOINTS = "checkpoints"
+SEGMENTS = "segmented sums"
 
 PASSES: tuple[Pass, ...] = (
     Pass(
@@ -105,7 +107,13 @@ PASSES: tuple[Pass, ...] = (
         "data",
         "the same states, of which few are stored; sums over steps are added by segments: "
         "roundings times the sum of their magnitudes",
-        "last, as it saves memory and not work: what the others save is saved in each segment",
+        "after those that save work, as it saves memory: what they save is saved in each segment",
+    ),
+    Pass(
+        SEGMENTS,
+        "data",
+        "the same terms, added by segments: roundings times the sum of their magnitudes",
+        "last, as it saves memory, and the sums over the steps of a recurrence are in its loop",
     ),
 )
 """All passes, in order."""
@@ -231,11 +239,13 @@ def optimized(
             changes.append(Change(SYMMETRY, joint.notes, before, after))
         else:
             joint = None
-    if joint is None and CHECKPOINTS in names:
-        made, notes = checkpointed(objective, facts)
+    for name, run in ((CHECKPOINTS, checkpointed), (SEGMENTS, with_segmented_sums)):
+        if joint is not None or name not in names:
+            continue
+        made, notes = run(objective, facts)
         if made is not objective:
             before = work_of_call(objective, facts.sizes)
-            changes.append(Change(CHECKPOINTS, notes, before, work_of_call(made, facts.sizes)))
+            changes.append(Change(name, notes, before, work_of_call(made, facts.sizes)))
             objective = made
     slopes = joint.gradient if joint is not None else ()
     (value, *rest), parts = prepared((joint.objective if joint else objective, *slopes), taken)

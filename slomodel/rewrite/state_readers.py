@@ -217,7 +217,9 @@ class StateReaders:
             if alone and not any(not isinstance(o, Lookup) and reads_axis(o, axis) for o in others):
                 offset = one.offset.size(self.sizes)
                 return (k, *table_axes(node, axis)), offset, one.coefficients[axis]
-        raise ShapeError("an index does not run along the steps")
+        if any(not isinstance(one, Lookup) and reads_axis(one, axis) for one in node.index):
+            raise ShapeError("an index does not run along the steps")
+        return (None, *table_axes(node, axis)), 0, 1
 
     def _operands(self, key: _Key) -> list[_Key] | None:
         """What an array at a step is computed from; None if it is read."""
@@ -269,19 +271,32 @@ class StateReaders:
         if any(own.count(label) > 1 for own in node.inputs):
             return None
         latest = max(known, key=lambda one: one.start)
+        graph = self.term(node, label, latest.shift, latest.sign)
+        return StepSum(node, latest.row(graph, node.dims[label].size(self.sizes)))
+
+    def term(self, node: Einsum, label: int, shift: int = 0, sign: int = 1) -> Expr:
+        """The graph of the term of a sum at element sign * t + shift along a label."""
         operands, inputs = [], []
         for operand, own in zip(node.operands, node.inputs, strict=True):
             axis = own.index(label) if label in own else None
             operands.append(
                 self._leaf((operand, None, 0, 1))
                 if axis is None
-                else self.row(operand, axis, latest.shift, latest.sign)
+                else self.row(operand, axis, shift, sign)
             )
             inputs.append(tuple(one - (one > label) for one in own if one != label))
         output = tuple(one - (one > label) for one in node.output)
         dims = (*node.dims[:label], *node.dims[label + 1 :])
-        graph = build.einsum(operands, inputs, output, dims)
-        return StepSum(node, latest.row(graph, node.dims[label].size(self.sizes)))
+        return build.einsum(operands, inputs, output, dims)
+
+    def computed(self) -> dict[Expr, int]:
+        """The nodes that rows compute, each with the axis along which its elements are taken."""
+        return {
+            node: axis
+            for key in self._rows
+            if (axis := key[1]) is not None and self._operands(key) is not None
+            for node in (key[0],)
+        }
 
     def _at_step(self, node: Expr) -> AtStep | None:
         """The node as one that reads an array at a fixed step."""
