@@ -87,7 +87,7 @@ class Fusion:
         self.steps: Mapping[Expr, Step] = {step.node: step for step in program.steps}
         self._collected = None if in_order else Collected.of(program)
         joining = (Gather, Scatter) if in_order else (Gather,)
-        self._lookups: tuple[type[Gather | Scatter], ...] = joining if given is None else ()
+        self._lookups: tuple[type[Gather | Scatter], ...] = joining
         self.copied: frozenset[Expr] = frozenset()
         self.accesses = Accesses(self.is_view, numbers, given or {})
         own: Mapping[Expr, tuple[int, ...]] = {}

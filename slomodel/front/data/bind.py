@@ -430,7 +430,9 @@ def _check_bounds(problem: Problem, sizes: Mapping[str, int]) -> None:
         if least < 0 or most >= size:
             values = f"{least}" if least == most else f"{least} to {most}"
             message = f"index `{bound.text}` takes {values} in an axis of size {size}"
-            remedy = "give larger sizes, or restrict the index with `range(…)`"
+            guard = f"{bound.text} < {bound.size}" if least >= 0 else f"{bound.text} >= 0"
+            remedy = "give larger sizes, restrict the index with `range(…)`, or guard it: "
+            remedy += f"`if {guard}` in a sum, `where({guard}, …, 0)` elsewhere"
             if most < 0:
                 remedy = "indices count from 0; only a literal counts from the end, as in `x[-1]`"
             raise ShapeError(Diagnostic("E313", message, bound.span, help=remedy))

@@ -141,6 +141,7 @@ def _slice(picked: _Picked, item: Slice, axis: Dim, scope: Scope) -> None:
         picked.where.append((first, len(picked.dims)))
         picked.axes.append(length)
         return
+    _check_ends(item, scope)
     reverse = item.lo is None and item.hi is None and _is_minus_one(item.step)
     low = Dim() if item.lo is None else _edge(item.lo, axis, scope)
     high = axis if item.hi is None else _edge(item.hi, axis, scope)
@@ -150,6 +151,16 @@ def _slice(picked: _Picked, item: Slice, axis: Dim, scope: Scope) -> None:
     picked.where.append((AffineIndex(start), len(picked.dims)))
     picked.steps[len(picked.dims)] = -1 if reverse else step
     picked.axes.append(stepped(high - low, step, scope.model))
+
+
+def _check_ends(item: Slice, scope: Scope) -> None:
+    """Check that the ends of a slice are sizes: arrays have no axes of different lengths."""
+    for end in (item.lo, item.hi):
+        if end is not None and reads_arrays(end, scope):
+            ends = [one.span.text for one in (item.lo, item.hi) if one is not None]
+            message = f"the length of a slice does not depend on data, as `{end.span.text}` does"
+            remedy = f"let an index run: `sum(…[k] for k in range({', '.join(ends)}))`"
+            raise shape_error("E209", message, end.span, remedy)
 
 
 def _is_minus_one(node: Expr | None) -> bool:
