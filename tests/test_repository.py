@@ -18,7 +18,7 @@ from sizes import (
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 80
 # These two ceilings only go down: lower them with every change that leaves fewer.
-MAX_SHORT_FILES = 38
+MAX_SHORT_FILES = 37
 MAX_REPEATED_CLASS_NAMES = 0
 MACHINE_PATH = re.compile(r"(?<![\w.}\"'])/(?:work|home|root|Users|tmp)/\w")
 VIOLATION = re.compile(r"^- `(?P<name>[\w./]+::\w+)`", re.MULTILINE)

@@ -164,7 +164,7 @@ def _hoisted(
 
 
 def _is_tie(node: Expr) -> bool:
-    """Whether a node tells where an array is equal to its own extreme.
+    """Whether a node marks where an array equals its own extreme.
 
     Both sides must be computed alike: one at all steps at once and one at its own step may differ
     by rounding errors, so that no element would be the extreme one.

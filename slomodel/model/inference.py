@@ -90,7 +90,7 @@ class FittedPoint:
     `problem` and `quantities` are those of the model in unconstrained variables, `curved` its
     derivatives, `point` is u (m,), `within` the closed set, `shapes` those of the user's variables,
     `linearise` linearises quantities, on new data if given, `to_user` maps u to x, and `element`
-    names an element of u. Variables in `joint` are no elementwise functions of u.
+    names an element of u. Variables in `joint` are not elementwise functions of u.
     """
 
     problem: Problem

@@ -149,7 +149,7 @@ class Proving(Fitting):
         return replace(result, undetermined=self._undetermined(x, result.held))
 
     def _undetermined(self, x: Vector, held: NDArray[np.bool_]) -> tuple[str, ...]:
-        """The directions without curvature at x in the unknowns that are not held, by elements."""
+        """The directions without curvature at x in the unknowns that are not held, elementwise."""
         sign = -1.0 if self._problem.sense == "maximize" else 1.0
         try:
             hessian, gradient = sign * self.hessian(x), sign * self.gradient(x)

@@ -24,8 +24,8 @@ _known: dict[tuple[type, object], bool] = {}
 def conforms(one: object, protocol: Callable[..., T]) -> TypeGuard[T]:
     """Whether an object has the members of a protocol, a class that can be tested at run time.
 
-    The answer is kept for the type, since a test takes longer than a small evaluation; if it is no,
-    only for objects whose attributes cannot change.
+    The answer is cached for the type, since a test takes longer than a small evaluation; a negative
+    one only for objects whose attributes cannot change.
     """
     kind = type(one)
     result = _known.get((kind, protocol))

@@ -70,7 +70,7 @@ class RunOptions:
     max_iter: Annotated[int, RunOption("Maximal number of iterations [100000].", _at_least(0))] = (
         100_000
     )
-    max_time: Annotated[float | None, RunOption("Most seconds.", _nonnegative)] = None
+    max_time: Annotated[float | None, RunOption("Time limit in seconds.", _nonnegative)] = None
     max_nfev: Annotated[
         int | None, RunOption("Maximal number of evaluations of the objective.", _at_least(1))
     ] = None

@@ -178,7 +178,7 @@ def log_sums_sum(
 def _shares(
     run: BallGraph, term: CurvedLogSum, rows: Mapping[Expr, CurvedRows]
 ) -> tuple[CurvedRows, Rows, Interval, Interval]:
-    """By samples: the rows of u, the rows b, the weights p (N, k) at the centre, and κ (N, k)."""
+    """Per sample: the rows of u, the rows b, the weights p (N, k) at the centre, and κ (N, k)."""
     samples = SummedClasses.of(term.u, term.summed, run.setting.sizes)
     k = samples.k
     places = np.arange(prod(samples.shape), dtype=np.intp).reshape(samples.shape)

@@ -40,7 +40,7 @@ Numbers = TypeVar("Numbers", Array, NDArray[np.intp])
 
 @dataclass(frozen=True, slots=True)
 class SummedClasses:
-    """An array of `shape` by samples and the k classes over which each is summed."""
+    """An array of `shape` per sample and per class, over which each is summed."""
 
     shape: tuple[int, ...]
     order: Axes

@@ -6,7 +6,7 @@ j] D_l[q, j], exactly: the samples are eliminated. Gram matrices are nodes of th
 enclosing the graph also encloses their rounding errors.
 
 A Gram form does not show that it is a sum of squares: its interval over a ball may contain negative
-numbers. Where a nonlinear function reads it, the original form is kept beside it (`same`).
+numbers. Where a nonlinear function reads it, the original form is held beside it (`same`).
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ def with_matrix_equations(setting: Setting) -> MatrixEquations:
 
 @dataclass(slots=True)
 class _Equations:
-    """The equations so far, and the values of the inputs made for them."""
+    """The equations so far, and the values of the inputs constructed for them."""
 
     sizes: Mapping[str, int]
     values: dict[Input, Array] = field(default_factory=dict)

@@ -61,7 +61,7 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """A compilation beside the process number `parent`, and the file that it writes."""
+    """A compilation in the background of process `parent`, and the file that it writes."""
 
     process: subprocess.Popen[bytes]
     made: Path

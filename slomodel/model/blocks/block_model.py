@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from slomodel.bounds import Bounds
 
 MEMORY = 2**28
-"""Bytes of blocks that are kept in memory between evaluations."""
+"""Bytes of blocks that are cached in memory between evaluations."""
 
 
 class BlockModel:

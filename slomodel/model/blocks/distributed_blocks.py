@@ -36,7 +36,7 @@ _SMALL = 2**16
 _MOST_BOUNDS = 64
 """Number of blocks whose bounds are computed at a time."""
 _FEWEST_GROUPS = 4
-"""Tasks of several blocks are made if there are at least so many for each worker."""
+"""Tasks of several blocks are formed if there are at least so many for each worker."""
 _ROUNDS = 3
 """How often lost data are sent again in an evaluation."""
 

@@ -58,7 +58,7 @@ def reading(block: NumberedBlock) -> Iterator[None]:
 
 
 class BlockKernels:
-    """The kernels of a block, for one block after another; blocks up to `memory` bytes are kept.
+    """The kernels of a block, for one block after another; blocks up to `memory` bytes are cached.
 
     It can be pickled: each process compiles its own kernels.
     """

@@ -49,10 +49,10 @@ class InteriorSolution:
 def quadratic_step(program: QuadraticProgram, active: Mask, penalty: float) -> QuadraticStep:
     """A step of the program, from a first guess of the active constraints.
 
-    Where the guesses do not settle, an interior point method finds what is active. The step is then
-    corrected as little as the conditions there need, so that among many solutions it stays away
-    from other constraints. If B is convex only on the active constraints, |B| replaces it; if it is
-    not convex there, the last guess is the result.
+    Where the guesses do not converge, an interior point method finds the active constraints. The
+    step is then corrected as little as the conditions there need, so that among many solutions it
+    stays away from other constraints. If B is convex only on the active constraints, |B| replaces
+    it; if it is not convex there, the last guess is the result.
     """
     result = minimiser(program, active, pressed_bounds(program), penalty)
     if result.solves and not result.falls and _is_feasible(program, result.d):

@@ -45,7 +45,7 @@ class SparseFaces:
         """The minimiser (n,) of the objective over a box, from y, where its gradient is r, (n,).
 
         None if a factor is not worth its work, if the Hessian is not sparse or not positive
-        definite on a face, or if no guess is confirmed. At most one attempt is made.
+        definite on a face, or if no guess is confirmed. There is at most one attempt.
         """
         if not self._is_due():
             return None

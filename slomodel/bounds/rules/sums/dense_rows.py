@@ -73,7 +73,7 @@ def over_ball(setting: Setting, parts: tuple[ElementSum[Rows], ...], radius: flo
         centre_only = sums_at_centre(setting, parts).bounds
         return Enclosure(centre_only, centre_only, over.order, over.reason)
     ends = second_order_ends(over.parts)
-    first = {"H by elements": norm_of(ends)}
+    first = {"H elementwise": norm_of(ends)}
     third = third_order(over.parts) if over.parts[0].columns <= MOST_COLUMNS else None
     nearby, fourth, at_centre = float(np.inf), UNKNOWN, DerivativeBounds()
     if over.order > 2:
