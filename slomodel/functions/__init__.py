@@ -50,6 +50,7 @@ from slomodel.functions.elementary import (
     tan,
     tanh,
 )
+from slomodel.functions.ends import acos1m, acosh1p, atanh1m
 from slomodel.functions.gamma import digamma, lgamma
 from slomodel.functions.logarithms import (
     log1mexp,
@@ -105,12 +106,15 @@ __all__ = [
     "TABLE",
     "abs",
     "acos",
+    "acos1m",
     "acosh",
+    "acosh1p",
     "add",
     "asin",
     "asinh",
     "atan",
     "atanh",
+    "atanh1m",
     "bessel_ratio",
     "box_cox",
     "cbrt",

@@ -132,10 +132,11 @@ class _Quantities:
         if _is_constant(node):
             return {}
         result: dict[Expr, bool] = {}
-        if _is_elementwise(node):
-            is_function = _is_series_function(node)
-            mapped = [self._of[operand] for operand in node.operands if self._of[operand]]
-            for u in mapped[0]:
+        near = _near_zero(node)
+        if near is not None or _is_elementwise(node):
+            is_function = near is None and _is_series_function(node)
+            mapped = [self._of[operand] for operand in _parts(node) if self._of[operand]]
+            for u in mapped[0] if mapped else ():
                 if len(result) < _MOST_TRIED and all(u in other for other in mapped):
                     result[u] = is_function or any(other[u] for other in mapped)
         result[node] = False
@@ -154,7 +155,7 @@ class _LeadingTerms:
         stack = [node]
         while stack:
             one = stack[-1]
-            waiting = [] if one in known or _is_constant(one) else one.operands
+            waiting = [] if one in known or _is_constant(one) else _parts(one)
             waiting = [operand for operand in waiting if operand not in known]
             if waiting:
                 stack += waiting
@@ -175,7 +176,7 @@ class _LeadingTerms:
             if _is_constant(node):
                 return constant(_fraction(node), _FEW_TERMS), frozenset((node,))
             assert isinstance(node, Map)
-            parts = [known[operand] for operand in node.operands]
+            parts = [known[operand] for operand in _parts(node)]
             whole = [part for part in parts if part is not None]
             under = frozenset((node,)).union(*(nodes for _, nodes in whole))
             if len(whole) < len(parts) or len(under) > _MOST_NODES:
@@ -290,14 +291,30 @@ def _expanded(node: Expr, u: Expr, terms: int) -> dict[Expr, Laurent]:
         if _is_constant(one):
             known[one] = constant(_fraction(one), terms)
             continue
-        waiting = [operand for operand in one.operands if operand not in known]
+        waiting = [operand for operand in _parts(one) if operand not in known]
         if waiting:
             stack += waiting
             continue
         assert isinstance(one, Map)
-        known[one] = _series_of(one, [known[operand] for operand in one.operands])
+        known[one] = _series_of(one, [known[operand] for operand in _parts(one)])
         stack.pop()
     return known
+
+
+def _near_zero(node: Expr) -> Expr | None:
+    """The choice near u = 0 of a node that is one formula for small |u| and another beyond."""
+    if not is_map(node, where):
+        return None
+    condition, near, _far = node.operands
+    is_small = is_map(condition, le) and is_map(condition.operands[0], abs)
+    is_small = is_small and isinstance(condition.operands[1], Const)
+    return near if is_small and near.shape == node.shape else None
+
+
+def _parts(node: Expr) -> tuple[Expr, ...]:
+    """The operands of which a series is computed: of a choice the one near 0."""
+    near = _near_zero(node)
+    return node.operands if near is None else (near,)
 
 
 def _is_constant(node: Expr) -> bool:
@@ -316,6 +333,8 @@ def _fraction(node: Expr) -> Fraction:
 
 def _series_of(node: Map, operands: Sequence[Laurent]) -> Laurent:
     function = node.function
+    if function is where:
+        return operands[0]
     if function in (add, sub):
         left, right = operands
         result = left + (right.scaled(Fraction(-1)) if function is sub else right)

@@ -10,7 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
-from slomodel.functions import DIFFERENCES, add, div, log, log1p, mul, neg, pow, sqrt, sub, where
+from slomodel.functions import (
+    DIFFERENCES,
+    add,
+    div,
+    log,
+    log1p,
+    mul,
+    neg,
+    pow,
+    sqrt,
+    sub,
+    where,
+)
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map, remake
 from slomodel.ir.function import ScalarFunction
@@ -33,6 +45,7 @@ from slomodel.rewrite.matching import is_map, whole
 from slomodel.rewrite.merged_powers import merged_product, power_of_power, root_of_exponential
 from slomodel.rewrite.removable import cancelled, exponential_power, without_common_pole
 from slomodel.rewrite.roots import Roots
+from slomodel.rewrite.saturations import saturation
 from slomodel.rewrite.scaled_logs import ScaledLogarithms
 from slomodel.rewrite.stable_forms import elementwise, merged_constants, summed_entropy
 
@@ -127,6 +140,7 @@ class _Rules:
             div: (
                 conjugates.of_quotient,
                 elementwise,
+                saturation,
                 cancelled,
                 lambda node: divided_inside(node, cancelled),
                 soft_quotient,

@@ -13,8 +13,14 @@ from math import fabs, isclose, pi
 
 from slomodel.functions import (
     abs,
+    acos,
+    acos1m,
+    acosh,
+    acosh1p,
     add,
     atan,
+    atanh,
+    atanh1m,
     cos,
     cosh,
     div,
@@ -23,11 +29,13 @@ from slomodel.functions import (
     ge,
     gt,
     hypot,
+    land,
     le,
     log,
     log1p,
     logcosh,
     lt,
+    maximum,
     minimum,
     mul,
     neg,
@@ -64,6 +72,8 @@ from slomodel.rewrite.patterns import (
 from slomodel.rewrite.tail_forms import TAIL_FORMS, is_multiple
 
 _SMALLEST, _LARGEST = 1e-300, 1e300
+_FAR, _OVERFLOW = 40.0, 700.0
+"""From the first on sinh and cosh are exp/2 to full accuracy; beyond the second they overflow."""
 
 x, y, c, d, e = operand("x"), operand("y"), number("c"), number("d"), number("e")
 
@@ -88,6 +98,22 @@ def _is_one_more(m: Match) -> bool:
 def _is_quarter(m: Match, factor: float) -> bool:
     """Whether d is factor * pi/2, up to the rounding of both."""
     return isclose(m[d], 0.5 * pi * factor, rel_tol=2.0**-51)
+
+
+def _hyperbolic_quotient(x: Expr, y: Expr, above: ScalarFunction, below: ScalarFunction) -> Expr:
+    """One of sinh, cosh and exp at x over sinh or cosh at y, where these may overflow as the
+    quotient of exp(x - |y|) and its like.
+    """
+    size, height = abs(y), x if above is exp else abs(x)
+    is_far = land(gt(size, _FAR), gt(maximum(height, size), _OVERFLOW))
+    near = div(above(where(is_far, 0.0, x)), below(where(is_far, 1.0, y)))
+    u, v = where(is_far, x, 0.0), where(is_far, size, _FAR)
+    far = mul(2.0 if above is exp else 1.0, exp(sub(u, v)))
+    if above is not exp:
+        far = (sub if above is sinh else add)(far, exp(sub(neg(u), v)))
+    if below is sinh:
+        far = where(lt(y, 0.0), neg(far), far)
+    return where(is_far, far, near)
 
 
 _EXP_ABOVE_ONE = add(1.0, exp(x))
@@ -164,6 +190,10 @@ FORMS: tuple[StableForm, ...] = (
         mul(neg(e), div(atan2(1.0, x), c)),
         lambda m: _is_quarter(m, -m[e] / m[c]),
     ),
+    # Inverse functions near the ends of their domains.
+    StableForm(acos(add(mul(d, x), c)), acos1m(mul(neg(d), x)), lambda m: m[c] == 1.0),
+    StableForm(acosh(add(mul(d, x), c)), acosh1p(mul(d, x)), lambda m: m[c] == 1.0),
+    StableForm(atanh(add(mul(d, x), c)), atanh1m(mul(neg(d), x)), lambda m: m[c] == 1.0),
     # Quotients of exponentials.
     StableForm(
         div(mul(rest, exp(x)), square(_EXP_ABOVE_ONE)), mul(rest, mul(0.25, sech2(mul(0.5, x))))
@@ -171,6 +201,14 @@ FORMS: tuple[StableForm, ...] = (
     StableForm(div(y, square(_EXP_ABOVE_ONE)), mul(y, square(sigmoid(neg(x))))),
     StableForm(div(mul(c, sinh(x)), mul(d, cosh(x))), div(mul(c, tanh(x)), d)),
     StableForm(div(mul(c, cosh(x)), mul(d, sinh(x))), div(c, mul(d, tanh(x)))),
+    *(
+        StableForm(
+            div(mul(c, above(x)), mul(d, below(y))),
+            mul(div(c, d), _hyperbolic_quotient(x, y, above, below)),
+        )
+        for above in (sinh, cosh, exp)
+        for below in (sinh, cosh)
+    ),
     StableForm(div(mul(c, expm1(x)), mul(d, _EXP_ABOVE_ONE)), div(mul(c, tanh(mul(0.5, x))), d)),
     StableForm(div(mul(rest, exp(x)), _EXP_ABOVE_ONE), mul(rest, sigmoid(x))),
     StableForm(div(mul(rest, exp(x)), add(exp(x), exp(y))), mul(rest, sigmoid(neg(sub(y, x))))),

@@ -48,7 +48,7 @@ CANCELS = {
 
 
 UNREAD = ("floor", "log_bessel_i0_2", "log_bessel_i0_3", "sinc_1", "sinc_2")
-REMOVABLE = ("quotient", "remainder", "bernoulli", "box_cox")
+REMOVABLE = ("quotient", "remainder", "bernoulli", "box_cox", "acos1m", "acosh1p", "atanh1m")
 READ = [
     function
     for function in TABLE.values()

@@ -1,4 +1,6 @@
-"""Differences that cancel, by conjugates of roots and by functions for differences of tails."""
+"""Differences that cancel and quotients that overflow, by conjugates of roots, functions for
+differences of tails, inverse functions at the ends of their domains, and saturations.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,30 @@ DISTRIBUTIONS: list[tuple[str, Formula, list[Point]]] = [
         [(1.0 + 1e-9, 1.0)],
     ),
 ]
-CANCELLING = [*ROOTS, *DISTRIBUTIONS]
+ENDS: list[tuple[str, Formula, list[Point]]] = [
+    ("acos(1 - x)", lambda x: mp.acos(1 - x), [(1e-30,), (1e-12,), (0.7,), (1.9,)]),
+    ("acos(1 - x^2 / 2)", lambda x: mp.acos(1 - x * x / 2), [(1e-6,), (1.0,)]),
+    ("acosh(1 + 2 * x^2)", lambda x: mp.acosh(1 + 2 * x * x), [(1e-12,), (3.0,)]),
+    ("atanh(1 - x)", lambda x: mp.atanh(1 - x), [(1e-20,), (0.9,), (1.5,)]),
+    ("1 - x / tan(x)", lambda x: 1 - x / mp.tan(x), [(1e-12,), (1e-6,), (2.0,)]),
+    ("x / sin(x) - 1", lambda x: x / mp.sin(x) - 1, [(1e-12,), (0.3,)]),
+]
+QUOTIENTS: list[tuple[str, Formula, list[Point]]] = [
+    ("sinh(x) / sinh(y)", lambda x, y: mp.sinh(x) / mp.sinh(y), [(800.0, 801.0), (-3.0, 0.5)]),
+    ("cosh(x) / sinh(y)", lambda x, y: mp.cosh(x) / mp.sinh(y), [(-711.0, -712.0), (3.0, 60.0)]),
+    ("3 * exp(x) / cosh(y)", lambda x, y: 3 * mp.exp(x) / mp.cosh(y), [(800.0, -799.0)]),
+    (
+        "y * x^4 / (3^4 + x^4)",
+        lambda x, y: y * x**4 / (81 + x**4),
+        [(1e5, 2.0), (1e-3, 2.0), (-3.0, 1.0), (1e60, 2.0)],
+    ),
+    (
+        "x^y / (2^y + x^y)",
+        lambda x, y: x**y / (mp.mpf(2) ** y + x**y),
+        [(1e5, 4.0), (1e3, 2.5), (0.1, 3.0)],
+    ),
+]
+CANCELLING = [*ROOTS, *DISTRIBUTIONS, *ENDS, *QUOTIENTS]
 
 
 @pytest.mark.parametrize("backend", only("numpy", ["numpy", "numexpr", "c"]))
@@ -78,6 +103,21 @@ def test_value_and_gradient(text: str, formula: Formula, points: list[Point], ba
             assert model.value(point) == pytest.approx(value, rel=1e-13, abs=0), point
             slack = 1e-12 * max(map(abs, slopes))
             np.testing.assert_allclose(model.gradient(point), slopes, rtol=1e-12, atol=slack)
+
+
+@pytest.mark.parametrize(
+    ("text", "point", "value"),
+    [
+        ("x^4 / (81 + x^4)", (1e200,), 1.0),
+        ("x^2 / (1 + x^2)", (-1e200,), 1.0),
+        ("x^y / (1 + x^y)", (1e3, 200.0), 1.0),
+        ("x^3 / (1 + x^3)", (0.0,), 0.0),
+    ],
+)
+def test_saturations_have_slope_0_at_their_ends(text: str, point: Point, value: float) -> None:
+    model = model_of("x" if len(point) == 1 else "x, y", "", text, "numpy")
+    assert model.value(point) == value
+    assert not np.any(model.gradient(point))
 
 
 def test_the_smaller_root_has_a_limit_where_the_equation_is_linear() -> None:
