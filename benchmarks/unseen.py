@@ -53,7 +53,10 @@ REASONS: dict[str, str] = {
     "radial_units": "The peer expands |x - c|^2 into a product of matrices, which cancels",
     "sensor_network": "Coordinates are looked up, and their gradients added, one by one",
     "word_vectors": "Gradients of rows are added where they are looked up, in two passes",
-    "phi4_lattice": "Periodic neighbours are looked up, and their adjoints are six arrays",
+    "phi4_lattice": "Adjoints of neighbours are six arrays, which a second loop adds",
+    "charges_on_sphere": "Runs of pairs j < i are 30 long, and each begins every pass anew",
+    "label_spread": "Gradients of rows are added where they are looked up, in two passes",
+    "hidden_states": "Derivatives by earlier states pass through memory, by hand in registers",
     "weekly_cases": "Each step waits for a division, by hand for a product with its inverse",
 }
 """Why a model misses a target, for the rows that do."""
