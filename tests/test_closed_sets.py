@@ -325,3 +325,18 @@ def test_an_ill_conditioned_quadratic(direction: str) -> None:
     matrix = np.array([np.convolve(one, h, mode="valid") for one in np.eye(n + 16)]).T
     least = nnls(matrix, y)[1] ** 2
     assert found.fun <= least + 1e-4 * float(y @ y)
+
+
+@pytest.mark.parametrize(
+    ("text", "least"),
+    [
+        ("var x[4] in [1e-8, 2e-8] init 1e-8\nminimize sum((1e8*x[i] - 1.5)^2 for i in 4)", 0.0),
+        ("var b >= 0 init 1e-8\nminimize exp(1e8*b)", 1.0),
+        ("var x[3] in [0, 1e-7] init 5e-8\nminimize sum(cos(4e7*x[i]) for i in 3)", -3.0),
+    ],
+)
+def test_bounds_nearer_than_the_tolerance_are_no_end(text: str, least: float) -> None:
+    """There the projected gradient is short everywhere, however steep the objective is."""
+    found = slomodel.compile(text, backend="numpy").solve()
+    assert found.success
+    assert found.fun == pytest.approx(least, abs=1e-6)

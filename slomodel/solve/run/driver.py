@@ -15,6 +15,7 @@ from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.run.run_state import RunState
 from slomodel.solve.run.saddle_escape import SaddleWatch, saddles_left
 from slomodel.solve.run.stationary_point import Beyond, falls_beyond
+from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.stagnation.pole import PoleWatch, unresolved
 from slomodel.solve.stagnation.unbounded import Drift, depth
 from slomodel.solve.status import Status
@@ -220,7 +221,7 @@ def one_epoch(
     assert run.region is not None
     try:
         while True:
-            ended = has_ended(run, monitor.k, evaluate.measure)
+            ended = has_ended(run, monitor.k, evaluate.measure, evaluate.within)
             if keeper:
                 keeper.keep(evaluate, monitor, run.current, at_end=ended)
             if ended:
@@ -259,13 +260,17 @@ def inflated(region: EpochRegion, at: Iterate) -> EpochRegion:
     return replace(region, L1=2.0 * region.L1 or at.gnorm / region.D, L2=L2)
 
 
-def has_ended(run: RunState, k: int, measure: str = GRADIENT) -> bool:
+def has_ended(run: RunState, k: int, measure: str = GRADIENT, within: Set | None = None) -> bool:
     """Test the current point, x_k, and set the status if the run ends there.
 
     `measure` is what the tolerance applies to, in words.
     """
     point = run.current
-    if point.gnorm < run.tolerance or point.gnorm == 0.0:
+    small = point.gnorm < run.tolerance
+    # `auto` alone, for which no theorem states how a run ends.
+    if small and within is not None and run.leaves_saddles:
+        small = not falls_to_bounds(run, within)
+    if small or point.gnorm == 0.0:
         reached = f"{measure} {point.gnorm:.3g}, tolerance {run.tolerance:.3g}."
         run.end(Status.converged, reached.capitalize())
     elif run.stop_asked:
@@ -275,6 +280,19 @@ def has_ended(run: RunState, k: int, measure: str = GRADIENT) -> bool:
     elif k >= run.options.max_iter:
         run.end(Status.max_iter)
     return run.status is not None
+
+
+def falls_to_bounds(run: RunState, within: Set) -> bool:
+    """Whether f falls clearly up to bounds that are nearer than the tolerance.
+
+    The projected gradient is no longer than the way to the bounds, however steep f is: the slope
+    along it has to be below gtol·max(|f(x0)|, |f|) as well, or below the square of the tolerance.
+    """
+    point = run.current
+    step = np.empty_like(point.x)
+    within.projected_gradient(point.x, point.g, step)
+    room = run.options.gtol * max(abs(run.first_f), abs(point.f))
+    return -float(point.g.dot(step)) > max(room, run.tolerance**2)
 
 
 def ends_epoch(taken: AcceptedStep, region: EpochRegion) -> bool:
