@@ -41,7 +41,7 @@ def _tangents(
     loop = node.loop
     states = list(zip(loop.shapes, first, strict=True))
     readings: dict[Expr, Reading] = {}
-    moving: dict[Expr, Expr] = {}
+    varying: dict[Expr, Expr] = {}
     for k, (one, source) in enumerate(loop.sources):
         readings[one] = _reading(node, source)
         along: Reading | None = source if isinstance(source, StateAt) else None
@@ -51,11 +51,11 @@ def _tangents(
         elif not isinstance(source, StateAt):
             along = tangents[source.operand]
         if along is not None:
-            moving[one] = Input(f"tangent {k}", "step", one.shape, one.dtype)
-            readings[moving[one]] = along
+            varying[one] = Input(f"tangent {k}", "step", one.shape, one.dtype)
+            readings[varying[one]] = along
     updates = []
     for update in loop.updates:
-        (value,) = jvp((update.value,), moving)
+        (value,) = jvp((update.value,), varying)
         if not _is_zero(value):
             updates.append(Update(update.state, update.shift, update.start, value))
     return build.recur(
@@ -70,7 +70,7 @@ def adjoints_of_operands(
 ) -> dict[int, Expr]:
     """The adjoint of each active operand of a loop, from the adjoints of its states by number."""
     loop = node.loop
-    found: dict[int, list[Expr]] = {}
+    result: dict[int, list[Expr]] = {}
     read = {s.operand for _, s in loop.sources if not isinstance(s, StateAt)}
     wanted = [k for k in sorted(read) if node.operands[k] in active]
     if loop.segmented:
@@ -81,10 +81,10 @@ def adjoints_of_operands(
     for state, first in enumerate(loop.initial):
         if first is not None and node.operands[first] in active:
             count = node.operands[first].shape[0]
-            found.setdefault(first, []).append(build.steps_of(back[state], Dim(), count))
+            result.setdefault(first, []).append(build.steps_of(back[state], Dim(), count))
     for k, value in own.items():
-        found.setdefault(k, []).append(value)
-    return {k: _sum(terms) for k, terms in found.items()}
+        result.setdefault(k, []).append(value)
+    return {k: _sum(terms) for k, terms in result.items()}
 
 
 def _sum(terms: Sequence[Expr]) -> Expr:
@@ -164,9 +164,9 @@ def _adjoints_at_all_steps(
         value = batched(update.value, arrays, count)
         seeds = build.steps_of(stand_in(back[update.state]), update.start + update.shift, count)
         total = build.apply(add, total, build.inner(seeds, value))
-    made = gradient(total, [stand_in(node.operands[k]) for k in wanted])
+    result = gradient(total, [stand_in(node.operands[k]) for k in wanted])
     real = {one: array for array, one in stand_ins.items()}
-    return dict(zip(wanted, substitute(made, real), strict=True))
+    return dict(zip(wanted, substitute(result, real), strict=True))
 
 
 def _adjoints_by_segments(
@@ -203,18 +203,18 @@ def _adjoints_by_segments(
         updates.append(Update(len(states), shift, start, slope))
         parts.setdefault(source.operand, []).append(len(states))
         states.append((one.shape, None))
-    made = build.recur(
+    recur = build.recur(
         *(loop.length, states, updates, readings), backwards=not loop.backwards, segmented=True
     )
-    found: dict[int, Expr] = {}
+    result: dict[int, Expr] = {}
     for k in wanted:
         array = node.operands[k]
         terms = [
-            build.steps_of(made[state], Dim(), array.shape[0])
-            if made[state].rank == array.rank
-            else build.sum_over(made[state], (0,))
+            build.steps_of(recur[state], Dim(), array.shape[0])
+            if recur[state].rank == array.rank
+            else build.sum_over(recur[state], (0,))
             for state in parts.get(k, ())
         ]
         if terms:
-            found[k] = _sum(terms)
-    return made[: len(loop.shapes)], found
+            result[k] = _sum(terms)
+    return recur[: len(loop.shapes)], result

@@ -103,9 +103,9 @@ def _difference(
     """f(a) - f(b) for a monotone function f."""
 
     def slope(x: Expr) -> Expr:
-        found = partial(function, 0, (x,))
-        assert found is not None
-        return found
+        result = partial(function, 0, (x,))
+        assert result is not None
+        return result
 
     graph, slopes = stable(_A, _B), [slope(_A), slope(_B)]
 

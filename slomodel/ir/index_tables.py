@@ -32,12 +32,15 @@ def with_tables(roots: tuple[Expr, ...], other: Mapping[Expr, Expr]) -> dict[Exp
     done: dict[Expr, Expr] = {}
     for node in postorder(*roots):
         if isinstance(node, Recur):
-            done[node] = _recurrence(node, tuple(done[one] for one in node.operands), other)
+            done[node] = _recurrence(node, tuple(done[operand] for operand in node.operands), other)
             continue
         count = len(tables_of(node))
         own = node.operands[: len(node.operands) - count]
         tables = node.operands[len(own) :]
-        operands = (*(done[one] for one in own), *(other.get(one, done[one]) for one in tables))
+        operands = (
+            *(done[one] for one in own),
+            *(other.get(table, done[table]) for table in tables),
+        )
         done[node] = remake(node, operands) if operands else node
     return done
 

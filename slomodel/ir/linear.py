@@ -196,9 +196,9 @@ def _check_index(index: Sequence[Index], indexed: Shape, iterated: Shape) -> Non
 def _check_lookup(one: Lookup, iterated: Shape) -> None:
     if one.table.dtype == "bool":
         raise ShapeError("an index is a whole number, not a truth value")
-    found = tuple(iterated[axis] for axis in one.axes)
-    if one.table.shape != found:
-        expected = show_shape(found)
+    result = tuple(iterated[axis] for axis in one.axes)
+    if one.table.shape != result:
+        expected = show_shape(result)
         raise ShapeError(f"the table {show_shape(one.table.shape)} is looked up over {expected}")
 
 
@@ -209,8 +209,8 @@ def reshape(operand: Expr, shape: Shape) -> Expr:
     if all(dim.is_literal for dim in operand.shape + shape):
         before, after = (prod(dim.const for dim in own) for own in (operand.shape, shape))
         if before != after:
-            found = f"{show_shape(operand.shape)} has {before} elements"
-            raise ShapeError(f"{found}, {show_shape(shape)} has {after}")
+            result = f"{show_shape(operand.shape)} has {before} elements"
+            raise ShapeError(f"{result}, {show_shape(shape)} has {after}")
     if isinstance(operand, Reshape):
         return reshape(operand.operands[0], shape)
     return Reshape(operand, shape)

@@ -56,8 +56,8 @@ def recur(
     """
     for shape, first in states:
         if first is not None and first.shape[1:] != shape:
-            found = f"{show_shape(first.shape[1:])}, not {show_shape(shape)}"
-            raise ShapeError(f"the first values of a recurrence have shape {found}")
+            result = f"{show_shape(first.shape[1:])}, not {show_shape(shape)}"
+            raise ShapeError(f"the first values of a recurrence have shape {result}")
     known = dict(readings)
     values = [_hoisted(one, known, length, stores, segmented) for one in updates]
     operands = dict.fromkeys(first for _, first in states if first is not None)
@@ -134,7 +134,7 @@ def _hoisted(
     """
     value = update.value
     order = postorder(value)
-    moving = dependents(order, lambda node: isinstance(readings.get(node), StateAt))
+    varying = dependents(order, lambda node: isinstance(readings.get(node), StateAt))
     ranks = _ranks(order, readings)
     outside = {node: reading for node, reading in readings.items() if isinstance(reading, Expr)}
     tables = {table for node in order for table in tables_read(node)}
@@ -143,8 +143,8 @@ def _hoisted(
         return node.rank <= (ranks[node] or 0) or _is_tie(node) or stores(node)
 
     replaced: dict[Expr, Expr] = {}
-    todo = [o for node in order if node in moving for o in node.operands if o not in moving]
-    if value not in moving:
+    todo = [o for node in order if node in varying for o in node.operands if o not in varying]
+    if value not in varying:
         todo = [value]
     while todo:
         node = todo.pop()
@@ -172,7 +172,8 @@ def _is_tie(node: Expr) -> bool:
     if not isinstance(node, Map) or node.function.name != "eq":
         return False
     return any(
-        isinstance(one, Extreme) and one.operands[0] in node.operands for one in node.operands
+        isinstance(operand, Extreme) and operand.operands[0] in node.operands
+        for operand in node.operands
     )
 
 
@@ -183,15 +184,15 @@ def _ranks(order: Sequence[Expr], readings: Mapping[Expr, Reading]) -> dict[Expr
         if isinstance(readings.get(node), SlicesOf):
             ranks[node] = node.rank
             continue
-        found = [rank for o in node.operands if (rank := ranks[o]) is not None]
-        ranks[node] = max(found) if found else None
+        result = [rank for o in node.operands if (rank := ranks[o]) is not None]
+        ranks[node] = max(result) if result else None
     return ranks
 
 
 def _placeholder(node: Expr, reading: Reading, readings: dict[Expr, Reading]) -> Expr:
-    made = Input(f"hoisted {len(readings)}", "step", node.shape, node.dtype)
-    readings[made] = reading
-    return made
+    result = Input(f"hoisted {len(readings)}", "step", node.shape, node.dtype)
+    readings[result] = reading
+    return result
 
 
 def _at_all_steps(node: Expr, readings: Mapping[Expr, Reading], start: Dim, length: Dim) -> Expr:
@@ -209,7 +210,7 @@ def _at_all_steps(node: Expr, readings: Mapping[Expr, Reading], start: Dim, leng
 def bodies(node: Recur) -> tuple[Expr, ...]:
     """The values of the updates of a loop at all steps at once, from its states as arrays."""
     loop = node.loop
-    found = []
+    result = []
     for update in loop.updates:
         count = loop.length - update.start
         arrays: dict[Expr, Expr] = {}
@@ -222,13 +223,13 @@ def bodies(node: Recur) -> tuple[Expr, ...]:
             else:
                 array = node.operands[source.operand]
             arrays[one] = steps_of(array, update.start + source.shift, count)
-        found.append(batched(update.value, arrays, count))
-    return tuple(found)
+        result.append(batched(update.value, arrays, count))
+    return tuple(result)
 
 
 def all_bodies(*roots: Expr) -> list[Expr]:
     """The bodies of all loops below some nodes, at all steps, and of the loops inside those."""
-    found: list[Expr] = []
+    result: list[Expr] = []
     done: set[tuple[tuple[Expr, ...], Loop]] = set()
     waiting = [node for node in postorder(*roots) if isinstance(node, Recur)]
     while waiting:
@@ -237,13 +238,13 @@ def all_bodies(*roots: Expr) -> list[Expr]:
             continue
         done.add((node.operands, node.loop))
         own = bodies(node)
-        found += own
+        result += own
         waiting += [one for one in postorder(*own) if isinstance(one, Recur)]
-    return found
+    return result
 
 
 @batched_node.register
-def _(node: Recur, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim) -> Expr:
+def _(node: Recur, operands: tuple[Expr, ...], varying: tuple[bool, ...], length: Dim) -> Expr:
     """A loop inside a step: its states have the steps of the outer loop as their second axis."""
     loop = node.loop
 
@@ -252,7 +253,7 @@ def _(node: Recur, operands: tuple[Expr, ...], moving: tuple[bool, ...], length:
 
     def wide(k: int) -> Expr:
         """Operand k with the steps as its second axis."""
-        if moving[k]:
+        if varying[k]:
             return swapped(operands[k])
         first, *rest = operands[k].shape
         return broadcast(operands[k], (0, *range(2, len(rest) + 2)), (first, length, *rest))
@@ -260,7 +261,7 @@ def _(node: Recur, operands: tuple[Expr, ...], moving: tuple[bool, ...], length:
     readings: dict[Expr, Reading] = {}
     arrays: dict[Expr, Expr] = {}
     for k, (one, source) in enumerate(loop.sources):
-        is_wide = isinstance(source, StateAt) or moving[source.operand]
+        is_wide = isinstance(source, StateAt) or varying[source.operand]
         shape = (length, *one.shape) if is_wide else one.shape
         arrays[one] = Input(f"inner {k}", "step", shape, one.dtype)
         if isinstance(source, StateAt):
@@ -274,10 +275,12 @@ def _(node: Recur, operands: tuple[Expr, ...], moving: tuple[bool, ...], length:
         ((length, *shape), None if first is None else wide(first))
         for shape, first in zip(loop.shapes, loop.initial, strict=True)
     ]
-    updates = [replace(one, value=batched(one.value, arrays, length)) for one in loop.updates]
-    made = recur(
+    updates = [
+        replace(update, value=batched(update.value, arrays, length)) for update in loop.updates
+    ]
+    result = recur(
         *(loop.length, states, updates, readings),
         backwards=loop.backwards,
         segmented=loop.segmented,
     )
-    return swapped(made[node.state])
+    return swapped(result[node.state])

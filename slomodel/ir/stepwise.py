@@ -59,36 +59,36 @@ def batched(root: Expr, arrays: Mapping[Expr, Expr], length: Dim) -> Expr:
         if node not in stepped:
             done[node] = remake(node, operands) if operands else node
             continue
-        moving = tuple(operand in stepped for operand in node.operands)
-        done[node] = batched_node(node, operands, moving, length)
+        varying = tuple(operand in stepped for operand in node.operands)
+        done[node] = batched_node(node, operands, varying, length)
     if root not in stepped:
         axes = tuple(range(1, root.rank + 1))
         return einsum([done[root]], [axes], (0, *axes), (length, *root.shape))
     return done[root]
 
 
-def _moved(axes: Axes, moving: bool) -> Axes:
-    return (0, *(axis + 1 for axis in axes)) if moving else tuple(axis + 1 for axis in axes)
+def _moved(axes: Axes, varying: bool) -> Axes:
+    return (0, *(axis + 1 for axis in axes)) if varying else tuple(axis + 1 for axis in axes)
 
 
 @singledispatch
 def batched_node(
-    node: Expr, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim
+    node: Expr, operands: tuple[Expr, ...], varying: tuple[bool, ...], length: Dim
 ) -> Expr:
-    """A node at many steps: `moving` tells which of its operands have the steps as first axis."""
+    """A node at many steps: `varying` tells which of its operands have the steps as first axis."""
     raise ShapeError(f"a {type(node).__name__} node cannot depend on the states of a recurrence")
 
 
 @batched_node.register
-def _(node: Map, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim) -> Expr:
-    axes = tuple(map(_moved, node.axes, moving))
+def _(node: Map, operands: tuple[Expr, ...], varying: tuple[bool, ...], length: Dim) -> Expr:
+    axes = tuple(map(_moved, node.axes, varying))
     return apply_along(node.function, operands, axes, (length, *node.shape))
 
 
 @batched_node.register
-def _(node: Einsum, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim) -> Expr:
-    inputs = list(map(_moved, node.inputs, moving))
-    return einsum(operands, inputs, _moved(node.output, moving=True), (length, *node.dims))
+def _(node: Einsum, operands: tuple[Expr, ...], varying: tuple[bool, ...], length: Dim) -> Expr:
+    inputs = list(map(_moved, node.inputs, varying))
+    return einsum(operands, inputs, _moved(node.output, varying=True), (length, *node.dims))
 
 
 def _after(one: Index) -> Index:
@@ -101,56 +101,56 @@ def _after(one: Index) -> Index:
 
 
 def _index(
-    node: Gather | Scatter, operands: tuple[Expr, ...], moving: tuple[bool, ...]
+    node: Gather | Scatter, operands: tuple[Expr, ...], varying: tuple[bool, ...]
 ) -> tuple[Index, ...]:
     """The index of a node with the axis of steps in front, over its new operands.
 
     A table with an axis of steps is looked up along it too.
     """
     now = {
-        table: (operands[k], moving[k]) for k, table in enumerate(node.operands) if k
+        table: (operands[k], varying[k]) for k, table in enumerate(node.operands) if k
     }  # operand 0 is the array
-    found: list[Index] = []
+    result: list[Index] = []
     for one in node.index:
         if isinstance(one, Lookup):
             table, steps = now[one.table]
-            found.append(Lookup(_moved(one.axes, steps), table))
+            result.append(Lookup(_moved(one.axes, steps), table))
         else:
-            found.append(_after(one))
-    return tuple(found)
+            result.append(_after(one))
+    return tuple(result)
 
 
 @batched_node.register
-def _(node: Gather, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim) -> Expr:
+def _(node: Gather, operands: tuple[Expr, ...], varying: tuple[bool, ...], length: Dim) -> Expr:
     shape = (length, *node.shape)
-    first = (_unit(0, len(shape)),) if moving[0] else ()
-    return gather(operands[0], (*first, *_index(node, operands, moving)), shape)
+    first = (_unit(0, len(shape)),) if varying[0] else ()
+    return gather(operands[0], (*first, *_index(node, operands, varying)), shape)
 
 
 @batched_node.register
-def _(node: Scatter, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim) -> Expr:
+def _(node: Scatter, operands: tuple[Expr, ...], varying: tuple[bool, ...], length: Dim) -> Expr:
     operand = operands[0]
-    if not moving[0]:
+    if not varying[0]:
         axes = tuple(range(1, operand.rank + 1))
         operand = einsum([operand], [axes], (0, *axes), (length, *operand.shape))
     first = _unit(0, operand.rank)
-    return scatter(operand, (first, *_index(node, operands, moving)), (length, *node.shape))
+    return scatter(operand, (first, *_index(node, operands, varying)), (length, *node.shape))
 
 
 @batched_node.register
-def _(node: Reshape, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim) -> Expr:
+def _(node: Reshape, operands: tuple[Expr, ...], varying: tuple[bool, ...], length: Dim) -> Expr:
     return reshape(operands[0], (length, *node.shape))
 
 
 @batched_node.register
-def _(node: Extreme, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim) -> Expr:
+def _(node: Extreme, operands: tuple[Expr, ...], varying: tuple[bool, ...], length: Dim) -> Expr:
     return Extreme(operands[0], node.which, tuple(axis + 1 for axis in node.axes))
 
 
 @batched_node.register
-def _(node: Scan, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim) -> Expr:
+def _(node: Scan, operands: tuple[Expr, ...], varying: tuple[bool, ...], length: Dim) -> Expr:
     sides = []
-    for operand, steps in zip(operands, moving, strict=True):
+    for operand, steps in zip(operands, varying, strict=True):
         axes = tuple(range(1, node.rank + 1))
         wide = (length, *node.shape)
         own = operand if steps else einsum([operand], [axes], (0, *axes), wide)
@@ -160,10 +160,10 @@ def _(node: Scan, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: 
 
 @batched_node.register
 def _(
-    node: MatrixOperation, operands: tuple[Expr, ...], moving: tuple[bool, ...], length: Dim
+    node: MatrixOperation, operands: tuple[Expr, ...], varying: tuple[bool, ...], length: Dim
 ) -> Expr:
     own = []
-    for operand, steps in zip(operands, moving, strict=True):
+    for operand, steps in zip(operands, varying, strict=True):
         axes = tuple(range(1, operand.rank + 1))
         wide = (length, *operand.shape)
         own.append(operand if steps else einsum([operand], [axes], (0, *axes), wide))
@@ -194,14 +194,14 @@ class Steps:
         if key not in self._made:
             name = f"read {len(self._made)}"
             if axis is None:
-                made = Input(name, "step", array.shape, array.dtype)
-                self.wholes[made] = array
+                result = Input(name, "step", array.shape, array.dtype)
+                self.wholes[result] = array
             else:
                 rest = [k for k in range(array.rank) if k != axis]
                 first = einsum([array], [tuple(range(array.rank))], (axis, *rest), array.shape)
-                made = Input(name, "step", first.shape[1:], array.dtype)
-                self.slices[made] = first
-            self._made[key] = made
+                result = Input(name, "step", first.shape[1:], array.dtype)
+                self.slices[result] = first
+            self._made[key] = result
         return self._made[key]
 
 
@@ -212,20 +212,20 @@ def one_step(root: Expr, states: Mapping[Expr, Expr], steps: Steps) -> Expr:
     do not depend on them are read through `steps`. Raises ShapeError where steps are combined.
     """
     order = postorder(root)
-    moving = dependents(order, states.__contains__)
-    if root not in moving:
+    varying = dependents(order, states.__contains__)
+    if root not in varying:
         return steps.read(root, 0)
     axis: dict[Expr, int] = {}
     done: dict[Expr, Expr] = {}
     for node in order:
         if node in states:
             axis[node], done[node] = 0, states[node]
-        elif node in moving:
+        elif node in varying:
             axis[node] = _axis_of_steps(node, axis)
             own = operand_axes(node, axis[node])
             operands = []
             for operand, place in zip(node.operands, own, strict=True):
-                if operand in moving:
+                if operand in varying:
                     if axis[operand] != place:
                         raise _combined()
                     operands.append(done[operand])
@@ -289,8 +289,8 @@ def operand_axes(node: Expr, axis: int) -> tuple[int | None, ...]:
         batch = node.operands[0].rank - 2
         return (axis if axis < batch else None,) * len(node.operands)
     if isinstance(node, Recur):
-        found = _AxesInLoop.of(node, axis)
-        return (None,) * len(node.operands) if found is None else found.operands
+        result = _AxesInLoop.of(node, axis)
+        return (None,) * len(node.operands) if result is None else result.operands
     if isinstance(node, Reshape):
         before = node.operands[0].shape[: axis + 1]
         return (axis if before == node.shape[: axis + 1] else None,)
@@ -343,9 +343,9 @@ def at_one_step(
     if isinstance(node, MatrixOperation):
         return MatrixOperation(node.function, operands)
     if isinstance(node, Recur):
-        found = _AxesInLoop.of(node, axis)
-        assert found is not None
-        return found.without(operands)
+        result = _AxesInLoop.of(node, axis)
+        assert result is not None
+        return result.without(operands)
     return reshape(operands[0], shape)
 
 
@@ -388,18 +388,18 @@ class _AxesInLoop:
         if axis == 0:
             return None
         loop = node.loop
-        found = cls(node, {node.state: axis - 1}, [{} for _ in loop.updates])
+        result = cls(node, {node.state: axis - 1}, [{} for _ in loop.updates])
         try:
-            found._spread_all()
+            result._spread_all()
             # States that are not connected are computed for the same steps, as by one definition.
             for state, shape in enumerate(loop.shapes):
-                if state not in found.states and shape[axis - 1 : axis] == node.shape[axis:][:1]:
-                    found.states[state] = axis - 1
-                    found._spread_all()
-            found.operands = found._of_operands()
+                if state not in result.states and shape[axis - 1 : axis] == node.shape[axis:][:1]:
+                    result.states[state] = axis - 1
+                    result._spread_all()
+            result.operands = result._of_operands()
         except ShapeError:
             return None
-        return found
+        return result
 
     def _spread_all(self) -> None:
         known = -1
@@ -445,16 +445,16 @@ class _AxesInLoop:
 
     def _of_operands(self) -> tuple[int | None, ...]:
         loop = self.node.loop
-        found: dict[int, int] = {}
+        result: dict[int, int] = {}
         for state, first in enumerate(loop.initial):
             if first is not None and state in self.states:
-                self._put(found, first, self.states[state] + 1)
+                self._put(result, first, self.states[state] + 1)
         for axes in self.nodes:
             for node, source in loop.sources:
                 if node in axes and not isinstance(source, StateAt):
                     is_slice = isinstance(source, SliceAt)
-                    self._put(found, source.operand, axes[node] + int(is_slice))
-        return tuple(found.get(k) for k in range(len(self.node.operands)))
+                    self._put(result, source.operand, axes[node] + int(is_slice))
+        return tuple(result.get(k) for k in range(len(self.node.operands)))
 
     def without(self, operands: tuple[Expr, ...]) -> Expr:
         """The node at one step, over operands without the axis of steps."""

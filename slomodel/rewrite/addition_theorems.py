@@ -131,10 +131,10 @@ class AdditionTheorems:
         for count, rule in ((2, self._difference), (3, self._fractions), (2, self._fractions)):
             for chosen in combinations(range(len(terms)), count):
                 own = [one for k in chosen if (one := terms[k]) is not None]
-                made = rule(own, node.shape) if len(own) == count else None
-                if made is not None:
+                result = rule(own, node.shape) if len(own) == count else None
+                if result is not None:
                     others = [one for k, one in enumerate(parts) if k not in chosen]
-                    return _with_others(made, others, node.shape)
+                    return _with_others(result, others, node.shape)
         return None
 
     def of_log(self, node: Map) -> Expr | None:
@@ -155,11 +155,11 @@ class AdditionTheorems:
             return None
         for left, common in _choices(one):
             for right, beside in _choices(other):
-                made = self._by_theorem(left, right, shape) if common == beside else None
-                if made is None:
+                result = self._by_theorem(left, right, shape) if common == beside else None
+                if result is None:
                     continue
                 rest = _written(one.number, common, shape)
-                return made if rest is Const(1.0) else mul(rest, made)
+                return result if rest is Const(1.0) else mul(rest, result)
         return None
 
     def _by_theorem(self, left: Part, right: Part, shape: Shape) -> Expr | None:
@@ -201,7 +201,7 @@ class AdditionTheorems:
             for part, p in one.powers.items():
                 if p < 0:
                     below[part] = max(below.get(part, 0), -p)
-        numerators = [_numerator(one, below) for one in terms]
+        numerators = [_numerator(term, below) for term in terms]
         known = [one for one in numerators if one is not None]
         if not 0 < sum(below.values()) <= _MOST_DENOMINATORS or len(known) < len(terms):
             return None
@@ -262,8 +262,8 @@ def _may_match(term: tuple[Part, int]) -> bool:
 
 
 def _product(part: Part, sign: int) -> FactoredProduct | None:
-    found = factored(part)
-    return None if found is None else FactoredProduct(sign * found.number, found.powers)
+    result = factored(part)
+    return None if result is None else FactoredProduct(sign * result.number, result.powers)
 
 
 def _choices(term: FactoredProduct) -> Iterator[tuple[Part, Powers]]:
@@ -323,18 +323,18 @@ def _along(part: Part, shape: Shape) -> Expr:
 
 def _numerator(term: FactoredProduct, below: Mapping[Part, int]) -> SumOfProducts | None:
     """A term times the common denominator, expanded."""
-    found = SumOfProducts(((UNIT, term.number),))
+    result = SumOfProducts(((UNIT, term.number),))
     powers = dict(term.powers)
     for part, p in below.items():
         powers[part] = powers.get(part, 0) + p
     for part, p in powers.items():
         own = polynomial(part)
         for _ in range(p):
-            product = None if own is None else found.product(own)
+            product = None if own is None else result.product(own)
             if product is None:
                 return None
-            found = product
-    return found
+            result = product
+    return result
 
 
 def _is_linear(total: SumOfProducts) -> bool:

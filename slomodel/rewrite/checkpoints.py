@@ -50,7 +50,7 @@ def checkpointed(objective: Expr, facts: Facts) -> tuple[Expr, tuple[str, ...]]:
     while True:
         order = postorder(objective)
         moving = dependents(order, moves)
-        found = next(
+        result = next(
             (
                 node
                 for node in order
@@ -59,10 +59,10 @@ def checkpointed(objective: Expr, facts: Facts) -> tuple[Expr, tuple[str, ...]]:
             ),
             None,
         )
-        if found is None:
+        if result is None:
             return objective, tuple(notes)
-        passed.add(found.states[0])
-        plan = _plan(found, order, moving, facts.sizes)
+        passed.add(result.states[0])
+        plan = _plan(result, order, moving, facts.sizes)
         if plan is not None:
             objective = plan.objective(objective)
             notes.append(
@@ -103,7 +103,7 @@ def _plan(
             return None
     readers = StateReaders({state: state.state for state in node.states}, order, moving, sizes)
     try:
-        found = readers.found()
+        result = readers.found()
         slices = {
             one: readers.row(node.operands[source.operand], 0, _number(source.shift, sizes))
             for one, source in loop.sources
@@ -115,16 +115,16 @@ def _plan(
     shifts = [_number(s.shift, sizes) for _, s in loop.sources if isinstance(s, StateAt)]
     shifts += [leaf.shift for leaf in readers.leaves.values() if isinstance(leaf, StateRow)]
     lag = max(1, -min(shifts, default=0))
-    start = max([lag, *(one.start.size(sizes) for one in loop.updates)])
+    start = max([lag, *(update.start.size(sizes) for update in loop.updates)])
     end = length
-    for one in found:
+    for one in result:
         if not isinstance(one, AtStep):
             start, end = max(start, one.row.start), min(end, one.row.end)
         elif one.row.start < length // 2:
             start = max(start, one.row.end)
         else:
             end = min(end, one.row.start)
-    stored = sum(_elements(one.row.graph.shape, sizes) for one in found if _is_stored(one))
+    stored = sum(_elements(one.row.graph.shape, sizes) for one in result if _is_stored(one))
     whole = {s.operand for _, s in loop.sources if isinstance(s, Whole)}
     active = [node.operands[k] for k in whole if node.operands[k] in moving]
     kept = lag * width + sum(_elements(one.shape, sizes) for one in active)
@@ -133,7 +133,7 @@ def _plan(
     memory = count * kept + (start + _ARRAYS * own) * width + length * stored
     if max(shifts, default=0) > 0 or count < _FEWEST or 2 * memory > length * width:
         return None
-    return Segments(node, readers.leaves, found, slices, sizes, lag, start, own, count, length)
+    return Segments(node, readers.leaves, result, slices, sizes, lag, start, own, count, length)
 
 
 def _is_stored(reader: Reader) -> bool:

@@ -54,17 +54,17 @@ class Conjugates:
             return None
         terms = terms_of_sum(node)
         for k, (part, sign) in enumerate(terms):
-            found = _conjugate(node, part, sign, [*terms[:k], *terms[k + 1 :]])
-            if found is not None:
-                value = found.written()
-                self._known[value] = found
+            conjugate = _conjugate(node, part, sign, [*terms[:k], *terms[k + 1 :]])
+            if conjugate is not None:
+                value = conjugate.written()
+                self._known[value] = conjugate
                 return value
         return None
 
     def of_quotient(self, node: Map) -> Expr | None:
         """The quotient by a monomial that divides the difference of squares."""
-        found = self._known.get(node.operands[0])
-        if found is None or node.operands[0].shape != node.shape:
+        cached = self._known.get(node.operands[0])
+        if cached is None or node.operands[0].shape != node.shape:
             return None
         (_, part) = whole(node).parts()
         divisor = polynomial(part)
@@ -72,18 +72,18 @@ class Conjugates:
             return None
         ((monomial, c),) = divisor.terms
         powers = dict(monomial)
-        if not monomial or not all(_divides(powers, own) for own, _ in found.above.terms):
+        if not monomial or not all(_divides(powers, own) for own, _ in cached.above.terms):
             return None
-        scaled = _Conjugate(found.holds, found.above.scaled(1 / c), found.below, found.sum)
+        scaled = _Conjugate(cached.holds, cached.above.scaled(1 / c), cached.below, cached.sum)
         return scaled.written(monomial, part.along(node.shape))
 
     def of_log(self, node: Map) -> Expr | None:
         """The logarithm of a sum that is an inverse hyperbolic function."""
-        found = self._known.get(node.operands[0])
-        if found is None or node.operands[0].shape != node.shape:
+        cached = self._known.get(node.operands[0])
+        if cached is None or node.operands[0].shape != node.shape:
             return None
-        made = node.function(found.sum)
-        return elementwise(made) if isinstance(made, Map) else None
+        function = node.function(cached.sum)
+        return elementwise(function) if isinstance(function, Map) else None
 
 
 def _has_root(node: Map) -> bool:

@@ -108,8 +108,8 @@ def _replaced(objective: Expr, better: Callable[[Expr, Map], Expr | None]) -> Ex
     for node in postorder(objective):
         operands = tuple(done[operand] for operand in node.operands)
         made = node if operands == node.operands else remade(node, operands)
-        found = better(node, made) if isinstance(made, Map) else None
-        done[node] = made if found is None else found
+        result = better(node, made) if isinstance(made, Map) else None
+        done[node] = made if result is None else result
     return done[objective]
 
 
@@ -252,29 +252,29 @@ def _add_uses(node: Expr, uses: dict[Expr, _Uses], growing: set[Expr], signs: _S
     own = uses[node]
     if node in growing and signs.may_cancel(node, growing):
         own.is_free |= not is_map(node, div)
-    found = [(True, True, 1.0)] * len(operands)
+    result = [(True, True, 1.0)] * len(operands)
     if isinstance(node, Einsum | Gather | Reshape):
-        found = _carried(operands, own, growing)
+        result = _carried(operands, own, growing)
     elif isinstance(node, Map):
         function = node.function
         if function in _WITH_LIMITS:
-            found = [(False, False, _OF_LIMITS)] * len(operands)
+            result = [(False, False, _OF_LIMITS)] * len(operands)
         elif function is div:
             above, below = operands
             is_quotient = above in growing and (below in growing or below not in signs.moderate)
-            found = [
+            result = [
                 (own.is_free or is_quotient, own.is_scaled, own.power),
                 (is_quotient or own.is_scaled, own.is_scaled, own.power),
             ]
         elif function is pow and isinstance(operands[1], Const):
             p = operands[1].value
             is_free = own.is_free if p >= 1.0 else own.is_scaled or p > -1.0
-            found = [(is_free, own.is_scaled, own.power * math.fabs(p)), (False, False, 1.0)]
+            result = [(is_free, own.is_scaled, own.power * math.fabs(p)), (False, False, 1.0)]
         elif function is square:
-            found = [(own.is_free, own.is_scaled, 2.0 * own.power)]
+            result = [(own.is_free, own.is_scaled, 2.0 * own.power)]
         elif function in _CARRYING:
-            found = _carried(operands, own, growing, is_product=function is mul)
-    for operand, (is_free, is_scaled, power) in zip(operands, found, strict=True):
+            result = _carried(operands, own, growing, is_product=function is mul)
+    for operand, (is_free, is_scaled, power) in zip(operands, result, strict=True):
         uses[operand].add(is_free, is_scaled, power)
 
 

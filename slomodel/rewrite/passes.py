@@ -161,8 +161,8 @@ class Formulated:
 def formulated(rolled: Rolled) -> Formulated:
     """A rolled objective with its unstable forms replaced by stable ones."""
     became = rewritten(rolled.root)
-    made = Formulated(rolled, became, {})
-    return replace(made, plain=rewritten(rolled.root, choices=False)) if made.joins else made
+    result = Formulated(rolled, became, {})
+    return replace(result, plain=rewritten(rolled.root, choices=False)) if result.joins else result
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,14 +223,14 @@ def optimized(
     for one in PASSES:
         if one.run is None or one.name not in names:
             continue
-        made, notes = one.run(objective, facts)
-        if made is objective:
+        result, notes = one.run(objective, facts)
+        if result is objective:
             continue
         before = work_of_call(objective, facts.sizes) if before is None else before
-        after = work_of_call(made, facts.sizes)
+        after = work_of_call(result, facts.sizes)
         if after < before:
             changes.append(Change(one.name, notes, before, after))
-            objective, before = made, after
+            objective, before = result, after
     joint = symmetry(objective, variables, facts) if SYMMETRY in names else None
     if joint is not None:
         before = work_of_call(objective, facts.sizes, facts.known)
@@ -242,11 +242,11 @@ def optimized(
     for name, run in ((CHECKPOINTS, checkpointed), (SEGMENTS, with_segmented_sums)):
         if joint is not None or name not in names:
             continue
-        made, notes = run(objective, facts)
-        if made is not objective:
+        result, notes = run(objective, facts)
+        if result is not objective:
             before = work_of_call(objective, facts.sizes)
-            changes.append(Change(name, notes, before, work_of_call(made, facts.sizes)))
-            objective = made
+            changes.append(Change(name, notes, before, work_of_call(result, facts.sizes)))
+            objective = result
     slopes = joint.gradient if joint is not None else ()
     (value, *rest), parts = prepared((joint.objective if joint else objective, *slopes), taken)
     joint = None if joint is None else replace(joint, objective=value, gradient=tuple(rest))

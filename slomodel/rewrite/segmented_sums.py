@@ -85,14 +85,14 @@ def _plan(
             continue
         width = max(sum(_elements(one, sizes) for one in maps) // steps, 1)
         wholes = [leaf.array for leaf in readers.leaves.values() if isinstance(leaf, WholeArray)]
-        kept = sum(_elements(one, sizes) for one in wholes if one in moving) + _elements(
+        kept = sum(_elements(whole, sizes) for whole in wholes if whole in moving) + _elements(
             node, sizes
         )
         length = max(isqrt(steps * kept // width), 1)
         count = steps // length
         if count >= _FEWEST and 2 * (count * kept + length * width) <= steps * width:
-            found = [StepSum(node, Row(term, 0, steps))]
-            return Segments(None, readers.leaves, found, {}, sizes, 0, 0, length, count, steps)
+            result = [StepSum(node, Row(term, 0, steps))]
+            return Segments(None, readers.leaves, result, {}, sizes, 0, 0, length, count, steps)
     return None
 
 

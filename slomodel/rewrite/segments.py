@@ -73,7 +73,7 @@ class Segments:
         end = self.start + self.count * self.length
         before = _Part(0, self._before(), _read)
         sums = [one for one in self.found if not isinstance(one, AtStep)]
-        first = [_steps(one, self.start - self.lag, self.lag) for one in before.states]
+        first = [_steps(state, self.start - self.lag, self.lag) for state in before.states]
         last, results = self._run(first, sums)
         states = self._after(last, end, self.steps - end, _read) if end < self.steps else last
         after = _Part(end - self.lag, states, _read)
@@ -102,8 +102,8 @@ class Segments:
 
     def _result(self, reader: Reader, part: _Part, begin: int, count: int) -> Expr:
         """A sum over some steps, or the array of its values there."""
-        found = self._values(reader.row.graph, part, begin, count)
-        return build.sum_over(found, (0,)) if isinstance(reader, StepSum) else found
+        values = self._values(reader.row.graph, part, begin, count)
+        return build.sum_over(values, (0,)) if isinstance(reader, StepSum) else values
 
     def _before(self) -> tuple[Expr, ...]:
         """The states of the steps before the segments."""
@@ -129,7 +129,7 @@ class Segments:
             one: self._reading(one, source, part, begin, count, -lag)
             for one, source in loop.sources
         }
-        updates = [replace(one, start=literal(lag)) for one in loop.updates]
+        updates = [replace(update, start=literal(lag)) for update in loop.updates]
         states = list(zip(loop.shapes, first, strict=True))
         return build.recur(literal(lag + count), states, updates, readings)
 
@@ -174,10 +174,10 @@ class Segments:
         states = [(value.shape, one) for value, one in zip(values, begin, strict=True)]
         updates = [Update(k, Dim(), literal(1), value) for k, value in enumerate(values)]
         length = literal(self.count + 1)
-        found = build.recur(length, states, updates, readings, segmented=True)
-        last = [build.slice_at(one, 0, literal(self.count)) for one in found[: len(first)]]
+        result = build.recur(length, states, updates, readings, segmented=True)
+        last = [build.slice_at(one, 0, literal(self.count)) for one in result[: len(first)]]
         results: list[Expr] = []
-        for reader, state in zip(sums, found[len(first) :], strict=True):
+        for reader, state in zip(sums, result[len(first) :], strict=True):
             if isinstance(reader, StepSum):
                 results.append(build.sum_over(state, (0,)))
             else:
@@ -201,8 +201,8 @@ def _read(leaf: Leaf, begin: int, count: int) -> Expr:
     if isinstance(leaf, SliceRow):
         last = begin + count - 1
         first = leaf.sign * (begin if leaf.sign > 0 else last) + leaf.shift
-        found = _steps(first_axis(leaf.array, leaf.axis), first, count)
-        return found if leaf.sign > 0 else build.flipped(found, 0)
+        steps = _steps(first_axis(leaf.array, leaf.axis), first, count)
+        return steps if leaf.sign > 0 else build.flipped(steps, 0)
     assert isinstance(leaf, WholeArray)
     return leaf.array
 

@@ -72,23 +72,23 @@ def rewritten(root: Expr, choices: bool = True) -> Mapping[Expr, Expr]:
     rules = _Rules(shared, choices)
     for node in order:
         operands = tuple(done[operand] for operand in node.operands)
-        made = node if operands == node.operands else remade(node, operands)
-        better = rules.better(made)
+        result = node if operands == node.operands else remade(node, operands)
+        better = rules.better(result)
         while better is not None:
-            made, better = better, rules.better(better)
-        assert made.shape == node.shape
-        done[node] = made
-        rules.known.add(made)
+            result, better = better, rules.better(better)
+        assert result.shape == node.shape
+        done[node] = result
+        rules.known.add(result)
         if len(above[node]) > 1:
-            shared.add(made)
+            shared.add(result)
     return done
 
 
 def choices_added(root: Expr, became: Mapping[Expr, Expr]) -> frozenset[Expr]:
     """The choices between formulas that stable forms have added to the graph under the root."""
     written = {new for node, new in became.items() if is_map(node, where)}
-    made = {node for node in postorder(became[root]) if is_map(node, where)}
-    return frozenset(made - written)
+    result = {node for node in postorder(became[root]) if is_map(node, where)}
+    return frozenset(result - written)
 
 
 class _Rules:
@@ -171,9 +171,9 @@ class _Rules:
         if not isinstance(node, Map):
             return None
         for rule in self._rules.get(node.function, (elementwise,)):
-            found = rule(node)
-            if found is not None and (self._choices or not self._adds_choice(found)):
-                return build.broadcast(found, (), node.shape) if not found.rank else found
+            result = rule(node)
+            if result is not None and (self._choices or not self._adds_choice(result)):
+                return build.broadcast(result, (), node.shape) if not result.rank else result
         return None
 
     def _log_of_reciprocal(self, node: Map) -> Expr | None:
@@ -181,9 +181,9 @@ class _Rules:
         inside = node.operands[0]
         if not is_map(inside, div) or inside.operands[0] is not Const(1.0):
             return None
-        made: Expr = log(whole(inside).parts()[1].along(node.shape))
-        better = self.better(made)
-        return neg(made if better is None else better)
+        result: Expr = log(whole(inside).parts()[1].along(node.shape))
+        better = self.better(result)
+        return neg(result if better is None else better)
 
     def _adds_choice(self, node: Expr) -> bool:
         """Whether a choice is among the new nodes, those above the known ones."""

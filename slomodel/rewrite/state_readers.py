@@ -156,9 +156,9 @@ class StateReaders:
             for user in using[node]:
                 if user in self._along or user in sums:
                     continue
-                made = self._sum(user) or self._at_step(user)
-                if made is not None:
-                    sums[user] = made
+                result = self._sum(user) or self._at_step(user)
+                if result is not None:
+                    sums[user] = result
                 elif node not in stored:
                     stored[node] = self._stored(node)
         return [*sums.values(), *stored.values()]
@@ -251,9 +251,9 @@ class StateReaders:
             leaf = SliceRow(node, axis, shift, sign)
         if leaf not in self._places:
             shape = tuple(dim for k, dim in enumerate(node.shape) if k != axis)
-            made = Input(f"leaf {len(self._places)}", "step", shape, node.dtype)
-            self._places[leaf] = made
-            self.leaves[made] = leaf
+            result = Input(f"leaf {len(self._places)}", "step", shape, node.dtype)
+            self._places[leaf] = result
+            self.leaves[result] = leaf
         return self._places[leaf]
 
     def _sum(self, node: Expr) -> StepSum | None:

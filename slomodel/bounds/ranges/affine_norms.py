@@ -69,12 +69,12 @@ def squared_lengths(
     Empty for a polynomial objective, whose bounds do not come from ranges.
     """
     known = _lengths(setting)
-    found: dict[Expr, Interval] = {}
+    result: dict[Expr, Interval] = {}
     candidates = [node for node in order if _is_square(node)]
     if not candidates or not 0 < setting.n <= MOST_VARIABLES:
-        return found
+        return result
     if degree(setting.objective, setting.variables) is not None:
-        return found
+        return result
     varying = dependents(order, set(setting.variables).__contains__)
     affine = affine_nodes(list(order), varying)
     for node in candidates:
@@ -84,8 +84,8 @@ def squared_lengths(
             known[node] = _length(node.operands[0], setting, values)
         one = known[node]
         if one is not None:
-            found[node] = _squared(one, radius)
-    return found
+            result[node] = _squared(one, radius)
+    return result
 
 
 @once_per_setting
@@ -117,7 +117,7 @@ def lengths_over_ball(u: Interval, J: Interval, radius: float) -> tuple[Interval
             for g in range(u.shape[0])
         ]
         squares = [_squared(one, radius) for one in every]
-        low: Array = down_sqrt(np.array([float(one.lo) for one in squares]))
+        low: Array = down_sqrt(np.array([float(square.lo) for square in squares]))
         high: Array = up_sqrt(np.array([float(one.hi) for one in squares]))
         return Interval(low, high), np.array([one.slope for one in every])
     slope = np.asarray(up_norm(J.magnitude, (1, 2)))

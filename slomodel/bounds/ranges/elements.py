@@ -131,16 +131,16 @@ def close_ranges(
     if count <= most or _of_the_table(functions, tuple(boxes)) or not _are_wide(boxes):
         return _ranges(functions, boxes, data, spans, most, effort)
     cluster, hulls = _clusters({**boxes, **data}, tuple(boxes), _MOST_CLUSTERS[len(boxes) - 1])
-    own = {one: hulls[one] for one in boxes}
+    own = {box: hulls[box] for box in boxes}
     others = _ranges(functions, own, {one: hulls[one] for one in data}, spans, most, effort)
-    found = _ranges(functions, boxes, data, spans, 0, effort)
+    result = _ranges(functions, boxes, data, spans, 0, effort)
 
     def closer(a: Interval, b: Interval) -> Interval:
         return meet(a, b.each(itemgetter(cluster)))
 
-    derivatives = {k: closer(a, others.derivatives[k]) for k, a in found.derivatives.items()}
-    pairs = zip(found.dominating, others.dominating, strict=True)
-    return ElementRanges(derivatives, found.smooth, [closer(a, b) for a, b in pairs])
+    derivatives = {k: closer(a, others.derivatives[k]) for k, a in result.derivatives.items()}
+    pairs = zip(result.dominating, others.dominating, strict=True)
+    return ElementRanges(derivatives, result.smooth, [closer(a, b) for a, b in pairs])
 
 
 def _clusters(
@@ -188,7 +188,7 @@ def _ranges(
     if pieces > 1 and table is None and count <= searched:
         orders = [*map(len, functions.derivatives), *(2 for _ in functions.sums)]
         search = Search([_factor(order, len(boxes)) for order in orders], count)
-    found, smooth = [], []
+    result, smooth = [], []
     for start in range(0, max(count, 1), block):
         which = slice(start, start + block)
         own = _Block(functions, _taken(which, boxes), _taken(which, data), pieces)
@@ -197,14 +197,14 @@ def _ranges(
         if search is not None:
             search.add(own.pieces_of(ranges, start))
         else:
-            found.append(own.hulls(ranges) if table is None else own.by_turns(table))
+            result.append(own.hulls(ranges) if table is None else own.by_turns(table))
     worst = min(smooth, key=lambda one: int(np.min(one.order, initial=ANALYTIC)))
     if search is not None:
         is_smooth = int(np.min(worst.order, initial=ANALYTIC)) == ANALYTIC
         slopes = functions.slopes if is_smooth else {}
         hulls = search.found(SearchedFunctions(functions.graphs, boxes, data, slopes), effort)
     else:
-        hulls = _joined(found)
+        hulls = _joined(result)
     derivatives, dominating = functions.named(hulls)
     return ElementRanges(derivatives, worst, dominating)
 
@@ -299,13 +299,13 @@ class _Block:
 
         boxes = tuple(flat(box) for box in _pieces(self.boxes, self.pieces).values())
         element = np.broadcast_to(np.arange(start, start + self.count), shape).ravel()
-        return Pieces(boxes, element, tuple(flat(found[one]) for one in self.functions.graphs))
+        return Pieces(boxes, element, tuple(flat(found[graph]) for graph in self.functions.graphs))
 
     def by_turns(self, table: _Turning) -> list[Interval]:
         """Hulls by the critical points of the table: (φ(c u + d))^(k) = c^k φ^(k)(c u + d)."""
-        found = enclose([table.inner, table.slope], {**self.boxes, **self.data}, {}, 1)
+        result = enclose([table.inner, table.slope], {**self.boxes, **self.data}, {}, 1)
         wide = partial(np.broadcast_to, shape=(self.count,))
-        inner, slope = (found[one].each(wide) for one in (table.inner, table.slope))
+        inner, slope = (result[one].each(wide) for one in (table.inner, table.slope))
         orders = [len(slots) for slots in self.functions.derivatives]
         derivatives = derivative_ranges(table.function, orders, inner)
         pairs = zip(orders, derivatives, strict=True)

@@ -187,7 +187,9 @@ def variable_box(setting: Setting, variable: Input, radius: float) -> Interval:
 def boxes_over(setting: Setting, radius: float) -> dict[Input, Interval]:
     """The data as point boxes and every variable over the ball, cut by its limits."""
     boxes = boxed(setting.values)
-    boxes.update({one: variable_box(setting, one, radius) for one in setting.variables})
+    boxes.update(
+        {variable: variable_box(setting, variable, radius) for variable in setting.variables}
+    )
     return boxes
 
 
@@ -243,7 +245,7 @@ def _(node: Gather, operands: list[Interval], sizes: Sizes, batch: int) -> Inter
 
 def _tables(node: Gather | Scatter, operands: list[Interval], batch: int) -> dict[Expr, Array]:
     """The tables that an index reads: data, so all elements of a batch are equal."""
-    own = [np.asarray(one.lo[(0,) * batch]) for one in operands[1:]]
+    own = [np.asarray(operand.lo[(0,) * batch]) for operand in operands[1:]]
     return dict(zip(tables(node.index), own, strict=True))
 
 

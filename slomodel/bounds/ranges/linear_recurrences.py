@@ -70,7 +70,7 @@ def _linear_body(node: Recur) -> LinearBody | None:
     slopes = jvp(values, dict(units))
     if not set(units).isdisjoint(inputs(*slopes)):
         return None
-    constants = substitute(values, {one: build.zeros(one.shape) for one in units})
+    constants = substitute(values, {unit: build.zeros(unit.shape) for unit in units})
     stand_ins = tuple(
         Input(f"operand {k}", "step", one.shape, one.dtype) for k, one in enumerate(node.operands)
     )
@@ -132,7 +132,7 @@ class Unknowns:
 
 def unknowns_of(node: Recur, sizes: Sizes) -> int:
     """The number of states of all steps."""
-    return sum(prod(concrete(one.shape, sizes)) for one in node.states)
+    return sum(prod(concrete(state.shape, sizes)) for state in node.states)
 
 
 def linear_states(
@@ -251,7 +251,7 @@ def _coefficients(
         np.concatenate([np.zeros(0, dtype=np.intp), *rows]),
         np.concatenate([np.zeros(0, dtype=np.intp), *columns]),
         Interval(
-            np.concatenate([nothing, *(one.lo for one in entries)]),
+            np.concatenate([nothing, *(entry.lo for entry in entries)]),
             np.concatenate([nothing, *(one.hi for one in entries)]),
         ),
     )

@@ -60,7 +60,7 @@ def put_states(run: TaylorPass, node: Recur) -> None:
         _put_before(run, one)
     operands = [run.ranges[operand] for operand in node.operands]
     result = states_of(node, operands, run.setting.sizes, 0)
-    is_known = all(one in run.centre.lengths for one in states)
+    is_known = all(state in run.centre.lengths for state in states)
     if is_known and _is_verified(run, node, inner, result):
         return
     for one, own in zip(states, result, strict=True):
@@ -90,7 +90,7 @@ def _is_verified(
     if any(isinstance(one, (Recur, Scan)) for one in inner):
         return False
     states, centre = node.states, run.centre
-    along = [up_mul(np.asarray(run.radius), centre.lengths[one]) for one in states]
+    along = [up_mul(np.asarray(run.radius), centre.lengths[state]) for state in states]
     if not all(np.isfinite(one).all() for one in along):
         return False
     responses = _Responses(run, node)
@@ -152,7 +152,7 @@ class _Responses:
 
     def __init__(self, run: TaylorPass, node: Recur) -> None:
         self._sizes = run.setting.sizes
-        self._shapes = [concrete(one.shape, self._sizes) for one in node.states]
+        self._shapes = [concrete(state.shape, self._sizes) for state in node.states]
         self.count = sum(prod(shape) for shape in self._shapes)
         self._added = tuple(direction(f"added {k}", s.shape) for k, s in enumerate(node.states))
         self._graphs = states_after(node, self._added, jvp)

@@ -66,8 +66,8 @@ class _RadialSum:
         """The sum over a ball, with the order of smoothness and the reason for it."""
         lengths, largest = lengths_over_ball(self.u, self.J, radius)
         boxes = {self.argument: lengths.each(lambda array: array[self.group])}
-        found = element_ranges(self.value, self.graphs, boxes, self.data, {}, setting.effort)
-        by = found.derivatives
+        result = element_ranges(self.value, self.graphs, boxes, self.data, {}, setting.effort)
+        by = result.derivatives
         second = self.weight * hull(by[_ROUND], by[_ALONG])
         cubic = _largest_cubic(by)
         cubic = up_mul(up_mul(self.weight.magnitude, cubic), largest[self.group])
@@ -82,8 +82,8 @@ class _RadialSum:
         )
         wide = second.each(lambda array: np.repeat(array, k))
         made = CurvedSum((_fixed(own),), {(0, 0): wide}, {(0, 0, 0): third})
-        order = int(np.min(found.smooth.order, initial=ANALYTIC))
-        return made, order, found.smooth.reason
+        order = int(np.min(result.smooth.order, initial=ANALYTIC))
+        return made, order, result.smooth.reason
 
 
 def radial_functions(setting: Setting, radius: float) -> Enclosure | None:
@@ -102,8 +102,8 @@ def radial_functions(setting: Setting, radius: float) -> Enclosure | None:
         return None
     sums, order, reason = [], ANALYTIC, ""
     for one in known[0]:
-        made, own, why = one.over(setting, radius)
-        sums.append(made)
+        result, own, why = one.over(setting, radius)
+        sums.append(result)
         order, reason = min((order, reason), (own, why))
     for part in known[1]:
         ranges = part_ranges(setting, part, radius)
@@ -151,7 +151,7 @@ def derivatives_by_length(value: Expr, squared: Input, length: Input) -> dict[Sl
     for _ in range(3):
         graphs += jvp((graphs[-1],), {squared: const(1.0)})
     own = table.square(length)
-    _, first, second, third = (substitute((one,), {squared: own})[0] for one in graphs)
+    _, first, second, third = (substitute((graph,), {squared: own})[0] for graph in graphs)
     round_ = table.mul(2.0, first)
     linear = table.mul(table.mul(12.0, length), second)
     cubic = table.mul(table.mul(8.0, table.mul(own, length)), third)
@@ -172,16 +172,16 @@ def _known(setting: Setting) -> tuple[list[_RadialSum], Sequence[ElementSum[Rows
     """The parts in numbers; None where the objective is of another kind or too large."""
     if not 0 < setting.n <= MOST_VARIABLES:
         return None
-    found = radial_sums(setting)
-    if found is None:
+    result = radial_sums(setting)
+    if result is None:
         return None
-    numbers = [prod(concrete(one.u.shape, setting.sizes)) for _, one in found.radial]
+    numbers = [prod(concrete(one.u.shape, setting.sizes)) for _, one in result.radial]
     if sum(numbers) * setting.n > MOST_NUMBERS or not all(numbers):
         return None
-    others = parts_of(setting, found.others) if found.others else ()
+    others = parts_of(setting, result.others) if result.others else ()
     if others is None:
         return None
-    radial = [_numbers_of(setting, *one) for one in found.radial]
+    radial = [_numbers_of(setting, *one) for one in result.radial]
     if sum(len(one.group) * one.u.shape[1] for one in radial) * setting.n > MOST_NUMBERS:
         return None
     return radial, others

@@ -49,16 +49,16 @@ def with_averages(setting: Setting) -> Averages:
     """The setting with quotients by sums, and logarithms of sums, as log Σ exp."""
     order = postorder(setting.objective)
     moving = dependents(order, set(setting.variables).__contains__)
-    found = _Averages(setting, moving)
+    result = _Averages(setting, moving)
     if len(order) <= MOST_NODES and any(_is(node, table.exp) for node in order):
         for node in order:
-            found.put(node)
-    if found.done.get(setting.objective, setting.objective) is not setting.objective:
-        setting = setting.rewritten(found.done, setting.known)
+            result.put(node)
+    if result.done.get(setting.objective, setting.objective) is not setting.objective:
+        setting = setting.rewritten(result.done, setting.known)
     order = postorder(setting.objective)
     of_weights = {node for node in order if _is_exponent(node)}
-    of_weights |= found.of_weights.intersection(order)
-    exponents = of_weights | found.exponents.intersection(order)
+    of_weights |= result.of_weights.intersection(order)
+    exponents = of_weights | result.exponents.intersection(order)
     return Averages(setting, frozenset(exponents), frozenset(of_weights))
 
 
@@ -70,17 +70,17 @@ class _Averages:
         self.exponents: set[Expr] = set()
         self.of_weights: set[Expr] = set()
         self._setting = setting
-        self._moving = set(moving)
+        self._varying = set(moving)
         self._users = users(postorder(setting.objective))
         self._logarithms: dict[Expr, Expr | None] = {}
 
     def put(self, node: Expr) -> None:
-        made = remake(node, tuple(self.done[operand] for operand in node.operands))
-        if node in self._moving:
-            self._moving.add(made)
-            made = self._rewritten(made)
-            self._moving.add(made)
-        self.done[node] = made
+        result = remake(node, tuple(self.done[operand] for operand in node.operands))
+        if node in self._varying:
+            self._varying.add(result)
+            result = self._rewritten(result)
+            self._varying.add(result)
+        self.done[node] = result
 
     def _rewritten(self, node: Expr) -> Expr:
         if not isinstance(node, Map):
@@ -91,7 +91,7 @@ class _Averages:
             return self._without_common_terms(node) or node
         if node.function is table.where and node.operands[1] is _NONE:
             return self._mirrored(node) or node
-        if node.function is table.xlogy and node.operands[0] not in self._moving:
+        if node.function is table.xlogy and node.operands[0] not in self._varying:
             logarithm = self._log(node.operands[1])
             if logarithm is not None:
                 pair = [node.operands[0], logarithm]
@@ -101,13 +101,13 @@ class _Averages:
             logarithm = self._log(below) if _has_sum(below) else None
             if logarithm is not None:
                 divisor = _Divisor(below, logarithm, node.axes[1])
-                made = self._quotient(above, node.axes[0], divisor, node.shape)
-                return made or node
-            if below in self._moving and _is_exponential(below):
+                quotient = self._quotient(above, node.axes[0], divisor, node.shape)
+                return quotient or node
+            if below in self._varying and _is_exponential(below):
                 logarithm = self._log(below)
                 assert logarithm is not None
                 inverse = table.exp(table.neg(logarithm))
-                self._moving.update((inverse, *inverse.operands, logarithm))
+                self._varying.update((inverse, *inverse.operands, logarithm))
                 pair = [above, inverse]
                 return build.apply_along(table.mul, pair, node.axes, node.shape)
         return node
@@ -115,7 +115,7 @@ class _Averages:
     def _mirrored(self, node: Map) -> Expr | None:
         """A choice by a known condition with its alternative 0 in the last place."""
         condition, _, other = node.operands
-        if condition in self._moving or other is _NONE:
+        if condition in self._varying or other is _NONE:
             return None
         parts = [table.lnot(condition), other, _NONE]
         return build.apply_along(table.where, parts, [node.axes[0], node.axes[2], ()], node.shape)
@@ -125,11 +125,11 @@ class _Averages:
 
         An u that is read elsewhere may be that of a weight exp(u_k - log Σ exp u), and stays.
         """
-        found = log_sum_operand(node, self._moving)
+        result = log_sum_operand(node, self._varying)
         inside = node.operands[0].operands[0].operands[0]
-        if found is None or found[0] is not inside.operands[0]:
+        if result is None or result[0] is not inside.operands[0]:
             return None
-        u, summed = found
+        u, summed = result
         if len(self._users.get(u, ())) > _READS_OF_SHIFTED:
             return None
         apart = without_common_terms(u, summed)
@@ -148,11 +148,11 @@ class _Averages:
             return table.log(node) if node.value > 0.0 else None
         if isinstance(node, Einsum):
             return self._log_of_sum(node)
-        if not isinstance(node, Map) or node not in self._moving:
+        if not isinstance(node, Map) or node not in self._varying:
             return None
         if node.function is table.exp:
             return node.operands[0]
-        if _is_choice(node, self._moving):
+        if _is_choice(node, self._varying):
             inner = self._log(node.operands[1])
             if inner is None:
                 return None
@@ -166,7 +166,7 @@ class _Averages:
         if node.function is not table.add:
             joined = table.add if node.function is table.mul else table.sub
             return build.apply_along(joined, [first, second], node.axes, node.shape)
-        if any(_is_choice(one, self._moving) for one in node.operands):
+        if any(_is_choice(one, self._varying) for one in node.operands):
             return None
         over = build.apply_along(table.sub, [second, first], node.axes[::-1], node.shape)
         pair, along = [first, table.softplus(over)], [node.axes[0], _all(node.shape)]
@@ -208,25 +208,25 @@ class _Averages:
 
         It is read where the `chosen` condition holds.
         """
-        if above not in self._moving:
+        if above not in self._varying:
             return None
         if isinstance(above, Einsum):
             return self._quotient_of_sum(above, axes, divisor, shape)
         if not isinstance(above, Map):
             return None
         inner = [tuple(axes[axis] for axis in own) for own in above.axes]
-        if _is_choice(above, self._moving):
+        if _is_choice(above, self._varying):
             chosen = _KnownCondition(above.operands[0], inner[0])
-            made = self._quotient(above.operands[1], inner[1], divisor, shape, chosen)
-            return None if made is None else chosen.of(made, _all(shape), shape, _NONE)
+            result = self._quotient(above.operands[1], inner[1], divisor, shape, chosen)
+            return None if result is None else chosen.of(result, _all(shape), shape, _NONE)
         if above.function is table.exp:
             return self._weight(above, axes, divisor, shape, chosen)
         if above.function in (table.mul, table.div):
             for k in (0, 1) if above.function is table.mul else (0,):
-                made = self._quotient(above.operands[k], inner[k], divisor, shape, chosen)
-                if made is not None:
+                result = self._quotient(above.operands[k], inner[k], divisor, shape, chosen)
+                if result is not None:
                     pair, along = list(above.operands), list(inner)
-                    pair[k], along[k] = made, _all(shape)
+                    pair[k], along[k] = result, _all(shape)
                     return build.apply_along(above.function, pair, along, shape)
         return None
 
@@ -250,7 +250,7 @@ class _Averages:
             table.sub, [u, divisor.logarithm], [along, divisor.axes], shape
         )
         weight = table.exp(exponent)
-        self._moving.update((u, exponent, weight))
+        self._varying.update((u, exponent, weight))
         self.exponents.add(exponent)
         if is_summand:
             self.of_weights.add(exponent)
@@ -271,9 +271,9 @@ class _Averages:
             if list(along) != sorted(along):
                 continue
             part = _Divisor(divisor.node, divisor.logarithm, along)
-            made = self._quotient(operand, tuple(range(operand.rank)), part, operand.shape)
-            if made is not None:
-                operands = [made if j == k else one for j, one in enumerate(above.operands)]
+            quotient = self._quotient(operand, tuple(range(operand.rank)), part, operand.shape)
+            if quotient is not None:
+                operands = [quotient if j == k else one for j, one in enumerate(above.operands)]
                 total = build.einsum(operands, above.inputs, above.output, above.dims)
                 return build.broadcast(total, axes, shape) if axes != _all(shape) else total
         return None
@@ -428,10 +428,10 @@ def _is_exponent(node: Expr) -> bool:
             shift, total = total, shift
     if not _is(total, table.log):
         return False
-    found = log_sum_operand(total, set(postorder(total)))
-    if found is None:
+    result = log_sum_operand(total, set(postorder(total)))
+    if result is None:
         return False
-    inner, summed = found
+    inner, summed = result
     sums = total.operands[0]
     moved = sums.operands[0].operands[0]
     kept = tuple(axis for axis in range(inner.rank) if axis not in summed)

@@ -53,11 +53,11 @@ def radial_sums(setting: Setting) -> RadialSums | None:
             squares[node] = lengths
     if not squares:
         return None
-    found = parts_over(setting.objective, moving, affine, squares.keys())
-    if found is None:
+    parts = parts_over(setting.objective, moving, affine, squares.keys())
+    if parts is None:
         return None
     radial, others = [], []
-    for one in found:
+    for one in parts:
         nodes = [laid.node for laid in one.affine]
         if not any(node in squares for node in nodes):
             others.append(one)

@@ -150,9 +150,9 @@ def trace(*factors: MidRad) -> MidRad:
 def total_of(terms: Sequence[MidRad | None]) -> MidRad | None:
     """The sum of numbers, of which None stands for 0."""
     result: MidRad | None = None
-    for one in terms:
-        if one is not None:
-            result = one if result is None else result + one
+    for term in terms:
+        if term is not None:
+            result = term if result is None else result + term
     return result
 
 

@@ -193,7 +193,7 @@ class _JetPass:
         """Truth values over the ray; those of data alone are taken as computed at its start."""
         if isinstance(node, (Const, Input)):
             return decided(node)
-        if isinstance(node, Map) and all(self._is_still(one) for one in node.operands):
+        if isinstance(node, Map) and all(self._is_still(operand) for operand in node.operands):
             return decided(self._still(node))
         if isinstance(node, Map):
             result = applied(node.function, self._operands(node))
@@ -212,8 +212,10 @@ class _JetPass:
     def _still(self, node: Map) -> Expr:
         """A function of nodes that are the same at all points, as computed."""
         operands = [
-            self.truths[one].certain if one.dtype == "bool" else known(self.jets[one].at[0]).mid
-            for one in node.operands
+            self.truths[operand].certain
+            if operand.dtype == "bool"
+            else known(self.jets[operand].at[0]).mid
+            for operand in node.operands
         ]
         return node.function(*(_laid(node, k, one) for k, one in enumerate(operands)))
 
@@ -320,18 +322,18 @@ class _JetPass:
             return product_jet(jets[0], jets[1], self.end)
         if function is square:
             return product_jet(jets[0], jets[0], self.end)
-        moving = [k for k, jet in enumerate(jets) if jet.moves]
-        if function is div and 1 in moving:
+        varying = [k for k, jet in enumerate(jets) if jet.moves]
+        if function is div and 1 in varying:
             return quotient_jet(jets[0], jets[1], self.end)
         inputs = tuple(build.variable(f"x{k}", ()) for k in range(function.arity))
-        if function in _MULTIPLES and moving == [1]:
+        if function in _MULTIPLES and varying == [1]:
             # A multiple of a function of one number, but 0 for the factor 0 wherever that is.
             assert function.unary_form is not None
             multiple = function.unary_form(*inputs)
             has_logarithm = gt(inputs[1], 0.0 if function is xlogy else -1.0)
             form = where(has_logarithm, multiple, where(eq(inputs[0], 0.0), 0.0, multiple))
-        elif len(moving) == 1:
-            return self._composition(function, jets, moving[0])
+        elif len(varying) == 1:
+            return self._composition(function, jets, varying[0])
         elif function in (maximum, minimum):
             better = gt if function is maximum else lt
             form = where(better(*inputs), *inputs)

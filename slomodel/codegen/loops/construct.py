@@ -146,12 +146,12 @@ def _looked_up(node: Gather, shape: tuple[int, ...], fusion: Fusion) -> Element 
 def _operand(read: Read, rank: int, computed: dict[Expr, int], fusion: Fusion) -> Operand:
     if read.node in computed and fusion.is_value_here(read, rank):
         return Computed(computed[read.node])
-    found = located(fusion.accesses.of(read.node))
-    if isinstance(found, Scalar):
-        return found
-    own = dict(zip(read.axes, found.position.strides, strict=True))
+    result = located(fusion.accesses.of(read.node))
+    if isinstance(result, Scalar):
+        return result
+    own = dict(zip(read.axes, result.position.strides, strict=True))
     strides = tuple(own.get(axis, 0) for axis in range(rank))
-    return Element(found.array, Position(found.position.offset, strides))
+    return Element(result.array, Position(result.position.offset, strides))
 
 
 def _reduction(node: Expr) -> Reduction:
@@ -189,7 +189,7 @@ def _own(node: Expr, shape: Sequence[int]) -> Element:
 
 def _fills(region: Region, fusion: Fusion) -> tuple[Fill | Copy, ...]:
     """The initial contents of the arrays that a loop adds to: one number, or another array."""
-    found: list[Fill | Copy] = []
+    result: list[Fill | Copy] = []
     for node in region.nodes:
         if not node.rank or fusion.is_value(node) or not fusion.in_order:
             continue
@@ -197,11 +197,11 @@ def _fills(region: Region, fusion: Fusion) -> tuple[Fill | Copy, ...]:
         start = fusion.start_of(node)
         if start is not None:
             source = located(fusion.accesses.of(start))
-            found.append(Copy(node, fusion.accesses.shape(start), source))
+            result.append(Copy(node, fusion.accesses.shape(start), source))
         elif fusion.in_place(node) is None:
             value = {"sum": 0.0, "max": -inf, "min": inf}[_reduction(node)]
-            found.append(Fill(node, elements(shape), value))
-    return tuple(found)
+            result.append(Fill(node, elements(shape), value))
+    return tuple(result)
 
 
 def _moved(node: Gather | Scatter, fusion: Fusion) -> list[Block]:
@@ -230,12 +230,12 @@ def _listed(
 ) -> Position:
     """The place in memory of an index of a loop over `shape`, with index arrays where needed."""
     numbers = fusion.accesses.numbers
-    moving = list(zip(index, inside.strides, strict=True))
-    plain = [(one, stride) for one, stride in moving if isinstance(one, Affine)]
+    varying = list(zip(index, inside.strides, strict=True))
+    plain = [(one, stride) for one, stride in varying if isinstance(one, Affine)]
     offset, steps = along([one for one, _ in plain], [s for _, s in plain], len(shape), numbers)
     tables = [np.zeros(size, dtype=np.intp) for size in shape]
     reads: list[IndexRead] = []
-    for one, stride in moving:
+    for one, stride in varying:
         if isinstance(one, Multiset):
             tables[one.axis] += stride * listed(one, numbers)
         elif isinstance(one, Lookup):
@@ -321,5 +321,5 @@ def _collection(node: Expr, fusion: Fusion) -> Collection:
 def _run(one: Affine, fusion: Fusion) -> AlongAxis:
     numbers = fusion.accesses.numbers
     offset = one.offset.const + sum(c * numbers[name] for name, c in one.offset.terms)
-    moving = [(axis, c) for axis, c in enumerate(one.coefficients) if c]
-    return AlongAxis(offset, *moving[0]) if moving else AlongAxis(offset)
+    varying = [(axis, c) for axis, c in enumerate(one.coefficients) if c]
+    return AlongAxis(offset, *varying[0]) if varying else AlongAxis(offset)

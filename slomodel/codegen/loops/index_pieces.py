@@ -92,8 +92,8 @@ def _loop_by_slices(node: Recur, pieces: Pieces) -> Expr:
         if isinstance(source, Whole) and apart.operands[source.operand] in pieces
     }
     values = [update.value for update in apart.loop.updates]
-    made = rewrite(tuple(values), lambda one: _by_slices(one, own))
-    return with_values(apart, made, _stores)[node.state]
+    result = rewrite(tuple(values), lambda one: _by_slices(one, own))
+    return with_values(apart, result, _stores)[node.state]
 
 
 def _stores(node: Expr) -> bool:

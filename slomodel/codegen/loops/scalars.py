@@ -55,7 +55,7 @@ def by_element(
     if any(prod(concrete(node.shape, numbers)) >= LONG for node in maps):
         return None
     inputs: dict[Input, tuple[Expr, tuple[int, ...]]] = {}
-    found: dict[Expr, Elements] = {}
+    result: dict[Expr, Elements] = {}
     for node in order:
         shape = concrete(node.shape, numbers)
         if isinstance(node, Input):
@@ -63,10 +63,10 @@ def by_element(
             for at in np.ndindex(shape):
                 one = Input(f"{node.name}{list(at)}", "step", (), node.dtype)
                 own[at], inputs[one] = one, (node, at)
-            found[node] = own
+            result[node] = own
         else:
-            found[node] = elements_of(node, [found[o] for o in node.operands], numbers)
-    return [found[root] for root in roots], inputs
+            result[node] = elements_of(node, [result[o] for o in node.operands], numbers)
+    return [result[root] for root in roots], inputs
 
 
 def _has_rule(node: Expr) -> bool:
@@ -94,9 +94,9 @@ def elements_of(node: Expr, operands: list[Elements], numbers: Numbers) -> Eleme
 
 
 def _filled(shape: tuple[int, ...], value: Expr) -> Elements:
-    made = np.empty(shape, object)
-    made.fill(value)
-    return made
+    result = np.empty(shape, object)
+    result.fill(value)
+    return result
 
 
 @elements_of.register
@@ -106,21 +106,21 @@ def _(node: Const, operands: list[Elements], numbers: Numbers) -> Elements:
 
 @elements_of.register
 def _(node: Iota, operands: list[Elements], numbers: Numbers) -> Elements:
-    made = _filled(concrete(node.shape, numbers), Const(0.0))
-    for k in range(len(made)):
-        made[k] = Const(float(k))
-    return made
+    filled = _filled(concrete(node.shape, numbers), Const(0.0))
+    for k in range(len(filled)):
+        filled[k] = Const(float(k))
+    return filled
 
 
 @elements_of.register
 def _(node: Map, operands: list[Elements], numbers: Numbers) -> Elements:
-    made = _filled(concrete(node.shape, numbers), Const(0.0))
-    for at in np.ndindex(made.shape):
+    filled = _filled(concrete(node.shape, numbers), Const(0.0))
+    for at in np.ndindex(filled.shape):
         own = [
             one[tuple(at[a] for a in axes)] for one, axes in zip(operands, node.axes, strict=True)
         ]
-        made[at] = build.apply(node.function, *own)
-    return made
+        filled[at] = build.apply(node.function, *own)
+    return filled
 
 
 @elements_of.register
@@ -134,10 +134,10 @@ def _(node: Einsum, operands: list[Elements], numbers: Numbers) -> Elements:
         ]
         product = reduce(lambda a, b: build.apply(mul, a, b), factors) if factors else Const(1.0)
         terms.setdefault(tuple(at[k] for k in node.output), []).append(product)
-    made = _filled(shape, Const(0.0))
+    filled = _filled(shape, Const(0.0))
     for place, own in terms.items():
-        made[place] = _total(own)
-    return made
+        filled[place] = _total(own)
+    return filled
 
 
 def _total(terms: Sequence[Expr]) -> Expr:
@@ -154,12 +154,12 @@ def _(node: Gather, operands: list[Elements], numbers: Numbers) -> Elements:
 @elements_of.register
 def _(node: Scatter, operands: list[Elements], numbers: Numbers) -> Elements:
     array = operands[0]
-    made = _filled(concrete(node.shape, numbers), Const(0.0))
-    where = positions(node.index, array.shape, made.shape, numbers, {})
+    filled = _filled(concrete(node.shape, numbers), Const(0.0))
+    where = positions(node.index, array.shape, filled.shape, numbers, {})
     for at, moved in zip(np.ndindex(array.shape), scalars(array), strict=True):
         place = tuple(int(one[at]) for one in where)
-        made[place] = build.apply(add, made[place], moved)
-    return made
+        filled[place] = build.apply(add, filled[place], moved)
+    return filled
 
 
 @elements_of.register
@@ -168,9 +168,9 @@ def _(node: Reshape, operands: list[Elements], numbers: Numbers) -> Elements:
 
 
 def _as_array(values: Any, shape: tuple[int, ...]) -> Elements:
-    made = np.empty(shape, object)
-    made[...] = np.reshape(np.asarray(values, object), shape)
-    return made
+    result = np.empty(shape, object)
+    result[...] = np.reshape(np.asarray(values, object), shape)
+    return result
 
 
 @elements_of.register
@@ -179,23 +179,23 @@ def _(node: Extreme, operands: list[Elements], numbers: Numbers) -> Elements:
     moved = np.moveaxis(operands[0], node.axes, range(len(node.axes)))
     shape = concrete(node.shape, numbers)
     flat = moved.reshape((-1, *shape))
-    made = _filled(shape, Const(start))
+    filled = _filled(shape, Const(start))
     for at in np.ndindex(shape):
         own = [flat[(k, *at)] for k in range(len(flat))]
         if own:
-            made[at] = reduce(lambda a, b: build.apply(function, a, b), own)
-    return made
+            filled[at] = reduce(lambda a, b: build.apply(function, a, b), own)
+    return filled
 
 
 @elements_of.register
 def _(node: Scan, operands: list[Elements], numbers: Numbers) -> Elements:
-    factor, term = (np.moveaxis(one, node.axis, 0) for one in operands)
-    made = _as_array(term, term.shape)
-    for i in range(1, len(made)):
-        for at in np.ndindex(made.shape[1:]):
-            carried = build.apply(mul, factor[(i, *at)], made[(i - 1, *at)])
-            made[(i, *at)] = build.apply(add, carried, term[(i, *at)])
-    return np.moveaxis(made, 0, node.axis)
+    factor, term = (np.moveaxis(operand, node.axis, 0) for operand in operands)
+    result = _as_array(term, term.shape)
+    for i in range(1, len(result)):
+        for at in np.ndindex(result.shape[1:]):
+            carried = build.apply(mul, factor[(i, *at)], result[(i - 1, *at)])
+            result[(i, *at)] = build.apply(add, carried, term[(i, *at)])
+    return np.moveaxis(result, 0, node.axis)
 
 
 def scalars(elements: Elements) -> list[Expr]:

@@ -104,12 +104,12 @@ class _Choice:
                 short = [axis for axis in short if (node, axis) in self._class_of]
                 for axis in short[1:]:
                     self._join((node, short[0]), (node, axis))
-        found: dict[Expr, list[int]] = {}
+        result: dict[Expr, list[int]] = {}
         for one in {id(own): own for own in self._class_of.values()}.values():
             if self._pays(one):
                 for node, axis in one.places:
-                    found.setdefault(node, []).append(axis)
-        return {node: tuple(sorted(axes)) for node, axes in found.items()}
+                    result.setdefault(node, []).append(axis)
+        return {node: tuple(sorted(axes)) for node, axes in result.items()}
 
     def _axes(self, node: Expr) -> list[int]:
         """The axes of a node that a loop computes, and the labels ~k that it sums over."""
@@ -327,7 +327,7 @@ class _Rewriting:
             values = [_product(operands) for operands, _ in terms]
             return build.einsum([_sum(values)], [whole], output, dims)
         parts = [build.einsum(operands, inputs, output, dims) for operands, inputs in terms]
-        return _sum([lowered(one, self._numbers) for one in parts])
+        return _sum([lowered(part, self._numbers) for part in parts])
 
     def _part_of_scan(self, node: Scan, at: Mapping[int, int]) -> Expr:
         factor, value = node.operands[0], self._operand(node.operands[1], at, 0)
@@ -345,7 +345,7 @@ class _Rewriting:
     def _part_of_gather(self, node: Gather, at: Mapping[int, int]) -> Expr:
         kept = _others(node.rank, at)
         shape = tuple(node.shape[axis] for axis in kept)
-        index = [_restricted(one, at, kept) for one in self._with_tables(node.index)]
+        index = [_restricted(table, at, kept) for table in self._with_tables(node.index)]
         operand = node.operands[0]
         own = self._axes.get(operand, ())
         places = tuple((p, self._number(index[p])) for p in own)
@@ -362,7 +362,9 @@ class _Rewriting:
         parts = []
         for fixed in self._positions(operand):
             kept = _others(operand.rank, dict(fixed))
-            index = [_restricted(one, dict(fixed), kept) for one in self._with_tables(node.index)]
+            index = [
+                _restricted(table, dict(fixed), kept) for table in self._with_tables(node.index)
+            ]
             if all(self._number(index[axis]) == position for axis, position in at.items()):
                 places = [one for axis, one in enumerate(index) if axis not in at]
                 value = self._operand(operand, dict(fixed), 0)

@@ -96,7 +96,7 @@ def rolling(nest: Nest, names: Names) -> Rolling:
     if len(nest.axes) != 1 or not nest.axes[0].size:
         return {}
     zeros = {fill.array for fill in nest.fills if isinstance(fill, Fill)}
-    found: Rolling = {}
+    result: Rolling = {}
     spoilt: set[str] = set()
     for statement in nest.statements:
         if isinstance(statement, Reduce) and isinstance(statement.target, Element):
@@ -104,10 +104,10 @@ def rolling(nest: Nest, names: Names) -> Rolling:
             if position.strides != (1,) or position.offset < 0 or position.lookups:
                 spoilt.add(base)
             if statement.target.array in zeros:
-                found.setdefault(base, []).append((position.offset, statement))
+                result.setdefault(base, []).append((position.offset, statement))
     return {
         base: sorted(own, key=lambda pair: -pair[0])
-        for base, own in found.items()
+        for base, own in result.items()
         if base not in spoilt
     }
 

@@ -46,7 +46,7 @@ class GeneratedNames:
         self._kernels = 0
         self._placed: dict[Expr, str] = {}
         self._bodies = [0]
-        self._moving: set[Input] = set()
+        self._varying: set[Input] = set()
 
     def body(self, program: Program) -> GeneratedNames:
         """Names for the body of a loop of this function; working arrays are allocated before."""
@@ -63,11 +63,11 @@ class GeneratedNames:
     def name_at_step(self, node: Input, text: str) -> None:
         """Record the name of an input whose value changes from step to step of a loop."""
         self._inputs[node] = text
-        self._moving.add(node)
+        self._varying.add(node)
 
     def is_known_before(self, node: Expr) -> bool:
         """Whether a node is an input that has its value before any call."""
-        return isinstance(node, Input) and node not in self._moving
+        return isinstance(node, Input) and node not in self._varying
 
     def ref(self, node: Expr) -> str:
         """The source text of a node's value."""

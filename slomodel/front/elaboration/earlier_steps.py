@@ -122,8 +122,8 @@ def labelled(array: Graph, front: Sequence[Label | None]) -> Value:
     labels = sorted((one for one in front if one is not None), key=lambda one: one.order)
     order = [front.index(label) for label in labels]
     order += [k for k in range(array.rank) if k not in order]
-    found = build.transpose(array, tuple(order))
-    return Value(found, tuple(labels), found.shape[len(labels) :])
+    transpose = build.transpose(array, tuple(order))
+    return Value(transpose, tuple(labels), transpose.shape[len(labels) :])
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,13 +207,13 @@ def _value_read(read: _Read, windows: Windows) -> Value:
     item, time = read.item, state.time
     along: Label | None = None
     if isinstance(item, Slice):
-        found = moving_slice(item, scope)
-        if found is None:
+        result = moving_slice(item, scope)
+        if result is None:
             message = f"`{read.text}` reads several steps of `{other.name}`, being computed"
             few = f"`{other.name}[{time.name}-2:{time.name}]`"
             remedy = f"{read.remedy}, or a fixed number of steps as in {few}"
             raise error(CODE, message, item.span, remedy)
-        index, length = found
+        index, length = result
         along = scope.model.label("", length)
         index = index.plus(AffineIndex(Dim(), {along: 1}))
     elif isinstance(item, NotExpression):

@@ -117,9 +117,9 @@ class Windows:
         for one in self.made:
             if one.source is source and one.size == size and one.rule is rule:
                 return one
-        made = EarlierValues(self.start + len(self.made), source, size, rule)
-        self.made.append(made)
-        return made
+        result = EarlierValues(self.start + len(self.made), source, size, rule)
+        self.made.append(result)
+        return result
 
 
 def _placed(latest: Expr, before: Expr) -> Expr:

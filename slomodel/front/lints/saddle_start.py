@@ -106,7 +106,12 @@ def _in_step(
     """
     for dim, having in _units(node, factors, facts):
         variables = _variables(having, dim)
-        axes = [(one, k) for one in variables for k, other in enumerate(one.shape) if other == dim]
+        axes = [
+            (variable, k)
+            for variable in variables
+            for k, other in enumerate(variable.shape)
+            if other == dim
+        ]
         if axes and all(
             k in facts[one].constant_axes & facts[slopes[one]].constant_axes for one, k in axes
         ):

@@ -45,13 +45,13 @@ class RecurrentBase(sp.IndexedBase):  # type: ignore[misc]
         step: sp.Expr,
         first: sp.Tuple,
     ) -> RecurrentBase:
-        made: RecurrentBase = sp.Expr.__new__(cls, label, length, time, own, step, first)
-        made._shape = sp.Tuple(length)
-        made._offset = sp.S.Zero
-        made._strides = None
-        made._name = str(label)
-        sp.IndexedBase._set_assumptions(made, {})
-        return made
+        result: RecurrentBase = sp.Expr.__new__(cls, label, length, time, own, step, first)
+        result._shape = sp.Tuple(length)
+        result._offset = sp.S.Zero
+        result._strides = None
+        result._name = str(label)
+        sp.IndexedBase._set_assumptions(result, {})
+        return result
 
     @property
     def free_symbols(self) -> set[sp.Basic]:
@@ -143,8 +143,8 @@ class ScannedState:
 
 def parts_of(node: RecurrentBase, scope: IndexScope) -> list[tuple[sp.Basic, IndexScope]]:
     """The expressions inside a recurrence, each with its scope."""
-    found = _state(node, scope.translation)
-    return [*((one, found.outer) for one in node.first), (node.step, found.inner)]
+    state = _state(node, scope.translation)
+    return [*((one, state.outer) for one in node.first), (node.step, state.inner)]
 
 
 def _state(node: RecurrentBase, translation: Translation) -> ScannedState:
@@ -155,9 +155,9 @@ def _state(node: RecurrentBase, translation: Translation) -> ScannedState:
     count = literal(len(node.first))
     dim = size(node.shape[0], outer) - count
     time = translation.lists.label(str(node.label), dim, count, is_range=True)
-    found = ScannedState(str(node.label), outer, time, outer.with_label(node.time, time))
-    translation.recurrences[node.own] = found
-    return found
+    result = ScannedState(str(node.label), outer, time, outer.with_label(node.time, time))
+    translation.recurrences[node.own] = result
+    return result
 
 
 def is_time(label: Label, translation: Translation) -> bool:
@@ -170,28 +170,28 @@ def recurring(request: SymPyRequest) -> Steps:
     """All elements of a recurrence."""
     node = request.node
     assert isinstance(node, RecurrentBase)
-    found = _state(node, request.scope.translation)
+    state = _state(node, request.scope.translation)
     first: Expr | None = None
     for k, one in enumerate(node.first):
-        value = yield SymPyRequest(one, found.outer)
+        value = yield SymPyRequest(one, state.outer)
         wide = build.broadcast(value.expr, (), (literal(1),))
         index = Affine(literal(k), (1,))
-        placed = build.scatter(wide, [index], (found.time.start,))
+        placed = build.scatter(wide, [index], (state.time.start,))
         first = placed if first is None else build.apply(add, first, placed)
-    step = yield SymPyRequest(node.step, found.inner)
+    step = yield SymPyRequest(node.step, state.inner)
     axes = (0,) if step.labels else ()
-    root = build.broadcast(step.expr, axes, (found.time.dim,))
-    reads = {array: key for key, array in found.reads.items()}
-    bodies = [Body((), found.time.start, first, root, reads)]
-    bodies += [one.body for one in found.windows.made]
+    root = build.broadcast(step.expr, axes, (state.time.dim,))
+    reads = {array: key for key, array in state.reads.items()}
+    bodies = [Body((), state.time.start, first, root, reads)]
+    bodies += [one.body for one in state.windows.made]
     # Windows are complete before the step that reads them.
     order = [*range(1, len(bodies)), 0]
     try:
-        made = recurrence(found.length, bodies, order)
+        result = recurrence(state.length, bodies, order)
     except ShapeError as problem:
         message = f"this cannot be computed step by step: {problem}"
         raise error("E407", message, node.step, kind=ShapeError) from None
-    return value_of(made[0])
+    return value_of(result[0])
 
 
 def earlier(request: SymPyRequest) -> Value:

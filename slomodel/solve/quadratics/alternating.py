@@ -55,11 +55,11 @@ class AlternatingModels:
     @property
     def _work(self) -> float:
         """Evaluations so far, with the linear algebra in units of them."""
-        return self._evaluate.work + sum(one.operations for one in self._models) / self._unit
+        return self._evaluate.work + sum(model.operations for model in self._models) / self._unit
 
     @property
     def operations(self) -> float:
-        return sum(one.operations for one in self._models)
+        return sum(model.operations for model in self._models)
 
     @property
     def accuracy(self) -> float:

@@ -66,8 +66,8 @@ class HessianProducts:
 
     @property
     def is_spent(self) -> bool:
-        made = self._evaluate.nhev - self._before
-        return self.is_exact and made > PRODUCTS * math.sqrt(len(self._at.x))
+        result = self._evaluate.nhev - self._before
+        return self.is_exact and result > PRODUCTS * math.sqrt(len(self._at.x))
 
     @property
     def is_over(self) -> bool:
