@@ -414,3 +414,14 @@ def test_saddles_of_third_order_are_left(text: str, least: float) -> None:
     found = model.solve(x0=np.zeros(model.n))
     assert found.success
     assert found.fun == pytest.approx(least, abs=1e-7)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KNOWN)
+def test_the_inequalities_hold_on_known_problems(name: str) -> None:
+    """A run that Newton steps alone have ended has no certificate."""
+    text, start, least, _ = KNOWN[name]
+    found = slomodel.compile(text, backend="numpy").solve(x0=np.array(start), verify=True)
+    assert found.success, found.message
+    assert found.fun == pytest.approx(least, rel=1e-7, abs=1e-7)
+    assert found.certificate is None or found.certificate.holds
