@@ -32,10 +32,14 @@ _RANDOM_POINTS = 4
 _ORDERS = 3
 _MOST_NUMBERS = 2**20
 """Largest number of slopes for Taylor ranges; beyond it ranges are taken over the enclosing box."""
-_MARKED = 10.0
+_MARKED = 1.1
 """A node is named where its range, or that of a derivative, exceeds the sampled one by this factor
 more than its operands' ranges do.
 """
+_NONE_MARKED = (
+    "no sub-expression has a range far beyond what is seen: the loss is where the sizes of their "
+    "derivatives are added up"
+)
 _LEAST = 1e-300
 """Sampled magnitudes below this count as this, so that ratios to them are finite."""
 
@@ -147,7 +151,7 @@ def _culprit(setting: Setting, radius: float, points: list[Vector]) -> str:
     order = postorder(setting.objective)
     varying = dependents(order, lambda node: node in setting.variables)
     excess = {node: _ratio(ranges[node], seen[node]) if node in varying else 1.0 for node in order}
-    worst, text = _MARKED, ""
+    worst, text = _MARKED, _NONE_MARKED
     for node in order:
         if node not in varying or node.dtype != "real":
             continue

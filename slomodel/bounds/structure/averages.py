@@ -87,7 +87,7 @@ class _Averages:
             return node
         if node.function is table.log and not _is_shifted_sum(node.operands[0]):
             return self._log(node.operands[0]) or node
-        if node.function is table.log:
+        if node.function is table.add:
             return self._without_common_terms(node) or node
         if node.function is table.where and node.operands[1] is _NONE:
             return self._mirrored(node) or node
@@ -121,21 +121,22 @@ class _Averages:
         return build.apply_along(table.where, parts, [node.axes[0], node.axes[2], ()], node.shape)
 
     def _without_common_terms(self, node: Map) -> Expr | None:
-        """log Σ exp(u - m) with the terms of u that all classes share outside; None without any.
+        """m + log Σ exp(u - m) with the terms of u that all classes share outside; else None.
 
-        An u that is read elsewhere may be that of a weight exp(u_k - log Σ exp u), and stays.
+        A u that is read elsewhere may be that of a weight exp(u_k - log Σ exp u), and stays.
         """
-        result = log_sum_operand(node, self._varying)
-        inside = node.operands[0].operands[0].operands[0]
-        if result is None or result[0] is not inside.operands[0]:
-            return None
-        u, summed = result
-        if len(self._users.get(u, ())) > _READS_OF_SHIFTED:
-            return None
-        apart = without_common_terms(u, summed)
-        if apart is None:
-            return None
-        return table.sub(table.add(logsumexp(apart[0], summed), apart[1]), inside.operands[1])
+        for m, total in (node.operands, node.operands[::-1]):
+            result = log_sum_operand(total, self._varying) if _is(m, stop_gradient) else None
+            if result is None or node.axes[0] != node.axes[1]:
+                continue
+            shifted = total.operands[0].operands[0].operands[0]
+            u, summed = result
+            if shifted.operands != (u, m) or len(self._users.get(u, ())) > _READS_OF_SHIFTED:
+                continue
+            apart = without_common_terms(u, summed)
+            if apart is not None:
+                return table.add(logsumexp(apart[0], summed), apart[1])
+        return None
 
     def _log(self, node: Expr) -> Expr | None:
         """log of a node that is positive by its form; None for any other."""
