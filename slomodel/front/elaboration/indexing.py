@@ -133,6 +133,7 @@ def _pick(picked: _Picked, item: Expr | Slice, axis: Axis, scope: Scope) -> None
 
 
 def _slice(picked: _Picked, item: Slice, axis: Dim, scope: Scope) -> None:
+    _check_ends(item, scope)
     varying = moving_slice(item, scope)
     if varying is not None:
         first, length = varying
@@ -141,7 +142,6 @@ def _slice(picked: _Picked, item: Slice, axis: Dim, scope: Scope) -> None:
         picked.where.append((first, len(picked.dims)))
         picked.axes.append(length)
         return
-    _check_ends(item, scope)
     reverse = item.lo is None and item.hi is None and _is_minus_one(item.step)
     low = Dim() if item.lo is None else _edge(item.lo, axis, scope)
     high = axis if item.hi is None else _edge(item.hi, axis, scope)

@@ -36,6 +36,8 @@ from slomodel.front.elaboration.time_steps import Body, recurrence
 from slomodel.front.elaboration.values import (
     Label,
     Value,
+    combine,
+    number_of,
     show,
     show_axes,
     union,
@@ -49,10 +51,12 @@ from slomodel.front.text.syntax import (
     Node,
     roots,
 )
+from slomodel.functions import ge
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape
 from slomodel.ir.expr import Expr as Graph
 from slomodel.ir.walk import inputs
+from slomodel.problem import Check
 
 
 def is_recurrence(group: Sequence[Let]) -> bool:
@@ -89,14 +93,7 @@ def _computed(
     states: list[RecurrentState] = []
     for k, (statement, order) in enumerate(zip(group, orders, strict=True)):
         states.append((yield from _state(k, statement, order, group, scope, outer, rows)))
-    length = states[0].length
-    for state in states[1:]:
-        if state.length != length:
-            assert state.statement.indices is not None
-            message = "the definitions of a recurrence run over the same steps"
-            remedy = f"`{states[0].name}` has {length} of them"
-            time = state.statement.indices[state.order.axis]
-            raise shape_error(CODE, message, time.domain.span, remedy)
+    length = _length(states)
     windows = Windows(len(states))
     by_name = {state.name: state for state in states}
     for state in states:
@@ -108,6 +105,7 @@ def _computed(
     else:
         bodies = yield from _rows(states, windows, scope)
     bodies += [one.body for one in windows.made]
+    _check_further_steps(states, length)
     try:
         made = recurrence(length, bodies, _in_order([*states, *windows.made]))
     except ShapeError as problem:
@@ -120,6 +118,42 @@ def _computed(
             scope.note(one, state.statement.expr.span)
         found.append(value)
     return found
+
+
+def _length(states: Sequence[RecurrentState]) -> Dim:
+    """The least number of steps of the states; some may have a fixed number of further ones."""
+    orders = {(state.order.backwards, state.order.inner) for state in states}
+    differences = [[one.length - other.length for one in states] for other in states]
+    for state, more in zip(states, differences, strict=True):
+        forwards = orders == {(False, None)}
+        if all(one == Dim() or (forwards and one.is_literal and one.const > 0) for one in more):
+            return state.length
+    other = next(one for one in states if one.length != states[0].length)
+    assert other.statement.indices is not None
+    message = "the definitions of a recurrence run over the same steps"
+    remedy = f"`{states[0].name}` has {states[0].length} of them"
+    time = other.statement.indices[other.order.axis]
+    raise shape_error(CODE, message, time.domain.span, remedy)
+
+
+def _check_further_steps(states: Sequence[RecurrentState], length: Dim) -> None:
+    """Check that the further steps of a state read only steps that the others have."""
+    for state in states:
+        if state.length == length:
+            continue
+        enough = combine(ge, number_of(length - state.count), number_of(Dim())).expr
+        fault = f"`{state.name}` has {state.count} first values, and the other steps are {length}"
+        span = state.statement.span
+        state.scope.model.checks.append(Check(enough, span.text, span, fault))
+        for number, lag in state.reads:
+            other = next((one for one in states if one.number == number), None)
+            short = Dim() if other is None else state.length - other.length - lag
+            if other is not None and not (short.is_literal and short.const <= 0):
+                last = f"{state.time.name} = {state.length - 1}"
+                step = state.length - 1 - lag
+                message = f"at {last}, `{state.name}` reads step {step} of `{other.name}`"
+                remedy = f"`{other.name}` has {other.length} steps: give it as many as it needs"
+                raise error(CODE, message, state.statement.expr.span, remedy)
 
 
 def _array(state: RecurrentState, array: Graph) -> Value:
