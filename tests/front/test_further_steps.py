@@ -48,6 +48,7 @@ def test_a_further_step_reads_only_what_others_have() -> None:
 
 
 def test_a_slice_between_data_shows_the_sum_over_a_range() -> None:
-    text = "dim N, G data y[N], a[G] in N, b[G] in N var m minimize sum(mean(y[a[g]:b[g]]) - m for g in G)"
+    text = "dim N, G data y[N], a[G] in N, b[G] in N var m "
+    text += "minimize sum(mean(y[a[g]:b[g]]) - m for g in G)"
     with pytest.raises(slomodel.SlomodelError, match=re.escape("for k in range(a[g], b[g]))`")):
         slomodel.compile(text)

@@ -47,7 +47,7 @@ _IDIOMS = {
     "average": "write `mean(x)`",
     "logistic": "log(1 + exp(x)) is `softplus(x)`, and 1/(1 + exp(-x)) is `sigmoid(x)`",
     "sigma": "1/(1 + exp(-x)) is `sigmoid(x)`",
-    "log_sum_exp": "write `logsumexp(x)`",
+    "log_sum_exp": "write `logsumexp(x)`, and of two numbers `logsumexp([a, b])`",
     "lse": "write `logsumexp(x)`",
     "power": "write `x^p` or `pow(x, p)`",
     "quad_form": "write `quad(P, x)`",
