@@ -15,6 +15,7 @@ from slomodel.front.elaboration.errors import (
     shape_error,
 )
 from slomodel.front.elaboration.evaluation import Steps
+from slomodel.front.elaboration.guards import under_condition
 from slomodel.front.elaboration.scope import Scope, ValueRequest
 from slomodel.front.elaboration.shape_mismatch import (
     Operand,
@@ -336,11 +337,13 @@ def comparison(node: Compare, request: ValueRequest) -> Steps:
 
 
 def connective(node: BoolOp, request: ValueRequest) -> Steps:
+    """The value of conditions joined by `and` or `or`, each of which guards those after it."""
     scope = request.scope
     function = land if node.op == "and" else lor
     value = yield ValueRequest(node.operands[0], scope)
     for k, other_node in enumerate(node.operands[1:], start=1):
-        other = yield ValueRequest(other_node, scope)
+        decides = value if node.op == "and" else combine(lnot, value)
+        other = yield from under_condition(other_node, scope, decides)
         if merged((value, other)) is None:
             nodes = node.operands[:k]
             left = Operand(nodes[0].span.to(nodes[-1].span), nodes, value)
