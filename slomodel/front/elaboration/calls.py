@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from slomodel.front.elaboration import sparse
 from slomodel.front.elaboration.affine_index import size_query_remedy
 from slomodel.front.elaboration.arguments import (
@@ -13,6 +15,7 @@ from slomodel.front.elaboration.arguments import (
 )
 from slomodel.front.elaboration.array_functions import ARRAY_FUNCTIONS
 from slomodel.front.elaboration.errors import (
+    OUTSIDE,
     StatementError,
     error,
     suggestion,
@@ -20,13 +23,13 @@ from slomodel.front.elaboration.errors import (
 )
 from slomodel.front.elaboration.evaluation import Steps
 from slomodel.front.elaboration.foreign_names import FOREIGN_FUNCTIONS
-from slomodel.front.elaboration.guards import under_condition
 from slomodel.front.elaboration.library import library
 from slomodel.front.elaboration.scope import Scope, ValueRequest, described
 from slomodel.front.elaboration.shape_mismatch import Operand, operand, unequal
 from slomodel.front.elaboration.steps import conformed
 from slomodel.front.elaboration.user_functions import expanded, from_library
 from slomodel.front.elaboration.values import (
+    Value,
     combine,
     merged,
     number,
@@ -34,8 +37,9 @@ from slomodel.front.elaboration.values import (
     square_root,
     squared,
 )
-from slomodel.front.text.syntax import FunctionCall
-from slomodel.functions import FUNCTIONS, lnot
+from slomodel.front.text.syntax import FunctionCall, Node
+from slomodel.functions import FUNCTIONS, land, lnot
+from slomodel.ir.walk import inputs
 
 _UNSUPPORTED = {
     "sort": (
@@ -93,6 +97,36 @@ def _scalar(node: FunctionCall, scope: Scope) -> Steps:
     if name in ("sqrt", "square"):
         return square_root(values[0]) if name == "sqrt" else squared(values[0])
     return combine(FUNCTIONS[name], *values)
+
+
+def under_condition(node: Node, scope: Scope, condition: Value) -> Steps:
+    """The value of an expression that is used only where a condition holds.
+
+    If sizes or data decide whether its indices stay inside their axes, a condition on indices and
+    data guards them.
+    """
+    model = scope.model
+    before = model.requirements()
+    problem: StatementError | None = None
+    try:
+        value = yield ValueRequest(node, scope)
+    except StatementError as error:
+        if error.diagnostic is None or error.diagnostic.code not in OUTSIDE:
+            raise
+        problem = error
+    after = model.requirements()
+    is_guard = not condition.rank and all(one.role == "data" for one in inputs(condition.expr))
+    changed = (after.bounds, after.lookups) != (before.bounds, before.lookups)
+    if is_guard and (problem is not None or changed):
+        guard = condition if scope.guard is None else combine(land, scope.guard, condition)
+        model.restore(before)
+        try:
+            return (yield ValueRequest(node, replace(scope, guard=guard)))
+        except StatementError:
+            model.restore(after)
+    if problem is not None:
+        raise problem
+    return value
 
 
 def _array(node: FunctionCall, scope: Scope) -> Steps:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from slomodel.errors import Span
 from slomodel.front.elaboration import sparse
+from slomodel.front.elaboration.calls import under_condition
 from slomodel.front.elaboration.contraction import contract
 from slomodel.front.elaboration.errors import (
     StatementError,
@@ -15,7 +16,6 @@ from slomodel.front.elaboration.errors import (
     shape_error,
 )
 from slomodel.front.elaboration.evaluation import Steps
-from slomodel.front.elaboration.guards import under_condition
 from slomodel.front.elaboration.scope import Scope, ValueRequest
 from slomodel.front.elaboration.shape_mismatch import (
     Operand,
