@@ -39,6 +39,12 @@ OUR_METHODS: dict[str, Options] = {
     "tgd proved": {"method": "tgd", "lipschitz": "analytic"},
     "tgd certified": {"method": "tgd", "lipschitz": "analytic", "D": "auto"},
     "agp": {"method": "agp"},
+    "certified": {"method": "norm-armijo", "delta_bar": 1.0, "line_search": "certified"},
+    "lbfgs certified": {
+        "method": "norm-armijo",
+        "direction": "lbfgs",
+        "line_search": "certified",
+    },
     "lbfgs exact": {"method": "norm-armijo", "direction": "lbfgs", "line_search": "exact"},
     "auto": {"method": "auto"},
 }

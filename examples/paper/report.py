@@ -40,6 +40,8 @@ COLOURS = {
     "tgd proved": "#1f77b4",
     "tgd certified": "#17becf",
     "agp": "#9467bd",
+    "certified": "#e7969c",
+    "lbfgs certified": "#98df8a",
     "lbfgs exact": "#2ca02c",
     "auto": "#000000",
 }
