@@ -108,9 +108,8 @@ def largest_proved(
         return region_of(start, 0.0, at_point, within, steps)
     g = steps * mapping_norm(start, at_point.L1, within)
     proved, low, high = at_point, 0.0, quotient(g, at_point.L1, cap)
-    # Over m times the longest step L1 is seldom close to that at the point, and over balls that are
-    # larger than x it seldom allows m steps.
-    trial = high if steps == 1.0 else min(high / math.sqrt(steps), cap)
+    # Over m times the longest step L1 is seldom close to that at the point.
+    trial = high / math.sqrt(steps)
     for _ in range(TRIALS):
         result = constants(start, trial)
         g = steps * mapping_norm(start, result.L1, within)
