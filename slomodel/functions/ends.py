@@ -52,7 +52,6 @@ def _record(
         ranges=ranges,
         costly=True,
         meaning=meaning,
-        ulps=dict.fromkeys(("numpy", "numexpr", "c"), 6),
     )
 
 

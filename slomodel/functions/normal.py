@@ -248,6 +248,7 @@ erfcx: ScalarFunction = ScalarFunction(
     costly=True,
     meaning="exp(x^2) erfc(x), without overflow of its factors",
     signature="erfcx(x)",
+    ulps=dict.fromkeys(("numpy", "numexpr", "c"), 5),
 )
 
 
@@ -283,6 +284,7 @@ erfc = ScalarFunction(
     costly=True,
     meaning="1 - erf(x), accurate for large x",
     signature="erfc(x)",
+    ulps={"numpy": 5, "numexpr": 5},
     sympy=(sp.erfc,),
     c=C({"erfc": 2}),
 )

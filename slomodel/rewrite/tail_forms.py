@@ -99,16 +99,20 @@ def _log_ratio(x: Expr, y: Expr) -> Expr:
 
 
 def log_between(a: Expr, b: Expr, function: ScalarFunction = normcdf) -> Expr:
-    """log(F(a) - F(b)) for a > b, F = Phi or erf: where that may be 0, from logarithms of Phi."""
-    scale = 1.0 if function is normcdf else _ROOT_2
+    """log(F(a) - F(b)) for a > b, F = Phi or erf.
+
+    Where the difference may be 0 or is most of the whole, from logarithms of Phi in the tails.
+    """
+    scale, most = (1.0, 1.0) if function is normcdf else (_ROOT_2, 2.0)
     is_near = land(lt(abs(a), _FARTHEST / scale), lt(abs(b), _FARTHEST / scale))
-    upper, lower = where(is_near, a, 1.0), where(is_near, b, 0.0)
-    near = log(DIFFERENCES[function](upper, lower))
+    difference = DIFFERENCES[function](where(is_near, a, 1.0), where(is_near, b, 0.0))
+    is_near = land(is_near, lt(difference, 0.5 * most))
+    near = log(where(is_near, difference, 1.0))
     are_above = gt(add(a, b), 0.0)
     high, low = where(are_above, neg(b), a), where(are_above, neg(a), b)
     least, other = (lognormcdf(mul(scale, one)) for one in (high, low))
     far = add(least, log1mexp(sub(other, least)))
-    return where(is_near, near, far if function is normcdf else add(math.log(2.0), far))
+    return where(is_near, near, far if function is normcdf else add(math.log(most), far))
 
 
 def is_multiple(m: Match) -> bool:
