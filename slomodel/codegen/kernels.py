@@ -39,7 +39,8 @@ ENTRIES: tuple[EntryName, ...] = ("value", "value_and_gradient", "hvp")
 class Derivatives:
     """The entries of an objective; each is differentiated when first requested, for all sizes.
 
-    `known` are facts about the data that save work; `given` is the gradient, if known.
+    `known` are facts about the data that save work; `given` is the gradient, if known. `structure`
+    is an equal objective in which squares and polynomials are recognised, by default the same.
     """
 
     def __init__(
@@ -48,8 +49,10 @@ class Derivatives:
         variables: Sequence[Input],
         known: Known = NOTHING,
         given: tuple[Expr, ...] | None = None,
+        structure: Expr | None = None,
     ) -> None:
         self.objective = objective
+        self._structure = objective if structure is None else structure
         self._given = given
         self.variables = tuple(variables)
         self._known = known
@@ -75,7 +78,7 @@ class Derivatives:
     def squares(self) -> tuple[Square, ...]:
         """Squares whose sum is the objective up to a constant; empty if there are none."""
         with self._lock:
-            return squares(self.objective, self.variables)
+            return squares(self._structure, self.variables)
 
     @cached_property
     def gauss_newton(self) -> tuple[Expr, ...]:
@@ -87,7 +90,7 @@ class Derivatives:
     def degree(self) -> int | None:
         """Upper bound on the degree of a polynomial objective; None for others."""
         with self._lock:
-            return degree(self.objective, self.variables)
+            return degree(self._structure, self.variables)
 
     @property
     def _along(self) -> dict[Expr, Expr]:

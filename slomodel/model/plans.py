@@ -217,4 +217,4 @@ class Plans:
         known = known_of(self.problem)
         known = replace(known, finite=known.finite.union(found.prepared))
         slopes = None if found.joint is None else found.joint.gradient
-        return Derivatives(objective, self._variables, known, slopes)
+        return Derivatives(objective, self._variables, known, slopes, found.structure)

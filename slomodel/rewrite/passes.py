@@ -180,7 +180,8 @@ class Optimized:
     """An objective after the passes, and the facts under which it equals the original one.
 
     `joint` is the objective with its gradient, if both were rewritten together. `prepared` maps its
-    new data inputs to the graphs that compute them.
+    new data inputs to the graphs that compute them. `structure` is the objective before it was
+    divided into segments, in which squares and polynomials are recognised; None if it was not.
     """
 
     objective: Expr
@@ -188,6 +189,7 @@ class Optimized:
     facts: Facts
     joint: Joint | None = None
     prepared: Mapping[Input, Expr] = field(default_factory=dict)
+    structure: Expr | None = None
 
 
 def chosen(rewrites: bool | Collection[str]) -> tuple[str, ...]:
@@ -239,6 +241,7 @@ def optimized(
             changes.append(Change(SYMMETRY, joint.notes, before, after))
         else:
             joint = None
+    structure = objective
     for name, run in ((CHECKPOINTS, checkpointed), (SEGMENTS, with_segmented_sums)):
         if joint is not None or name not in names:
             continue
@@ -248,6 +251,9 @@ def optimized(
             changes.append(Change(name, notes, before, work_of_call(result, facts.sizes)))
             objective = result
     slopes = joint.gradient if joint is not None else ()
-    (value, *rest), parts = prepared((joint.objective if joint else objective, *slopes), taken)
+    whole = () if objective is structure else (structure,)
+    roots = (joint.objective if joint else objective, *whole, *slopes)
+    (value, *rest), parts = prepared(roots, taken)
+    found = rest.pop(0) if whole else None
     joint = None if joint is None else replace(joint, objective=value, gradient=tuple(rest))
-    return Optimized(objective if joint else value, tuple(changes), facts, joint, parts)
+    return Optimized(objective if joint else value, tuple(changes), facts, joint, parts, found)

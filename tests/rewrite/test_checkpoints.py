@@ -83,6 +83,7 @@ def test_value_and_gradient_are_those_of_the_formula() -> None:
     T, K = 251, 6
     model = compiled(LEAKY, "numpy", T)
     assert "checkpoints: " in model.explain()
+    assert len(model._compiled.derivatives.squares) == 1  # which Gauss-Newton methods need
     x, y = (model.data[name] for name in "xy")
 
     def formula(point: np.ndarray) -> np.ndarray:
