@@ -27,6 +27,18 @@ MISTAKES = {
     ),
     "a statement of Stan": ("dim N data y[N] var a\ny ~ poisson(a)", "there is no `~`"),
     "an indexed statement of Stan": ("dim N data y[N] var a\ny[i] ~ poisson(a)", "there is no `~`"),
+    "a distribution in an objective": (
+        "dim N data y[N] var a > 0 maximize y ~ poisson(a)",
+        "there is no `~`",
+    ),
+    "a distribution without its ending": (
+        "dim N data y[N] var a > 0 maximize poisson(y, a)",
+        "did you mean `poisson_lpmf`?",
+    ),
+    "a condition of SQL": (
+        "dim N data y[N] var a minimize sum((y[i] - a)^2 for i in N where y[i] > 0)",
+        "a condition on indices follows `if`",
+    ),
     "no shape": ("data y var a minimize sum((y - a)^2)", "`data y[n]` an array"),
 }
 

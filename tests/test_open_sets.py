@@ -310,6 +310,7 @@ def test_an_end_at_the_end_of_a_half_line_is_remarked() -> None:
         "p in (0, 1) init 0.9 minimize (p - 2)^2",
         "p[3] in open_simplex minimize (p[0] - 2)^2",
         "p[2, 2] in correlation minimize (p[0, 1] - 2)^2",
+        "p[3] in ordered minimize (p[0] - 1)^2 + p[1]^2 + (p[2] - 5)^2",
     ],
 )
 def test_an_end_at_the_edge_is_remarked(text: str) -> None:

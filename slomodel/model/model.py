@@ -390,6 +390,7 @@ class Model(Proving):
         some elements are held where `invariances()` move x, so that minima are isolated: what is
         proved on that slice holds for the objective itself, up to those maps.
         """
+        from slomodel.bounds.certificates.point_certificate import in_unconstrained
         from slomodel.model.free_unknowns import has_fixed_ends
 
         if modulo not in ("", "invariances"):
@@ -401,7 +402,7 @@ class Model(Proving):
             return self._certificate(self._point(x), effort, modulo)
         known = x.unconstrained if isinstance(x, Solution) else None
         u = self.to_unconstrained(self._point(x)) if known is None else known
-        return self.unconstrained._certificate(u, effort, modulo)
+        return in_unconstrained(self.unconstrained._certificate(u, effort, modulo))
 
     def check_gradient(self, x: Point | Solution | None = None) -> dict[str, float]:
         """Largest deviation of the gradient at x (default `x0()`), for each variable.

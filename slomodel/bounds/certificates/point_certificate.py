@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
 import numpy as np
@@ -96,7 +96,8 @@ class PointCertificate:
     @property
     def summary(self) -> str:
         """The statements, one a line."""
-        return "\n".join([*self._point(), *self._curvature(), *self._errors(), *self._others()])
+        statements = [*self._point(), *self._curvature(), *self.remarks, *self._errors()]
+        return "\n".join([*statements, *self._others()])
 
     def __repr__(self) -> str:
         return self.summary
@@ -165,8 +166,7 @@ class PointCertificate:
         return lines
 
     def _others(self) -> list[str]:
-        lines = list(self.remarks)
-        lines += [f"Up to the invariance: {invariance}." for invariance in self.invariances]
+        lines = [f"Up to the invariance: {invariance}." for invariance in self.invariances]
         return lines + [f"Not determined: {one}." for one in self.undetermined]
 
     def as_json(self) -> dict[str, object]:
@@ -195,6 +195,12 @@ class PointCertificate:
         if not self.exists or self.x.size > 100:
             return None
         return {name: error.tolist() for name, error in self.errors.items()}
+
+
+def in_unconstrained(certificate: PointCertificate) -> PointCertificate:
+    """The certificate of a point of `model.unconstrained`, with a remark that says so."""
+    remark = "All numbers are those of `model.unconstrained`, where no variable has an open set."
+    return replace(certificate, remarks=(remark, *certificate.remarks))
 
 
 def _finite(value: float) -> float | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +13,7 @@ from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, literal
 from slomodel.ir.expr import Affine, Expr
 from slomodel.model.open_sets.open_set_map import (
+    EDGE_OF_HALF_LINE,
     EDGE_OF_INTERVAL,
     EQUAL,
     Array,
@@ -97,7 +100,13 @@ class Ordered:
         return np.asarray(np.indices(u.shape)[declared.axis] > 0)
 
     def near_edge(self, u: Array, declared: DeclaredSet) -> bool:
-        return False
+        """Whether two neighbours coincide, measured against the largest difference too."""
+        steps = np.moveaxis(u, declared.axis, 0)[1:]
+        if not steps.size:
+            return False
+        largest = steps.max(axis=0)
+        least = np.maximum(largest + math.log(EDGE_OF_INTERVAL), math.log(EDGE_OF_HALF_LINE))
+        return bool((steps < least).any())
 
     def at_number(self, number: float, shape: tuple[int, ...], declared: DeclaredSet) -> Array:
         return np.asarray(number + np.indices(shape, dtype=np.float64)[declared.axis])

@@ -110,7 +110,10 @@ def _limits(run: FinishedRun) -> Iterator[str]:
         yield f"The gradient norm fell by a factor of {1.0 / factor:.2g} per step at the end."
     flat = _flat_steps(run)
     if flat > max(LAST, run.nit // 2):
-        yield f"The last {flat:,} steps made 1 % of the decrease: a long flat valley."
+        yield (
+            f"The last {flat:,} steps made 1 % of the decrease: a long flat valley, or a far worse "
+            "start."
+        )
     if run.nit and run.nfev > LONG_SEARCH * run.nit:
         yield (
             f"Each step took {run.nfev / run.nit:.1f} values: most trial steps were too long, as "

@@ -103,6 +103,17 @@ def test_uniqueness_and_convexity_stop_short_of_other_critical_points() -> None:
     assert model.convex_within([0.0]) == 0.0
 
 
+def test_a_certificate_in_unconstrained_variables_says_so() -> None:
+    """Its error bars are those of u, of which only variables without an open set are x."""
+    model = compiled(
+        "var c[2] in ordered init [0, 2] var s > 0 minimize sumsq(c) + s - log(s) - c[1]"
+    )
+    found = model.certify(model.solve())
+    summary = found.summary
+    assert summary.index("`model.unconstrained`") < summary.index("c = ")
+    assert "unconstrained" not in compiled("var s > 0 minimize s - log(s)").certify([1.0]).summary
+
+
 def test_a_saddle_has_proved_curvature_of_both_signs() -> None:
     found = compiled("var x, y\nminimize x^2 - y^2 + x^3").certify([1e-9, 0.0])
     assert (found.exists, found.kind) == (True, "saddle")

@@ -41,6 +41,8 @@ def hint(f: Failure) -> str:
         return _CONDITION
     if f.found == "NAME" and re.match(rf"{re.escape(f.text)}\s*(\[[^\]]*\])?\s*~", f.rest_of_line):
         return _TILDE
+    if f.text in ("where", "when") and "_IN" in types:
+        return "a condition on indices follows `if`: `sum(x[i] for i in n if g[i] > 0)`"
     if f.found == "COMMA" and "_IN" in f.accepts:
         return "each index has an `in` of its own: `for i in n, j in m`"
     if f.found == "NUMBER" and types[-2:] == ["NUMBER", "COMMA"] and f.statement == "VAR":
@@ -159,6 +161,8 @@ def of_character(f: Failure) -> str:
             "write `solve(A, b)` for `A \\ b` with a square A; for least squares declare a "
             "variable `x`, and minimise `sumsq(A @ x - b)`"
         )
+    if char == "~" and f.after_operand:
+        return _TILDE
     if char == "!" and f.after_operand:
         return "there is no factorial; `!=` compares"
     if char == "{" and f.previous is not None:
