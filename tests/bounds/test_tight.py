@@ -81,7 +81,7 @@ INEQUALITIES: dict[str, tuple[str, list[float], float, dict[str, object], dict[s
         1.0,
         {},
         {
-            "H by elements": 2.0,
+            "H elementwise": 2.0,
             "H(c) + r D³f(c) + r²/2 D⁴f by ends": 2.0,
             "sum of |φ‴| elementwise": 2.0,
             "D³f by midpoints and radii": 2.0,

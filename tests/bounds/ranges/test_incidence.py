@@ -31,6 +31,14 @@ def test_the_curvature_of_an_inner_product(text: str, count: int, most: float) -
     assert found.max() <= most * (1 + 1e-9)
 
 
+def test_the_curvature_of_a_sum_is_that_of_its_largest_term() -> None:
+    """D² of Σ sin(x_i) is diagonal: its norm is that of one term, for any number of them."""
+    one = setting("var x[30]\nminimize exp(sum(sin(x[i]) for i in 30))", [0.1] * 30)
+    (node,) = (n for n in postorder(one.objective) if isinstance(n, Einsum))
+    graph = ball_graph(one, 0.3, centre_graph(one, (node,)))
+    assert np.sin(0.4) * (1 - 1e-12) <= graph.curves[node].curvature <= np.sin(0.4) * (1 + 1e-9)
+
+
 def test_sums_over_both_axes_are_not_inner_products() -> None:
     """Σ_st x_s y_t has D² of norm √(kl), not 1."""
     text = "dim k = 4, l = 9\nvar x[k], y[l]\nminimize sin(sum(x[s] * y[t] for s in k, t in l))"
