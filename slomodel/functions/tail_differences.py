@@ -28,6 +28,7 @@ _EVERYWHERE = (-math.inf, math.inf)
 _NEAR = 1.0 / 16.0
 """Limit on h'² and (m' h')²."""
 _TERMS = 9
+"""Eight leave out at most 1.5e-18 of the sum, nine 5e-21."""
 _A, _B = variable("a", ()), variable("b", ())
 
 

@@ -53,6 +53,10 @@ class Dim:
             raise ShapeError(f"dim `{self}` would have the negative size {total}")
         return total
 
+    def value(self, sizes: Mapping[str, int]) -> int:
+        """The value for given sizes of all its names, as of a shift, which may be negative."""
+        return self.const + sum(coefficient * sizes[name] for name, coefficient in self.terms)
+
     def __str__(self) -> str:
         text = ""
         for name, coefficient in self.terms:

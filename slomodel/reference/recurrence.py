@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.ir.dims import Dim, concrete
+from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr
 from slomodel.ir.loop import Loop, SliceAt, Source, StateAt
 from slomodel.ir.walk import postorder
@@ -16,11 +16,6 @@ from slomodel.ir.walk import postorder
 Array = NDArray[Any]
 Evaluate = Callable[[Sequence[Expr], Mapping[Expr, Array]], Sequence[Array]]
 """The values of the roots of a body for given values of its placeholders."""
-
-
-def place(dim: Dim, sizes: Mapping[str, int]) -> int:
-    """The value of a shift, which may be negative."""
-    return dim.const + sum(c * sizes[name] for name, c in dim.terms)
 
 
 def states_of(
@@ -37,13 +32,13 @@ def states_of(
 
     def read(source: Source, t: int) -> Array:
         if isinstance(source, StateAt):
-            return np.asarray(states[source.state][t + place(source.shift, sizes)])
+            return np.asarray(states[source.state][t + source.shift.value(sizes)])
         if isinstance(source, SliceAt):
-            return np.asarray(operands[source.operand][t + place(source.shift, sizes)])
+            return np.asarray(operands[source.operand][t + source.shift.value(sizes)])
         return operands[source.operand]
 
-    starts = [place(update.start, sizes) for update in loop.updates]
-    shifts = [place(update.shift, sizes) for update in loop.updates]
+    starts = [update.start.value(sizes) for update in loop.updates]
+    shifts = [update.shift.value(sizes) for update in loop.updates]
     used = [_inputs(update.value, loop) for update in loop.updates]
     steps = range(length)
     for t in reversed(steps) if loop.backwards else steps:
@@ -67,9 +62,9 @@ def inputs_at(
     result: dict[Expr, Array] = {}
     for node, source in _inputs(loop.updates[k].value, loop):
         if isinstance(source, StateAt):
-            result[node] = np.asarray(states[source.state][t + place(source.shift, sizes)])
+            result[node] = np.asarray(states[source.state][t + source.shift.value(sizes)])
         elif isinstance(source, SliceAt):
-            result[node] = np.asarray(operands[source.operand][t + place(source.shift, sizes)])
+            result[node] = np.asarray(operands[source.operand][t + source.shift.value(sizes)])
         else:
             result[node] = operands[source.operand]
     return result

@@ -24,7 +24,7 @@ from slomodel.ir.expr import (
     Scatter,
     Triangle,
 )
-from slomodel.reference.recurrence import inputs_at, place, states_of
+from slomodel.reference.recurrence import inputs_at, states_of
 from slomodel.reference.values import (
     Array,
     Sizes,
@@ -92,7 +92,7 @@ def inside_loop(found: NonFinite, sizes: Sizes) -> tuple[NonFinite, int] | None:
     steps = range(loop.length.size(sizes))
     for t in reversed(steps) if loop.backwards else steps:
         for k, update in enumerate(loop.updates):
-            if t >= place(update.start, sizes):
+            if t >= update.start.value(sizes):
                 given = inputs_at(loop, k, t, states, found.operands, sizes)
                 inner = first_nonfinite([update.value], _of_inputs(given), sizes)
                 if inner is not None and not isinstance(inner.node, Input):

@@ -171,7 +171,7 @@ def positions(
     result = []
     for one, size in zip(index, indexed, strict=True):
         if isinstance(one, Affine):
-            where = np.full(iterated, _signed(one, sizes), dtype=np.intp)
+            where = np.full(iterated, one.offset.value(sizes), dtype=np.intp)
             for axis, coefficient in enumerate(one.coefficients):
                 where += coefficient * grid[axis]
         elif isinstance(one, Lookup):
@@ -191,10 +191,6 @@ def _places(one: Multiset, sizes: Sizes) -> NDArray[np.intp]:
     parts = list(combinations_with_replacement(numbers, one.stop - one.start))
     every = combinations_with_replacement(numbers, one.degree)
     return np.array([parts.index(whole[one.start : one.stop]) for whole in every], dtype=np.intp)
-
-
-def _signed(one: Affine, sizes: Sizes) -> int:
-    return one.offset.const + sum(c * sizes[name] for name, c in one.offset.terms)
 
 
 @meaning.register

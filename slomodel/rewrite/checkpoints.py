@@ -32,7 +32,7 @@ from slomodel.rewrite.state_readers import (
     StateReaders,
     StateRow,
 )
-from slomodel.rewrite.work import moves
+from slomodel.rewrite.work import is_varying_input
 
 LARGEST_HISTORY = 2**26
 """Bytes of the states of all steps from which on they are not stored: larger ones do not stay in
@@ -49,12 +49,12 @@ def checkpointed(objective: Expr, facts: Facts) -> tuple[Expr, tuple[str, ...]]:
     passed: set[Expr] = set()
     while True:
         order = postorder(objective)
-        moving = dependents(order, moves)
+        varying = dependents(order, is_varying_input)
         result = next(
             (
                 node
                 for node in order
-                if isinstance(node, Recur) and node in moving and node.states[0] not in passed
+                if isinstance(node, Recur) and node in varying and node.states[0] not in passed
                 if _is_long(node, facts)
             ),
             None,
@@ -62,7 +62,7 @@ def checkpointed(objective: Expr, facts: Facts) -> tuple[Expr, tuple[str, ...]]:
         if result is None:
             return objective, tuple(notes)
         passed.add(result.states[0])
-        plan = _plan(result, order, moving, facts.sizes)
+        plan = _plan(result, order, varying, facts.sizes)
         if plan is not None:
             objective = plan.objective(objective)
             notes.append(
@@ -87,13 +87,8 @@ def _elements(shape: Shape, sizes: Sizes) -> int:
     return prod(concrete(shape, sizes))
 
 
-def _number(dim: Dim, sizes: Sizes) -> int:
-    """The value of a dim that may be negative."""
-    return dim.const + sum(factor * sizes[name] for name, factor in dim.terms)
-
-
 def _plan(
-    node: Recur, order: Sequence[Expr], moving: Collection[Expr], sizes: Sizes
+    node: Recur, order: Sequence[Expr], varying: Collection[Expr], sizes: Sizes
 ) -> Segments | None:
     """How a recurrence is divided into segments; None if that is not possible or saves little."""
     loop = node.loop
@@ -101,18 +96,18 @@ def _plan(
         covered = Dim() if first is None else node.operands[first].shape[0]
         if not loop.is_assigned(k, covered):
             return None
-    readers = StateReaders({state: state.state for state in node.states}, order, moving, sizes)
+    readers = StateReaders({state: state.state for state in node.states}, order, varying, sizes)
     try:
-        result = readers.found()
+        result = readers.collect()
         slices = {
-            one: readers.row(node.operands[source.operand], 0, _number(source.shift, sizes))
+            one: readers.row(node.operands[source.operand], 0, source.shift.value(sizes))
             for one, source in loop.sources
             if isinstance(source, SliceAt)
         }
     except ShapeError:
         return None
     width, length = _width(node, sizes), loop.length.size(sizes)
-    shifts = [_number(s.shift, sizes) for _, s in loop.sources if isinstance(s, StateAt)]
+    shifts = [s.shift.value(sizes) for _, s in loop.sources if isinstance(s, StateAt)]
     shifts += [leaf.shift for leaf in readers.leaves.values() if isinstance(leaf, StateRow)]
     lag = max(1, -min(shifts, default=0))
     start = max([lag, *(update.start.size(sizes) for update in loop.updates)])
@@ -126,7 +121,7 @@ def _plan(
             end = min(end, one.row.start)
     stored = sum(_elements(one.row.graph.shape, sizes) for one in result if _is_stored(one))
     whole = {s.operand for _, s in loop.sources if isinstance(s, Whole)}
-    active = [node.operands[k] for k in whole if node.operands[k] in moving]
+    active = [node.operands[k] for k in whole if node.operands[k] in varying]
     kept = lag * width + sum(_elements(one.shape, sizes) for one in active)
     own = max(ceil(sqrt(max(end - start, 0) * kept / (_ARRAYS * width))), 1)
     count = (end - start) // own

@@ -27,7 +27,7 @@ from slomodel.rewrite.facts import Facts
 from slomodel.rewrite.samples import At, LinearNode, Refused, Samples, placed, product
 from slomodel.rewrite.squares import Factor, WeightedSquares, sums_of_squares, varying_axes
 from slomodel.rewrite.triangles import Stack
-from slomodel.rewrite.work import moves
+from slomodel.rewrite.work import is_varying_input
 
 # A factorisation may cost as much as this many gradients: solvers compute hundreds and more.
 _MOST_CALLS = 200.0
@@ -59,7 +59,7 @@ def compression(root: Expr, facts: Facts) -> tuple[Expr, tuple[str, ...]]:
     order = postorder(root)
     if not any(isinstance(node, Einsum) for node in order):
         return root, ()
-    dependent = frozenset(dependents(order, moves))
+    dependent = frozenset(dependents(order, is_varying_input))
     graph = _Graph(
         dependent,
         varying_axes(order, dependent),

@@ -22,6 +22,7 @@ from slomodel.rewrite.removable import factored
 from slomodel.rewrite.stable_forms import elementwise
 
 _MOST_DEPTH = 3
+"""Levels of sums and products within which a root is looked for: matching is far dearer."""
 
 
 @dataclass(frozen=True, slots=True)

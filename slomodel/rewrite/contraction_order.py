@@ -19,7 +19,7 @@ from slomodel.ir.dims import Shape, concrete
 from slomodel.ir.expr import Axes, Einsum, Expr, Input, remake
 from slomodel.ir.walk import dependents, postorder, users
 from slomodel.rewrite.facts import Facts
-from slomodel.rewrite.work import moves
+from slomodel.rewrite.work import is_varying_input
 
 _MOST_TERMS = 30
 # An order that saves less than this fraction is not worth a change of the generated source.
@@ -31,7 +31,7 @@ def contraction_order(root: Expr, facts: Facts) -> tuple[Expr, tuple[str, ...]]:
     order = postorder(root)
     if not any(isinstance(node, Einsum) for node in order):
         return root, ()
-    varying = dependents(order, moves)
+    varying = dependents(order, is_varying_input)
     above = users(order)
     inner = {node for node in order if _joins(node, varying, above)}
     notes: list[str] = []

@@ -17,7 +17,7 @@ from slomodel.ir.dims import Dim
 from slomodel.ir.expr import Affine, Axes, Expr, Iota, Map, remake
 from slomodel.ir.walk import dependents, postorder
 from slomodel.rewrite.facts import Facts
-from slomodel.rewrite.work import moves
+from slomodel.rewrite.work import is_varying_input
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def differences(root: Expr, facts: Facts) -> tuple[Expr, tuple[str, ...]]:
     order = postorder(root)
     if not any(isinstance(node, Iota) for node in order):
         return root, ()
-    varying = dependents(order, moves)
+    varying = dependents(order, is_varying_input)
     known: dict[Expr, _ByDifference] = {}
     done: dict[Expr, Expr] = {}
     notes: list[str] = []

@@ -12,6 +12,7 @@ from slomodel.rewrite.matching import Part, factors, is_map, product_with, varie
 _FARTHEST = 345.0
 """Up to this logarithm of x^p its square does not overflow."""
 _LARGEST = 1e130
+"""Up to this b, exp(345) = 1e149 is far beyond b, and x^p/(b + x^p) is 1 to full accuracy there."""
 
 
 def saturation(node: Map) -> Expr | None:

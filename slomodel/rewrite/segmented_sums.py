@@ -22,7 +22,7 @@ from slomodel.ir.walk import dependents, inputs, postorder, users
 from slomodel.rewrite.facts import Facts
 from slomodel.rewrite.segments import Segments
 from slomodel.rewrite.state_readers import Row, Sizes, StateReaders, StepSum, WholeArray
-from slomodel.rewrite.work import moves
+from slomodel.rewrite.work import is_varying_input
 
 LARGEST_ARRAYS = 2**28
 """Bytes of intermediate arrays from which on they are not stored: a value is written and read by
@@ -43,14 +43,14 @@ def with_segmented_sums(objective: Expr, facts: Facts) -> tuple[Expr, tuple[str,
     passed: set[Expr] = set()
     while True:
         order = postorder(objective)
-        moving = dependents(order, moves)
-        if sum(_elements(one, sizes) for one in moving if isinstance(one, Map)) < least:
+        varying = dependents(order, is_varying_input)
+        if sum(_elements(one, sizes) for one in varying if isinstance(one, Map)) < least:
             return objective, tuple(notes)
         plan = None
         for node in reversed(order):
-            if isinstance(node, Einsum) and node in moving and node not in passed:
+            if isinstance(node, Einsum) and node in varying and node not in passed:
                 passed.add(node)
-                plan = _plan(node, order, moving, sizes, least)
+                plan = _plan(node, order, varying, sizes, least)
                 if plan is not None:
                     break
         if plan is None:
@@ -64,7 +64,7 @@ def _elements(node: Expr, sizes: Sizes) -> int:
 
 
 def _plan(
-    node: Einsum, order: Sequence[Expr], moving: Collection[Expr], sizes: Sizes, least: int
+    node: Einsum, order: Sequence[Expr], varying: Collection[Expr], sizes: Sizes, least: int
 ) -> Segments | None:
     """The segments of a sum along one of its labels; None if that is not possible or of no use."""
     summed = [label for label in range(len(node.dims)) if label not in node.output]
@@ -72,7 +72,7 @@ def _plan(
         steps = node.dims[label].size(sizes)
         if steps < _FEWEST or any(own.count(label) > 1 for own in node.inputs):
             continue
-        readers = StateReaders({}, order, moving, sizes)
+        readers = StateReaders({}, order, varying, sizes)
         try:
             term = readers.term(node, label)
         except ShapeError:
@@ -85,7 +85,7 @@ def _plan(
             continue
         width = max(sum(_elements(one, sizes) for one in maps) // steps, 1)
         wholes = [leaf.array for leaf in readers.leaves.values() if isinstance(leaf, WholeArray)]
-        kept = sum(_elements(whole, sizes) for whole in wholes if whole in moving) + _elements(
+        kept = sum(_elements(whole, sizes) for whole in wholes if whole in varying) + _elements(
             node, sizes
         )
         length = max(isqrt(steps * kept // width), 1)

@@ -122,13 +122,13 @@ _Key = tuple[Expr, int | None, int, int]
 class StateReaders:
     """The readers of the states of a loop, `states` by node, in a graph given in postorder.
 
-    `moving` are the nodes that depend on variables: what they are computed from is read, so that
+    `varying` are the nodes that depend on variables: what they are computed from is read, so that
     they need not be stored for all steps.
     """
 
     states: Mapping[Expr, int]
     order: Sequence[Expr]
-    moving: Collection[Expr]
+    varying: Collection[Expr]
     sizes: Sizes
     leaves: dict[Expr, Leaf] = field(default_factory=dict)
     _along: dict[Expr, _Along] = field(default_factory=dict)
@@ -136,7 +136,7 @@ class StateReaders:
     _rows: dict[_Key, Expr] = field(default_factory=dict)
     _places: dict[Leaf, Expr] = field(default_factory=dict)
 
-    def found(self) -> list[Reader]:
+    def collect(self) -> list[Reader]:
         """All readers that do not run along the steps themselves.
 
         Raises ShapeError for an array along the steps that has no graph of one step.
@@ -226,7 +226,7 @@ class StateReaders:
         node, axis, shift, sign = key
         if axis is None or node in self.states or not node.operands:
             return None
-        if node not in self._along and node not in self.moving:
+        if node not in self._along and node not in self.varying:
             return None
         try:
             own, offset, factor = self._axes_below(node, axis)

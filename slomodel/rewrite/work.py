@@ -11,7 +11,7 @@ from slomodel.ir.index_tables import tables_read, with_tables
 from slomodel.ir.walk import dependents, inputs, postorder, substitute, users
 
 
-def moves(node: Expr) -> bool:
+def is_varying_input(node: Expr) -> bool:
     """True for an input that changes from call to call."""
     return isinstance(node, Input) and node.role != "data"
 
@@ -28,14 +28,14 @@ def work(roots: Sequence[Expr], sizes: Sizes) -> float:
     Nodes of data alone are free, since they are computed once per bind, and so are views.
     """
     order = postorder(*roots)
-    varying = dependents(order, moves)
+    varying = dependents(order, is_varying_input)
     return sum(own_work(node, sizes) for node in order if node in varying)
 
 
 def work_once(root: Expr, sizes: Sizes) -> float:
     """Operations under a root that depend on data alone."""
     order = postorder(root)
-    varying = dependents(order, moves)
+    varying = dependents(order, is_varying_input)
     return sum(own_work(node, sizes) for node in order if node not in varying)
 
 
@@ -77,7 +77,7 @@ def _parts(roots: tuple[Expr, ...], names: set[str]) -> tuple[tuple[Expr, ...], 
     factored = dependents(order, lambda node: isinstance(node, (Triangle, Listing)))
     if not factored:
         return roots, {}
-    varying = dependents(order, moves)
+    varying = dependents(order, is_varying_input)
     # Data are numbers, so nodes of truth values remain and are computed by each function.
     computing = varying | {node for node in order if node.dtype == "bool"}
     above = users(order)

@@ -26,7 +26,6 @@ from slomodel.ir.expr import Expr, Input, Recur
 from slomodel.ir.loop import SliceAt, StateAt
 from slomodel.ir.stepwise import batched
 from slomodel.ir.walk import inputs, postorder, substitute
-from slomodel.reference.recurrence import place
 
 Sizes = Mapping[str, int]
 RangesOf = Callable[[Expr, list[Interval], Sizes, int], Sequence[Interval]]
@@ -116,7 +115,7 @@ class Unknowns:
             start = stop
         count = len(loop.updates)
         for k, update in enumerate(loop.updates):
-            begin, shift = place(update.start, sizes), place(update.shift, sizes)
+            begin, shift = update.start.value(sizes), update.shift.value(sizes)
             t = np.arange(begin, length)
             turn = (length - 1 - t if loop.backwards else t) * count + k
             own = turns[update.state]
@@ -230,7 +229,7 @@ def _coefficients(
     columns: list[Places] = []
     entries: list[Interval] = []
     for update, own in zip(node.loop.updates, result, strict=True):
-        begin, shift = place(update.start, sizes), place(update.shift, sizes)
+        begin, shift = update.start.value(sizes), update.shift.value(sizes)
         steps = np.arange(begin, begin + own.shape[batch + 1])
         written = unknowns.places[update.state][steps + shift]
         flat = own.each(lambda array: array.reshape((*array.shape[: batch + 2], -1)))
@@ -240,7 +239,7 @@ def _coefficients(
             part = flat.each(partial(_units_last, at=(0,) * batch + (own_units,)))
             if not part.hi.any() and not part.lo.any():
                 continue
-            read = unknowns.places[source.state][steps + place(source.shift, sizes)]
+            read = unknowns.places[source.state][steps + source.shift.value(sizes)]
             wide = np.broadcast_shapes((*written.shape, 1), part.shape, read[:, np.newaxis].shape)
             rows.append(np.broadcast_to(written[:, :, np.newaxis], wide).ravel())
             columns.append(np.broadcast_to(read[:, np.newaxis, :], wide).ravel())
@@ -295,7 +294,7 @@ def _constants(
             begin = (slice(None),) * batch + (slice(count),)
             add(places[:count], own.each(itemgetter(begin)))
     for update, own in zip(loop.updates, result, strict=True):
-        begin_at = place(update.start, sizes) + place(update.shift, sizes)
+        begin_at = update.start.value(sizes) + update.shift.value(sizes)
         add(unknowns.places[update.state][begin_at : begin_at + own.shape[batch]], own)
     return Interval(lo, hi)
 

@@ -15,7 +15,6 @@ from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Recur
 from slomodel.ir.loop import SliceAt, Source, StateAt
 from slomodel.ir.walk import postorder
-from slomodel.reference.recurrence import place
 
 Sizes = Mapping[str, int]
 
@@ -39,7 +38,7 @@ def states_over(
         order = postorder(update.value)
         under = set(order)
         read = [(one, source) for one, source in loop.sources if one in under]
-        start, shift = place(update.start, sizes), place(update.shift, sizes)
+        start, shift = update.start.value(sizes), update.shift.value(sizes)
         updates.append((update, order, read, start, shift))
     for t in reversed(steps) if loop.backwards else steps:
         pause()
@@ -90,11 +89,11 @@ class _Run:
         """The range of the array or state that a placeholder stands for at step t."""
         if isinstance(source, StateAt):
             lo, hi = self.states[source.state]
-            where = self.at(t + place(source.shift, self.sizes))
+            where = self.at(t + source.shift.value(self.sizes))
             return Interval(np.asarray(lo[where]), np.asarray(hi[where]))
         own = self.operands[source.operand]
         if isinstance(source, SliceAt):
-            where = self.at(t + place(source.shift, self.sizes))
+            where = self.at(t + source.shift.value(self.sizes))
             return own.each(lambda array: np.asarray(array[where]))
         return own
 

@@ -34,7 +34,6 @@ from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr, Recur, Scan
 from slomodel.ir.recur import bodies
 from slomodel.ir.walk import dependents, postorder
-from slomodel.reference.recurrence import place
 
 _ATTEMPTS = 40
 _WIDER = 1.0625
@@ -139,7 +138,7 @@ def _remainders_of_steps(run: TaylorPass, node: Recur, inner: Sequence[Expr]) ->
     for update, value in zip(loop.updates, bodies(node), strict=True):
         if value in alone.forms:
             own, added = result[update.state], alone.forms[value].remainder
-            start = place(update.start, sizes) + place(update.shift, sizes)
+            start = update.start.value(sizes) + update.shift.value(sizes)
             at = slice(start, start + len(added))
             own[at] = up_add(own[at], added)
     return result

@@ -48,8 +48,8 @@ class Averages:
 def with_averages(setting: Setting) -> Averages:
     """The setting with quotients by sums, and logarithms of sums, as log Σ exp."""
     order = postorder(setting.objective)
-    moving = dependents(order, set(setting.variables).__contains__)
-    result = _Averages(setting, moving)
+    varying = dependents(order, set(setting.variables).__contains__)
+    result = _Averages(setting, varying)
     if len(order) <= MOST_NODES and any(_is(node, table.exp) for node in order):
         for node in order:
             result.put(node)
@@ -65,12 +65,12 @@ def with_averages(setting: Setting) -> Averages:
 class _Averages:
     """The rewriting of one graph: new nodes by old ones, and logarithms of positive new nodes."""
 
-    def __init__(self, setting: Setting, moving: Collection[Expr]) -> None:
+    def __init__(self, setting: Setting, varying: Collection[Expr]) -> None:
         self.done: dict[Expr, Expr] = {}
         self.exponents: set[Expr] = set()
         self.of_weights: set[Expr] = set()
         self._setting = setting
-        self._varying = set(moving)
+        self._varying = set(varying)
         self._users = users(postorder(setting.objective))
         self._logarithms: dict[Expr, Expr | None] = {}
 
@@ -355,12 +355,12 @@ def _is(node: Expr, function: ScalarFunction) -> bool:
     return isinstance(node, Map) and node.function is function
 
 
-def _is_choice(node: Expr, moving: Collection[Expr]) -> bool:
+def _is_choice(node: Expr, varying: Collection[Expr]) -> bool:
     """Whether a node is `where` of a known condition with 0 as the alternative."""
     if not isinstance(node, Map) or node.function is not table.where:
         return False
     condition, _, other = node.operands
-    return condition not in moving and isinstance(other, Const) and other.value == 0.0
+    return condition not in varying and isinstance(other, Const) and other.value == 0.0
 
 
 def _has_sum(node: Expr) -> bool:

@@ -44,8 +44,8 @@ def radial_sums(setting: Setting) -> RadialSums | None:
     has no function of a length but squares.
     """
     order = postorder(setting.objective)
-    moving = dependents(order, set(setting.variables).__contains__)
-    affine = affine_nodes(order, moving)
+    varying = dependents(order, set(setting.variables).__contains__)
+    affine = affine_nodes(order, varying)
     squares: dict[Expr, SquaredLengths] = {}
     for node in order:
         lengths = _lengths(node, affine)
@@ -53,7 +53,7 @@ def radial_sums(setting: Setting) -> RadialSums | None:
             squares[node] = lengths
     if not squares:
         return None
-    parts = parts_over(setting.objective, moving, affine, squares.keys())
+    parts = parts_over(setting.objective, varying, affine, squares.keys())
     if parts is None:
         return None
     radial, others = [], []

@@ -159,10 +159,10 @@ def _steps(loop: Loop, operands: Sequence[Expr], sizes: Mapping[str, int]) -> tu
 
     def read(source: Source, t: int, shape: Shape) -> Expr:
         if isinstance(source, StateAt):
-            result = places[source.state][t + _number(source.shift, sizes)]
+            result = places[source.state][t + source.shift.value(sizes)]
             return build.zeros(shape) if result is None else result
         if isinstance(source, SliceAt):
-            return _element(operands[source.operand], t + _number(source.shift, sizes))
+            return _element(operands[source.operand], t + source.shift.value(sizes))
         return operands[source.operand]
 
     used = [
@@ -171,20 +171,16 @@ def _steps(loop: Loop, operands: Sequence[Expr], sizes: Mapping[str, int]) -> tu
     ]
     for t in reversed(range(length)) if loop.backwards else range(length):
         for update, own in zip(loop.updates, used, strict=True):
-            if t >= _number(update.start, sizes):
+            if t >= update.start.value(sizes):
                 values = {one: read(source, t, one.shape) for one, source in own}
                 value = substitute((update.value,), values)[0]
-                state, place = places[update.state], t + _number(update.shift, sizes)
+                state, place = places[update.state], t + update.shift.value(sizes)
                 before = state[place]
                 state[place] = value if before is None else build.apply(add, before, value)
     return tuple(
         _stacked(state, (loop.length, *shape))
         for state, shape in zip(places, loop.shapes, strict=True)
     )
-
-
-def _number(dim: Dim, sizes: Mapping[str, int]) -> int:
-    return dim.const + sum(c * sizes[name] for name, c in dim.terms)
 
 
 def _element(array: Expr, t: int) -> Expr:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from slomodel.ir.dims import Dim
 from slomodel.ir.expr import Affine, Einsum, Expr, Gather, Reshape, affine
 
 Numbers = Mapping[str, int]
@@ -36,15 +35,10 @@ def along(
     offset = 0
     moved = [0] * rank
     for one, stride in zip(index, strides, strict=True):
-        offset += stride * number_of(one.offset, numbers)
+        offset += stride * one.offset.value(numbers)
         for axis, coefficient in enumerate(one.coefficients):
             moved[axis] += stride * coefficient
     return offset, tuple(moved)
-
-
-def number_of(dim: Dim, numbers: Numbers) -> int:
-    """The value of a dim, which may be negative."""
-    return dim.const + sum(c * numbers[name] for name, c in dim.terms)
 
 
 class Accesses:
@@ -68,7 +62,7 @@ class Accesses:
 
     def shape(self, node: Expr) -> tuple[int, ...]:
         """The sizes of a node's axes: 0 for `n - 1` of a recurrence over no elements."""
-        return tuple(max(0, number_of(dim, self.numbers)) for dim in node.shape)
+        return tuple(max(0, dim.value(self.numbers)) for dim in node.shape)
 
     def of(self, node: Expr) -> Access:
         """The access of a node along its own axes."""

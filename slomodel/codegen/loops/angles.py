@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import prod
 
-from slomodel.codegen.loops.access import Numbers, number_of
+from slomodel.codegen.loops.access import Numbers
 from slomodel.codegen.loops.separated import SeparateProduct, SeparateProducts, separated, terms_of
 from slomodel.functions import add, cos, mul, neg, sin, sub
 from slomodel.ir import build
@@ -97,9 +97,7 @@ def _terms(angle: Expr) -> Iterator[tuple[bool, Expr, Place]]:
 
 
 def _is_narrow(angles: Expr, place: Place, node: Expr, numbers: Numbers) -> bool:
-    own, pairs = (
-        prod(max(0, number_of(dim, numbers)) for dim in one.shape) for one in (angles, node)
-    )
+    own, pairs = (prod(max(0, dim.value(numbers)) for dim in one.shape) for one in (angles, node))
     return own >= _LEAST and (_NARROW_LOOKUPS if place[1] else _NARROW) * own <= pairs
 
 

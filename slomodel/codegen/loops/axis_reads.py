@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from enum import Enum
 
-from slomodel.codegen.loops.access import Numbers, number_of
+from slomodel.codegen.loops.access import Numbers
 from slomodel.codegen.loops.layouts import is_summed_in_loop
 from slomodel.ir.expr import (
     Affine,
@@ -28,7 +28,7 @@ Place = tuple[Expr, int]
 """An axis of a node or, as ~label, a label along which it sums."""
 
 
-class How(Enum):
+class ReadMode(Enum):
     """How a node reads an axis of an operand along which it does not run itself.
 
     Element by element, or only together with all other elements.
@@ -38,8 +38,8 @@ class How(Enum):
     WHOLE = "whole"
 
 
-def reads(node: Expr, numbers: Numbers) -> Iterator[tuple[int, int, int | How]]:
-    """How a node reads the axes of its operands: (operand, axis, its own axis or ~label or how)."""
+def reads(node: Expr, numbers: Numbers) -> Iterator[tuple[int, int, int | ReadMode]]:
+    """Each operand and axis that a node reads, with its own axis, ~label or the mode."""
     if isinstance(node, Map):
         for k, own in enumerate(node.axes):
             yield from ((k, p, axis) for p, axis in enumerate(own))
@@ -49,19 +49,19 @@ def reads(node: Expr, numbers: Numbers) -> Iterator[tuple[int, int, int | How]]:
             yield k, p, axis_read(node, k, p, numbers)
 
 
-def axis_read(node: Expr, k: int, p: int, numbers: Numbers) -> int | How:
+def axis_read(node: Expr, k: int, p: int, numbers: Numbers) -> int | ReadMode:
     if isinstance(node, Einsum) and is_loop(node, numbers):
         label = node.inputs[k][p]
         return node.output.index(label) if label in node.output else ~label
     if isinstance(node, Gather) and not k:
-        return _alone(node.index[p]) if _is_fixed(node.index[p]) else How.WHOLE
+        return _alone(node.index[p]) if _is_fixed(node.index[p]) else ReadMode.WHOLE
     if isinstance(node, Scatter) and not k:
         places = [q for q, one in enumerate(node.index) if reads_axis(one, p)]
         if not all(isinstance(node.index[q], Affine | Lookup) for q in places):
-            return How.WHOLE
+            return ReadMode.WHOLE
         alone = len(places) == 1 and _is_fixed(node.index[places[0]])
-        return places[0] if alone else How.ELEMENTS
-    return p if isinstance(node, Scan) else How.WHOLE
+        return places[0] if alone else ReadMode.ELEMENTS
+    return p if isinstance(node, Scan) else ReadMode.WHOLE
 
 
 def is_loop(node: Einsum, numbers: Numbers) -> bool:
@@ -78,7 +78,7 @@ def is_loop(node: Einsum, numbers: Numbers) -> bool:
 
 
 def has_one_long_side(node: Einsum, numbers: Numbers) -> bool:
-    return sum(number_of(dim, numbers) > SHORT for dim in node.dims) == 1
+    return sum(dim.value(numbers) > SHORT for dim in node.dims) == 1
 
 
 def _is_fixed(index: Index) -> bool:
@@ -88,9 +88,9 @@ def _is_fixed(index: Index) -> bool:
     return sum(1 for c in index.coefficients if c) <= 1
 
 
-def _alone(index: Index) -> int | How:
+def _alone(index: Index) -> int | ReadMode:
     assert isinstance(index, Affine)
-    return next((axis for axis, c in enumerate(index.coefficients) if c), How.ELEMENTS)
+    return next((axis for axis, c in enumerate(index.coefficients) if c), ReadMode.ELEMENTS)
 
 
 def _is_plain(index: Index, axis: int) -> bool:
@@ -113,10 +113,10 @@ def computes(node: Expr, axis: int, chosen: Container[Place], numbers: Numbers) 
         return all(_is_plain(one, axis) for one in node.index)
     if isinstance(node, Scatter):
         entry = node.index[axis]
-        moved = _alone(entry) if _is_fixed(entry) else How.WHOLE
+        moved = _alone(entry) if _is_fixed(entry) else ReadMode.WHOLE
         if isinstance(moved, int):
             return (node.operands[0], moved) in chosen and axis_read(
                 node, 0, moved, numbers
             ) == axis
-        return moved is How.ELEMENTS
+        return moved is ReadMode.ELEMENTS
     return False

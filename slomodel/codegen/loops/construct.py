@@ -319,7 +319,6 @@ def _collection(node: Expr, fusion: Fusion) -> Collection:
 
 
 def _run(one: Affine, fusion: Fusion) -> AlongAxis:
-    numbers = fusion.accesses.numbers
-    offset = one.offset.const + sum(c * numbers[name] for name, c in one.offset.terms)
+    offset = one.offset.value(fusion.accesses.numbers)
     varying = [(axis, c) for axis, c in enumerate(one.coefficients) if c]
     return AlongAxis(offset, *varying[0]) if varying else AlongAxis(offset)

@@ -16,7 +16,6 @@ from slomodel.codegen.loops.access import (
     Numbers,
     c_order,
     merged_axes,
-    number_of,
 )
 from slomodel.codegen.loops.collected import Collected, Term
 from slomodel.codegen.loops.index_pieces import Pieces
@@ -218,7 +217,7 @@ class Fusion:
             return False
         iterated = node if isinstance(node, Gather) else node.operands[0]
         # In order, other rows are read and added to most quickly as a whole, one by one.
-        row = number_of(iterated.shape[-1], self.accesses.numbers)
+        row = iterated.shape[-1].value(self.accesses.numbers)
         if self.in_order and iterated.rank > 1 and not is_row(row):
             return False
         tables = [self.accesses.of(one.table).base for one in node.index if isinstance(one, Lookup)]

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from slomodel.codegen.loops.access import Numbers, number_of
+from slomodel.codegen.loops.access import Numbers
 from slomodel.codegen.loops.affine_steps import affine_values
 from slomodel.codegen.lower import lowered
 from slomodel.functions import where
@@ -53,10 +53,10 @@ def with_hoisted(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[Expr, ...]:
             return node
         key = node.operands, node.loop
         if key not in states:
-            length = number_of(node.loop.length, numbers)
+            length = node.loop.length.value(numbers)
 
             def stores(one: Expr) -> bool:
-                size = length * prod(number_of(dim, numbers) for dim in one.shape)
+                size = length * prod(dim.value(numbers) for dim in one.shape)
                 return isinstance(one, Map) and one.function.costly and size <= _MOST
 
             # Costly functions first, as arrays: the adjoints of the operands read the same arrays,
@@ -75,7 +75,7 @@ def with_masked_tables(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[Expr,
     """Lowered roots with conditions on the elements of tables and not on what is looked up."""
 
     def size(node: Expr) -> int:
-        return prod(number_of(dim, numbers) for dim in node.shape)
+        return prod(dim.value(numbers) for dim in node.shape)
 
     def rule(node: Expr) -> Expr:
         if isinstance(node, Map):

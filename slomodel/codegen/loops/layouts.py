@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 
-from slomodel.codegen.loops.access import Numbers, c_order, number_of
+from slomodel.codegen.loops.access import Numbers, c_order
 from slomodel.codegen.lower import Blocks
 from slomodel.codegen.program import Form, Program
 from slomodel.ir.dims import Dim
@@ -158,7 +158,7 @@ def is_thin(node: Expr, numbers: Numbers) -> bool:
     if max(node.rank, *(operand.rank for operand in node.operands)) < 3:
         return False
     parts = Blocks.of_node(node)
-    sizes = [number_of(dim, numbers) for dim in node.dims]
+    sizes = [dim.value(numbers) for dim in node.dims]
     sides = (parts.left, parts.right, parts.summed)
     return min(prod(sizes[label] for label in side) for side in sides) <= _THIN
 
@@ -238,7 +238,7 @@ def _is_windows(node: Expr) -> bool:
 
 
 def _sizes(node: Expr, numbers: Numbers) -> tuple[int, ...]:
-    return tuple(max(0, number_of(dim, numbers)) for dim in node.shape)
+    return tuple(max(0, dim.value(numbers)) for dim in node.shape)
 
 
 def _reads(

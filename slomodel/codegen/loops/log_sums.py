@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from math import inf
 
-from slomodel.codegen.loops.access import number_of
 from slomodel.codegen.loops.fusion import Fusion
 from slomodel.codegen.loops.nest import Element, LogProducts, Position
 from slomodel.codegen.loops.planning import spells
@@ -35,11 +34,11 @@ def log_sum_terms(node: Recur, fusion: Fusion, first: int) -> Element | None:
     if update.value not in lower(list(forms), numbers, spells):
         return None
     access = fusion.accesses.of(node.operands[source.operand])
-    shifts = [number_of(one.shift, numbers) for one in (update, last)]
+    shifts = [one.shift.value(numbers) for one in (update, last)]
     if shifts != [0, -1] or not access.base.rank:
         return None
     (stride,) = access.strides
-    offset = access.offset + stride * (first + number_of(source.shift, numbers))
+    offset = access.offset + stride * (first + source.shift.value(numbers))
     return Element(access.base, Position(offset, (stride,)))
 
 
@@ -51,7 +50,7 @@ def log_products(node: Recur, fusion: Fusion, first: int) -> LogProducts | None:
     loop, numbers = node.loop, fusion.accesses.numbers
     if len(loop.updates) != 1 or len(loop.shapes) != 1 or len(loop.shapes[0]) != 1:
         return None
-    (update,), count = loop.updates, number_of(loop.shapes[0][0], numbers)
+    (update,), count = loop.updates, loop.shapes[0][0].value(numbers)
     term_and_weights = _term_and_weights(update.value)
     if term_and_weights is None or loop.backwards or first < 1 or not 2 <= count <= _MOST_STATES:
         return None
@@ -62,12 +61,12 @@ def log_products(node: Recur, fusion: Fusion, first: int) -> LogProducts | None:
         return None
     if not isinstance(places[2], StateAt) or len(loop.sources) != 3:
         return None
-    if [number_of(one.shift, numbers) for one in (update, places[2])] != [0, -1]:
+    if [one.shift.value(numbers) for one in (update, places[2])] != [0, -1]:
         return None
     terms, table = (fusion.accesses.of(node.operands[place.operand]) for place in places[:2])  # type: ignore[union-attr]
     if not terms.base.rank or not table.base.rank:
         return None
-    offset = terms.offset + terms.strides[0] * (first + number_of(places[0].shift, numbers))
+    offset = terms.offset + terms.strides[0] * (first + places[0].shift.value(numbers))
     strides = table.strides if summed == 0 else table.strides[::-1]
     return LogProducts(
         count,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from slomodel.codegen.loops.access import Numbers, number_of
+from slomodel.codegen.loops.access import Numbers
 from slomodel.codegen.loops.index_pieces import pieces_of
 from slomodel.functions import add, sub
 from slomodel.ir.expr import Const, Expr, Gather, Input, Listing, Lookup, Map
@@ -62,6 +62,6 @@ def _step(node: Expr, steps: Mapping[Expr, int | None]) -> int | None:
 
 def _mean_length(node: Listing, numbers: Numbers) -> float:
     own, before = (
-        prod(number_of(dim, numbers) for dim in one.shape) for one in (node, node.operands[0])
+        prod(dim.value(numbers) for dim in one.shape) for one in (node, node.operands[0])
     )
     return own / before if before else 0.0

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 
-from slomodel.codegen.loops.access import Numbers, number_of
+from slomodel.codegen.loops.access import Numbers
 from slomodel.codegen.loops.axis_reads import (
     SHORT,
-    How,
     Place,
+    ReadMode,
     computes,
     has_one_long_side,
     is_loop,
@@ -123,8 +123,8 @@ class _Choice:
     def _size(self, node: Expr, axis: int) -> int:
         if axis < 0:
             assert isinstance(node, Einsum)
-            return number_of(node.dims[~axis], self._numbers)
-        return number_of(node.shape[axis], self._numbers)
+            return node.dims[~axis].value(self._numbers)
+        return node.shape[axis].value(self._numbers)
 
     def _join(self, one: Place, other: Place) -> None:
         a, b = self._class_of.get(one), self._class_of.get(other)
@@ -175,7 +175,7 @@ class _Choice:
         for user in dict.fromkeys(self._users[node]):
             for k, p, how in reads(user, self._numbers):
                 if user.operands[k] is node and p == axis:
-                    joined = how is How.ELEMENTS or (user, how) in own
+                    joined = how is ReadMode.ELEMENTS or (user, how) in own
                     if not joined or not self._is_split(user, own):
                         return True
         return False
@@ -196,7 +196,7 @@ class _Choice:
     def _elements(self, node: Expr) -> int:
         """The number of elements that the loop of a node runs over."""
         dims = node.dims if isinstance(node, Einsum) else node.shape
-        return prod(max(0, number_of(dim, self._numbers)) for dim in dims)
+        return prod(max(0, dim.value(self._numbers)) for dim in dims)
 
 
 class _Rewriting:
@@ -232,7 +232,7 @@ class _Rewriting:
         if not all(computes(node, axis, self._chosen, self._numbers) for axis in own):
             return False
         for k, p, how in reads(node, self._numbers):
-            joined = how is How.ELEMENTS or (node, how) in self._chosen
+            joined = how is ReadMode.ELEMENTS or (node, how) in self._chosen
             if (node.operands[k], p) in self._chosen and not joined:
                 return False
         return True
@@ -240,7 +240,7 @@ class _Rewriting:
     def _positions(self, node: Expr) -> list[Fixed]:
         """All positions along the axes of a node that are written out."""
         axes = self._axes.get(node, ())
-        sizes = [range(number_of(node.shape[axis], self._numbers)) for axis in axes]
+        sizes = [range(node.shape[axis].value(self._numbers)) for axis in axes]
         return [tuple(zip(axes, own, strict=True)) for own in product(*sizes)]
 
     def _together(self, node: Expr) -> Expr:
@@ -269,7 +269,7 @@ class _Rewriting:
             for axis in range(node.rank)
         ]
         view = build.gather(self._whole[node], index, shape)
-        elements = prod(max(0, number_of(dim, self._numbers)) for dim in shape)
+        elements = prod(max(0, dim.value(self._numbers)) for dim in shape)
         is_data = isinstance(node, Input) and node.role == "data"
         longer = _LONGER * elements <= loop
         if node.dtype == "real" and elements >= _LEAST and (is_data or longer):
@@ -293,7 +293,7 @@ class _Rewriting:
     def _part_of_map(self, node: Map, at: Mapping[int, int]) -> Expr:
         kept = _others(node.rank, at)
         shape = tuple(node.shape[axis] for axis in kept)
-        loop = prod(max(0, number_of(dim, self._numbers)) for dim in shape)
+        loop = prod(max(0, dim.value(self._numbers)) for dim in shape)
         operands, axes = [], []
         for operand, own in zip(node.operands, node.axes, strict=True):
             fixed = {p: at[axis] for p, axis in enumerate(own) if axis in at}
@@ -308,11 +308,11 @@ class _Rewriting:
             label for label in range(len(node.dims)) if label not in fixed and label not in summed
         ]
         dims = tuple(node.dims[label] for label in kept)
-        loop = prod(max(0, number_of(dim, self._numbers)) for dim in dims)
+        loop = prod(max(0, dim.value(self._numbers)) for dim in dims)
         output = tuple(kept.index(label) for label in node.output if label not in fixed)
         terms = []
         for positions in product(
-            *(range(number_of(node.dims[label], self._numbers)) for label in summed)
+            *(range(node.dims[label].value(self._numbers)) for label in summed)
         ):
             now = {**fixed, **dict(zip(summed, positions, strict=True))}
             operands, inputs = [], []

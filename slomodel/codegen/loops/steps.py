@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from slomodel.codegen.loops.access import Access, Accesses, c_order, number_of
+from slomodel.codegen.loops.access import Access, Accesses, c_order
 from slomodel.codegen.loops.fusion import Fusion, elements
 from slomodel.codegen.loops.log_sums import log_products, log_sum_terms
 from slomodel.codegen.loops.nest import (
@@ -116,7 +116,7 @@ class _Parts:
         if not isinstance(source, Whole):
             varying, *rest = access.strides
             strides = tuple(rest)
-            offset += varying * number_of(source.shift, self.accesses.numbers)
+            offset += varying * source.shift.value(self.accesses.numbers)
         if name is not placeholder:
             offset += sum(k * stride for k, stride in zip(at, strides, strict=True))
             strides = ()
@@ -127,14 +127,14 @@ class _Parts:
         if isinstance(source, StateAt) and not name.rank:
             inside = c_order(self.accesses.shape(placeholder))
             element = sum(k * stride for k, stride in zip(at, inside, strict=True))
-            shift = number_of(source.shift, self.accesses.numbers)
+            shift = source.shift.value(self.accesses.numbers)
             self.read_places[name] = (source.state, element, shift)
 
     def _write(self, update: Update, element: int | None) -> None:
         """Record the target of an update, or of one element of it."""
         loop, state = self.node.loop, self.node.states[update.state]
         shape = self.accesses.shape(state)[1:]
-        stride, shift = elements(shape), number_of(update.shift, self.accesses.numbers)
+        stride, shift = elements(shape), update.shift.value(self.accesses.numbers)
         place = Element(state, Position(stride * shift + (element or 0)))
         first = loop.initial[update.state]
         covered = Dim() if first is None else self.node.operands[first].shape[0]
@@ -155,7 +155,7 @@ class _Parts:
         for region in inner.regions:
             parts[region.stage == "call"] += blocks(region, inner)
         return StepBody(
-            number_of(group.start, numbers),
+            group.start.value(numbers),
             self.reads,
             tuple(self.targets),
             tuple(parts[False]),

@@ -19,7 +19,6 @@ from slomodel.front.data.sizes import (
     inferred_sizes,
     is_known,
     single_name,
-    size_in,
 )
 from slomodel.front.data.sparse import sparse_data
 from slomodel.ir.expr import Einsum, Expr, Recur
@@ -296,7 +295,7 @@ def _positions(declared: DataDeclaration, array: Array, sizes: Mapping[str, int]
     if declared.domain is None or not is_known(declared.domain, sizes):
         return array
     least = declared.first
-    size = size_in(declared.domain, sizes)
+    size = declared.domain.value(sizes)
     if size < 0:
         message = f"`{name}` has positions along `{declared.domain}`, which is {size}"
         raise _error("E315", message, declared.span, "give larger sizes")
@@ -391,7 +390,7 @@ def _check_lengths(problem: Problem, sizes: Mapping[str, int]) -> None:
     first = {dim: node for node in reversed(order) for dim in node.shape}
     first |= {dim: node for node in reversed(order) if node in problem.spans for dim in node.shape}
     for dim, node in first.items():
-        if is_known(dim, sizes) and size_in(dim, sizes) < 0:
+        if is_known(dim, sizes) and dim.value(sizes) < 0:
             short = _too_few_steps(order, problem, sizes)
             if short is not None:
                 raise short
@@ -411,7 +410,7 @@ def _too_few_steps(
             continue
         length, count = node.loop.length, node.loop.updates[node.state].start
         if is_known(length, sizes) and is_known(count, sizes):
-            steps, least = size_in(length, sizes), size_in(count, sizes)
+            steps, least = length.value(sizes), count.value(sizes)
             if steps < least:
                 message = f"a recurrence needs a step for each of its {least} first values"
                 message = message if least > 1 else "a recurrence needs a step for its first value"
@@ -423,10 +422,10 @@ def _too_few_steps(
 def _check_bounds(problem: Problem, sizes: Mapping[str, int]) -> None:
     for bound in problem.bounds:
         own = (bound.count, bound.least, bound.most, bound.size)
-        if not all(is_known(dim, sizes) for dim in own) or size_in(bound.count, sizes) <= 0:
+        if not all(is_known(dim, sizes) for dim in own) or bound.count.value(sizes) <= 0:
             continue
-        least, most = size_in(bound.least, sizes), size_in(bound.most, sizes)
-        size = size_in(bound.size, sizes)
+        least, most = bound.least.value(sizes), bound.most.value(sizes)
+        size = bound.size.value(sizes)
         if least < 0 or most >= size:
             values = f"{least}" if least == most else f"{least} to {most}"
             message = f"index `{bound.text}` takes {values} in an axis of size {size}"

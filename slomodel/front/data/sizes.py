@@ -137,8 +137,3 @@ def check_shapes(problem: Problem, arrays: Mapping[str, Array], sizes: Mapping[s
 def is_known(dim: Dim, sizes: Mapping[str, int]) -> bool:
     """Whether the sizes of all names in a dim are known."""
     return all(name in sizes for name, _ in dim.terms)
-
-
-def size_in(dim: Dim, sizes: Mapping[str, int]) -> int:
-    """The number that a dim is with known sizes; it may be negative."""
-    return dim.const + sum(coefficient * sizes[name] for name, coefficient in dim.terms)

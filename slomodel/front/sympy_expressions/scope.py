@@ -46,7 +46,7 @@ class Translation:
         """The value of a dim, which may be negative; None if a size is unknown."""
         if any(name not in self.sizes for name, _ in dim.terms):
             return None
-        return dim.const + sum(c * self.sizes[name] for name, c in dim.terms)
+        return dim.value(self.sizes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
