@@ -227,23 +227,24 @@ def one_step(root: Expr, states: Mapping[Expr, Expr], steps: Steps) -> Expr:
             for operand, place in zip(node.operands, own, strict=True):
                 if operand in varying:
                     if axis[operand] != place:
-                        raise _combined()
+                        raise not_stepwise()
                     operands.append(done[operand])
                 else:
                     operands.append(steps.read(operand, place))
             done[node] = at_one_step(node, tuple(operands), axis[node], own)
     if axis[root] != 0:
-        raise _combined()
+        raise not_stepwise()
     return done[root]
 
 
-def _combined() -> ShapeError:
-    return ShapeError("a step of a recurrence combines several steps")
+def not_stepwise(reason: str = "a step of a recurrence combines several steps") -> ShapeError:
+    """The error for what cannot be computed step by step; its callers say where."""
+    return ShapeError(reason)
 
 
 def _axis_of_steps(node: Expr, axis: Mapping[Expr, int]) -> int:
     """The axis of a node along which the steps run, found from an operand where it is known."""
-    reason = _combined()
+    reason = not_stepwise()
     for k, operand in enumerate(node.operands):
         if operand not in axis:
             continue
@@ -263,13 +264,13 @@ def operand_axes(node: Expr, axis: int) -> tuple[int | None, ...]:
     if isinstance(node, Einsum):
         label = node.output[axis]
         if node.output.count(label) > 1 or any(own.count(label) > 1 for own in node.inputs):
-            raise _combined()
+            raise not_stepwise()
         return tuple(own.index(label) if label in own else None for own in node.inputs)
     if isinstance(node, Gather):
         wanted = _unit(axis, node.rank)
         first = node.index.index(wanted) if wanted in node.index else None
         if first is not None and node.operands[0].shape[first] != node.shape[axis]:
-            raise _combined()
+            raise not_stepwise()
         return (first, *table_axes(node, axis))
     if isinstance(node, Scatter):
         one = node.index[axis]
@@ -278,7 +279,7 @@ def operand_axes(node: Expr, axis: int) -> tuple[int | None, ...]:
         if len(runs) != 1 or one != _unit(runs[0], source.rank):
             return (None,) * len(node.operands)
         if source.shape[runs[0]] != node.shape[axis]:
-            raise _combined()
+            raise not_stepwise()
         return (runs[0], *table_axes(node, runs[0]))
     if isinstance(node, Extreme):
         kept = [k for k in range(node.operands[0].rank) if k not in node.axes]
@@ -306,7 +307,7 @@ def table_axes(node: Gather | Scatter, axis: int) -> tuple[int | None, ...]:
         ]
         places = {lookup.axes.index(axis) if axis in lookup.axes else None for lookup in every}
         if len(places) > 1:
-            raise _combined()
+            raise not_stepwise()
         table_axes.append(places.pop())
     return tuple(table_axes)
 
@@ -358,7 +359,7 @@ def _index_without(
     for entry in kept:
         if isinstance(entry, Affine):
             if entry.coefficients[axis]:
-                raise _combined()
+                raise not_stepwise()
             rest = tuple(c for k, c in enumerate(entry.coefficients) if k != axis)
             index.append(Affine(entry.offset, rest))
         elif isinstance(entry, Lookup):
@@ -441,7 +442,7 @@ class _AxesInLoop:
     @staticmethod
     def _put(axes: dict[T, int], key: T, axis: int) -> None:
         if axes.setdefault(key, axis) != axis:
-            raise _combined()
+            raise not_stepwise()
 
     def _of_operands(self) -> tuple[int | None, ...]:
         loop = self.node.loop

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from slomodel.errors import ShapeError
 from slomodel.ir import build
 from slomodel.ir.expr import Affine, Const, Einsum, Expr, Gather, Input, Lookup, Recur, reads_axis
-from slomodel.ir.stepwise import at_one_step, operand_axes, table_axes
+from slomodel.ir.stepwise import at_one_step, not_stepwise, operand_axes, table_axes
 from slomodel.ir.walk import users
 
 Sizes = Mapping[str, int]
@@ -218,7 +218,7 @@ class StateReaders:
                 offset = one.offset.size(self.sizes)
                 return (k, *table_axes(node, axis)), offset, one.coefficients[axis]
         if any(not isinstance(one, Lookup) and reads_axis(one, axis) for one in node.index):
-            raise ShapeError("an index does not run along the steps")
+            raise not_stepwise("an index does not run along the steps")
         return (None, *table_axes(node, axis)), 0, 1
 
     def _operands(self, key: _Key) -> list[_Key] | None:

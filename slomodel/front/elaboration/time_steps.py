@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from slomodel.errors import ShapeError
 from slomodel.functions import add
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, literal
 from slomodel.ir.expr import Affine, Expr, Input
 from slomodel.ir.loop import StateAt, Update
 from slomodel.ir.recur import Reading, SlicesOf
-from slomodel.ir.stepwise import Steps, one_step
+from slomodel.ir.stepwise import Steps, not_stepwise, one_step
 from slomodel.ir.walk import substitute
 from slomodel.rewrite.stable import stable
 
@@ -84,7 +83,8 @@ def _continued(
     further = {bodies[k].steps - length for k in longer}
     lags = [lag for k in longer for _, lag in bodies[k].reads.values()]
     if len(further) > 1 or not all(dim.is_literal for dim in (*further, *lags)):
-        raise ShapeError("its definitions have more than two numbers of steps, or lags of any size")
+        reason = "its definitions have more than two numbers of steps, or lags of any size"
+        raise not_stepwise(reason)
     (count,) = further
     lag = max((one.const for one in lags), default=1) or 1
     begin = length - lag
