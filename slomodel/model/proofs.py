@@ -9,18 +9,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.bounds import (
-    Setting,
-    bounds,
-    effort_of,
-    gradient_error,
-    quick_bound,
-    stopped_by,
-    value_error,
-)
+from slomodel.bounds import Setting, bounds, gradient_error, quick_bound, stopped_by, value_error
 from slomodel.bounds.centre import curvature_above
 from slomodel.bounds.ranges.enclose import boxed, elements_read
-from slomodel.calculus.degree import is_polynomial
 from slomodel.functions import neg
 from slomodel.ir.expr import Input
 from slomodel.ir.walk import dependents, inputs, postorder
@@ -102,7 +93,6 @@ class Prover:
         self._setting_at = setting_at
         self._sign = sign
         self._last: tuple[Array, Setting] | None = None
-        self._last_quick: Setting | None = None
         self._check: Callable[[], None] | None = None
 
     @property
@@ -120,12 +110,7 @@ class Prover:
 
     def __call__(self, centre: Array, radius: float) -> Proof:
         with stopped_by(self._check):
-            setting = self._setting(centre)
-            if self._last_quick is not None:
-                result = bounds(self._last_quick, radius)
-                if math.isfinite(result.L1) and math.isfinite(result.L2):
-                    return Proof(result.L1, result.L2, result.reason)
-            result = bounds(setting, radius)
+            result = bounds(self._setting(centre), radius)
         return Proof(result.L1, result.L2, result.reason)
 
     def quick(self, centre: Array, radius: float) -> Proof:
@@ -154,10 +139,5 @@ class Prover:
 
     def _setting(self, centre: Array) -> Setting:
         if self._last is None or not np.array_equal(self._last[0], centre):
-            setting = self._setting_at(centre)
-            self._last, self._last_quick = (centre.copy(), setting), None
-            # No rule closes gaps of polynomials: a lower effort only bounds norms less closely, by
-            # 1 % over unit balls and at most 20 % over small ones, in a third of the time.
-            if is_polynomial(setting.objective, setting.variables):
-                self._last_quick = replace(setting, effort=effort_of("quick"))
+            self._last = (centre.copy(), self._setting_at(centre))
         return self._last[1]

@@ -46,7 +46,7 @@ RUNS = [
 def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """A checkpoint at every step."""
     monkeypatch.setattr("slomodel.solve.run.checkpoint.SECONDS", 0.0)
-    monkeypatch.setattr("slomodel.solve.run.checkpoint.SHARE", 1e9)
+    monkeypatch.setattr("slomodel.solve.run.checkpoint.FRACTION", 1e9)
 
 
 def assert_same(one: Solution, other: Solution) -> None:
@@ -221,7 +221,7 @@ import sys
 import numpy as np
 import slomodel.solve.run.checkpoint as checkpoint
 from solve.test_checkpoint import killed_run
-checkpoint.SECONDS, checkpoint.SHARE = 0.0, 1e9
+checkpoint.SECONDS, checkpoint.FRACTION = 0.0, 1e9
 killed_run(checkpoint=sys.argv[1], callback=lambda state: print(state.k, flush=True))
 """
 

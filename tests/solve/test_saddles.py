@@ -134,7 +134,7 @@ def test_other_methods_leave_saddles_too(method: str) -> None:
 
 def test_a_checkpoint_holds_the_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("slomodel.solve.run.checkpoint.SECONDS", 0.0)
-    monkeypatch.setattr("slomodel.solve.run.checkpoint.SHARE", 1e9)
+    monkeypatch.setattr("slomodel.solve.run.checkpoint.FRACTION", 1e9)
     model = slomodel.compile(TWO_VALLEYS)
     asked: dict[str, object] = {"second_order": True, "direction": "gradient", "gtol": 1e-10}
     whole = model.solve("norm-armijo", [0.0, 0.0], **asked)
