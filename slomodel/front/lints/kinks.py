@@ -54,13 +54,15 @@ def nonsmooth_warnings(
     spans = {**{n: spans[r] for n, r in inside.items() if r in spans}, **spans}
     order = differentiated(objective)
     varying = dependents(order, lambda n: isinstance(n, Input) and n.role == "variable")
-    kinked = [node for node in order if node in varying and _may_be_kinked(node, limits, varying)]
+    # A proof that a choice is smooth takes long: there is none for choices known to be smooth.
+    judged = [node for node in order if node in varying and node not in joins]
+    kinked = [node for node in judged if _may_be_kinked(node, limits, varying)]
     if not kinked:
         return []
     seen = remaining_kinks(objective, order, varying).nodes
     result: dict[Diagnostic, None] = {}
     for node in kinked:
-        if node not in seen or node in joins:
+        if node not in seen:
             continue
         span = spans.get(node, place)
         if isinstance(node, Map):
