@@ -136,6 +136,9 @@ class _SlowProof:
     def quick(self, centre: Vector, radius: float) -> Proof:
         return self(centre, radius)
 
+    def one_of_many(self, centre: Vector, radius: float) -> Proof:
+        return self(centre, radius)
+
     def curvature_above(self, x: Vector, v: Vector) -> float:
         return math.inf
 

@@ -94,6 +94,9 @@ class BlockProver:
     def quick(self, centre: Vector, radius: float) -> Proof:
         return self(centre, radius)
 
+    def one_of_many(self, centre: Vector, radius: float) -> Proof:
+        return self(centre, radius)
+
     @property
     def worth(self) -> float:
         return PROOF_STEPS

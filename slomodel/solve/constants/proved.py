@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Protocol, runtime_checkable
 
@@ -68,6 +68,10 @@ class ProofSource(Protocol):
         """An upper bound on L1 alone, computed quickly where a cheap rule applies."""
         ...
 
+    def one_of_many(self, centre: Vector, radius: float) -> Proof:
+        """Upper bounds at the effort of methods that take a proof every few steps."""
+        ...
+
     def curvature_above(self, x: Vector, v: Vector) -> float:
         """An upper bound on vᵀHv / vᵀv at x along v, both (n,); inf where none is known."""
         ...
@@ -90,6 +94,9 @@ class ProofFunction:
         return self.function(centre, radius)
 
     def quick(self, centre: Vector, radius: float) -> Proof:
+        return self.function(centre, radius)
+
+    def one_of_many(self, centre: Vector, radius: float) -> Proof:
         return self.function(centre, radius)
 
     def curvature_above(self, x: Vector, v: Vector) -> float:
@@ -145,6 +152,9 @@ class Clocked:
     def quick(self, centre: Vector, radius: float) -> Proof:
         return self._timed(self._source.quick, centre, radius)
 
+    def one_of_many(self, centre: Vector, radius: float) -> Proof:
+        return self._timed(self._source.one_of_many, centre, radius)
+
     def curvature_above(self, x: Vector, v: Vector) -> float:
         return self._source.curvature_above(x, v)
 
@@ -167,14 +177,15 @@ class Analytic:
     """Proved constants; for a ball without a proof L1 = inf, with the reason in `unproved`."""
 
     prove: ProofSource
+    one_of_many: bool = False
 
     name = "analytic"
     estimated = False
     gives_second = True
 
     @property
-    def without_estimates(self) -> Analytic:
-        return self
+    def for_every_step(self) -> Analytic:
+        return replace(self, one_of_many=True)
 
     @property
     def worth(self) -> float:
@@ -185,9 +196,11 @@ class Analytic:
         return {"lipschitz": self.name}
 
     def start(self, evaluate: Evaluator, seed: int) -> ConstantsOver:
+        prove = self.prove.one_of_many if self.one_of_many else self.prove
+
         def over(centre: Iterate, radius: float) -> Constants:
             evaluate.check_time()
-            proof = self.prove(centre.x, radius)
+            proof = prove(centre.x, radius)
             L2 = proof.L2 if math.isfinite(proof.L2) else None
             missing = "" if math.isfinite(proof.L1) else proof.reason or "no bound is known"
             return Constants(proof.L1, L2, self.name, self.estimated, missing)
@@ -207,8 +220,8 @@ class AnalyticElseSampled:
     gives_second = True
 
     @property
-    def without_estimates(self) -> Analytic:
-        return self.analytic
+    def for_every_step(self) -> Analytic:
+        return self.analytic.for_every_step
 
     @property
     def worth(self) -> float:

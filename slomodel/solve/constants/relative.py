@@ -45,7 +45,7 @@ class Adaptable:
     gives_second = False
 
     @property
-    def without_estimates(self) -> Adaptable:
+    def for_every_step(self) -> Adaptable:
         return self
 
     @property

@@ -46,8 +46,8 @@ class LipschitzSource(Protocol):
     def gives_second(self) -> bool: ...
 
     @property
-    def without_estimates(self) -> LipschitzSource | None:
-        """The source without its estimates; None if nothing else is left."""
+    def for_every_step(self) -> LipschitzSource | None:
+        """The source for methods that prove every step: without estimates; None if none is left."""
         ...
 
     @property
@@ -76,7 +76,7 @@ class GivenNumber:
     gives_second = False
 
     @property
-    def without_estimates(self) -> GivenNumber:
+    def for_every_step(self) -> GivenNumber:
         return self
 
     @property
@@ -100,7 +100,7 @@ class GivenFunction:
     gives_second = True
 
     @property
-    def without_estimates(self) -> GivenFunction:
+    def for_every_step(self) -> GivenFunction:
         return self
 
     @property
@@ -134,7 +134,7 @@ class Sampled:
     estimated = True
     worth = 1.0
     gives_second = True
-    without_estimates = None
+    for_every_step = None
 
     @property
     def parameters(self) -> dict[str, float | str]:

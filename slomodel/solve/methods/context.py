@@ -37,4 +37,4 @@ class MethodContext:
     @property
     def proves(self) -> bool:
         """Whether the constants come from a proof, and not from estimates."""
-        return self.constants is not None and self.constants.without_estimates is not None
+        return self.constants is not None and self.constants.for_every_step is not None

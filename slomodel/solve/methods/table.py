@@ -303,7 +303,7 @@ def method_of(
     source = None if method.source is None else method.source(given, proofs, facts)
     context = MethodContext(x0, gtol, source, proofs, facts, within, own_test)
     if source is not None and "d" in method.options and is_auto(given):
-        return certified(name, context, "d" in given), source.without_estimates
+        return certified(name, context, "d" in given), source.for_every_step
     return method.build(given, context), source
 
 
