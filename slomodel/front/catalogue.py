@@ -12,7 +12,7 @@ from slomodel.errors import Diagnostic, DomainError
 from slomodel.front.elaboration.arguments import signature
 from slomodel.front.elaboration.array_functions import ARRAY_FUNCTIONS
 from slomodel.front.elaboration.errors import suggestion
-from slomodel.front.elaboration.library import library
+from slomodel.front.elaboration.library import density_meant, library
 from slomodel.functions import FUNCTIONS
 from slomodel.ir.function import ANALYTIC, RangeRule, ScalarFunction
 
@@ -72,7 +72,8 @@ def entries_of(name: str) -> list[FunctionEntry]:
     every = catalogue()
     result = [entry for entry in every if entry.name == name]
     if not result:
-        remedy = suggestion(name, {entry.name for entry in every}) or "see `slomodel functions`"
+        similar = density_meant(name) or suggestion(name, {entry.name for entry in every})
+        remedy = similar or "see `slomodel functions`"
         message = f"unknown function `{name}`"
         raise DomainError(Diagnostic("E203", message, help=remedy))
     return result

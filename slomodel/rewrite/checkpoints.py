@@ -35,8 +35,9 @@ from slomodel.rewrite.state_readers import (
 from slomodel.rewrite.work import is_varying_input
 
 LARGEST_HISTORY = 2**26
-"""Bytes of the states of all steps from which on they are not stored: larger ones do not stay in
-the caches, and a gradient stores three to six arrays of this size, a Hessian product up to 17."""
+"""Bytes of the states of all steps above which they are computed again rather than stored: larger
+ones do not stay in the caches, and a gradient stores three to six arrays of this size, a Hessian
+product up to 17."""
 _ARRAYS = 5
 """Arrays of the size of the states that the derivatives of one segment need."""
 _FEWEST = 4

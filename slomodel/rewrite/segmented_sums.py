@@ -25,10 +25,10 @@ from slomodel.rewrite.state_readers import Row, Sizes, StateReaders, StepSum, Wh
 from slomodel.rewrite.work import is_varying_input
 
 LARGEST_ARRAYS = 2**28
-"""Bytes of intermediate arrays from which on they are not stored: a value is written and read by
-several loops, whose arrays of this size come from memory each time."""
+"""Bytes of intermediate arrays above which they are computed again rather than stored: a value is
+written and read by several loops, whose arrays of this size come from memory each time."""
 _LARGER = 16
-"""By this factor they are larger than all inputs together. Terms over samples are not: data of
+"""Least ratio of these arrays to all inputs together. Terms over samples stay below it: data of
 their size are in memory anyway, and loops over them are divided among threads."""
 _FEWEST = 4
 """Fewer segments save less than the loop around them costs."""
@@ -66,7 +66,7 @@ def _elements(node: Expr, sizes: Sizes) -> int:
 def _plan(
     node: Einsum, order: Sequence[Expr], varying: Collection[Expr], sizes: Sizes, least: int
 ) -> Segments | None:
-    """The segments of a sum along one of its labels; None if that is not possible or of no use."""
+    """The segments of a sum along one of its labels; None if impossible or if it saves little."""
     summed = [label for label in range(len(node.dims)) if label not in node.output]
     for label in sorted(summed, key=lambda one: -node.dims[one].size(sizes)):
         steps = node.dims[label].size(sizes)

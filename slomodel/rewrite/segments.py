@@ -197,7 +197,7 @@ class Segments:
 
 
 def _read(leaf: Leaf, begin: int, count: int) -> Expr:
-    """What a leaf that is no state stands for at some steps."""
+    """The slices at some steps, or the whole array, of a leaf that is not a state."""
     if isinstance(leaf, SliceRow):
         last = begin + count - 1
         first = leaf.sign * (begin if leaf.sign > 0 else last) + leaf.shift

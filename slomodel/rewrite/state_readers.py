@@ -122,7 +122,7 @@ _Key = tuple[Expr, int | None, int, int]
 class StateReaders:
     """The readers of the states of a loop, `states` by node, in a graph given in postorder.
 
-    `varying` are the nodes that depend on variables: what they are computed from is read, so that
+    `varying` are the nodes that depend on x: rows compute them from what they depend on, so that
     they need not be stored for all steps.
     """
 

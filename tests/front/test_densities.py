@@ -15,6 +15,7 @@ from scipy import special, stats
 import slomodel
 from slomodel.cli import main
 from slomodel.errors import ShapeError
+from slomodel.front.catalogue import entries_of
 from slomodel.front.elaboration.library import library
 from tests.front.test_densities_of_arrays import OF_ARRAYS
 
@@ -416,3 +417,13 @@ def test_counts_that_a_condition_leaves_out_may_be_missing() -> None:
     text += "maximize sum(poisson_log_lpmf(y[i], a) for i in n if y[i] >= 0)"
     model = slomodel.compile(text, data={"y": [-1.0, 2.0]}, backend="numpy")
     assert model.value([0.5]) == pytest.approx(stats.poisson.logpmf(2, np.exp(0.5)))
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("weibull", "weibull_lpdf"), ("poisson", "poisson_lpmf")]
+)
+def test_the_name_of_a_distribution_is_completed(name: str, meant: str) -> None:
+    with pytest.raises(slomodel.SlomodelError, match=f"did you mean `{meant}`"):
+        entries_of(name)
+    with pytest.raises(slomodel.SlomodelError, match=f"did you mean `{meant}`"):
+        slomodel.compile(f"data y var a > 0 maximize {name}(y, a)")

@@ -23,7 +23,7 @@ from slomodel.front.elaboration.errors import (
 )
 from slomodel.front.elaboration.evaluation import Steps
 from slomodel.front.elaboration.foreign_names import FOREIGN_FUNCTIONS
-from slomodel.front.elaboration.library import library
+from slomodel.front.elaboration.library import density_meant, library
 from slomodel.front.elaboration.scope import Scope, ValueRequest, described
 from slomodel.front.elaboration.shape_mismatch import Operand, operand, unequal
 from slomodel.front.elaboration.steps import conformed
@@ -165,18 +165,10 @@ def _unknown(node: FunctionCall, scope: Scope) -> StatementError:
         remedy = f"an element is written `{name}[0]`, counted from 0; or missing `*`?"
         remedy = remedy if is_array else "missing `*`?"
         return error("E203", f"{what}, and a call needs a function", span, remedy)
-    meant = size_query_remedy(node, scope) or FOREIGN_FUNCTIONS.get(name) or _density(name)
+    meant = size_query_remedy(node, scope) or FOREIGN_FUNCTIONS.get(name) or density_meant(name)
     if meant:
         return error("E203", f"unknown function `{name}`", span, meant)
     functions = [s.name for s in scope.model.symbols.values() if s.kind == "function"]
     names = [*FUNCTIONS, *ARRAY_FUNCTIONS, *library(), *_UNSUPPORTED, *functions]
     remedy = suggestion(name, names) or f"declare it before, as in `fn {name}(t) = …`"
     return error("E203", f"unknown function `{name}`", span, remedy)
-
-
-def _density(name: str) -> str:
-    """`did you mean …?` for a distribution called without its ending, or an empty string."""
-    return next(
-        (f"did you mean `{one}`?" for one in (f"{name}_lpdf", f"{name}_lpmf") if one in library()),
-        "",
-    )

@@ -39,3 +39,10 @@ def library() -> Mapping[str, LibraryFunction]:
     source = read_source(PATH)
     meanings = {name: meaning for meaning, name in _HEAD.findall(source.text)}
     return {fn.name.text: LibraryFunction(fn, meanings[fn.name.text]) for fn in parse(source).fns}
+
+
+def density_meant(name: str) -> str:
+    """`did you mean …?` for the name of a distribution, or an empty string."""
+    endings = ("_lpdf", "_lpmf")
+    known = (f"{name}{ending}" for ending in endings if f"{name}{ending}" in library())
+    return next((f"did you mean `{one}`?" for one in known), "")
