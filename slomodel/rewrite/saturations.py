@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from slomodel.functions import abs, add, div, gt, land, log, lt, mul, pow, square, where
+from slomodel.functions import abs, add, div, ge, gt, land, log, lt, mul, pow, square, where
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Const, Expr, Map
 from slomodel.rewrite.matching import Part, factors, is_map, product_with, varies, whole
@@ -40,16 +40,26 @@ def _saturation(part: Part, other: Part, shape: Shape) -> Expr | None:
         return None
     x, p = power[0].along(shape), power[1].along(shape)
     if beside is not None and beside[1] == power[1]:
-        return _written(div(x, beside[0].along(shape)), p, Const(1.0))
+        k = beside[0].along(shape)
+        return _of_squares(x, k) if p is Const(2.0) else _written(div(x, k), p, Const(1.0))
     return _written(x, p, other.along(shape))
+
+
+def _of_squares(x: Expr, k: Expr) -> Expr:
+    """x²/(k² + x²) by the ratio that is at most 1: it is 1 at k = 0, and is curved there."""
+    is_large = ge(abs(x), abs(k))
+    ratio = square(div(where(is_large, k, x), where(is_large, x, k)))
+    return div(where(is_large, 1.0, ratio), add(1.0, ratio))
 
 
 def _written(x: Expr, p: Expr, b: Expr) -> Expr:
     """x^p/(b + x^p): 1 where x^p is far beyond b, and 1/(1 + b/x^p) where it is larger."""
     if isinstance(p, Const):
-        is_beyond = gt(abs(x), math.exp(_FARTHEST / p.value))
+        # Powers that are not whole have no value for negative x.
+        size = abs(x) if p.value.is_integer() else x
+        is_beyond = gt(size, math.exp(_FARTHEST / p.value))
     else:
-        is_beyond = gt(mul(p, log(abs(x))), _FARTHEST)
+        is_beyond = gt(mul(p, log(x)), _FARTHEST)
     if not isinstance(b, Const):
         is_beyond = land(is_beyond, lt(abs(b), _LARGEST))
     power = pow(where(is_beyond, 1.0, x), p)

@@ -316,6 +316,8 @@ TAIL_FORMS: tuple[StableForm, ...] = (
     # Inverses of hyperbolic functions.
     StableForm(log(add(x, sqrt(add(square(x), 1.0)))), asinh(x)),
     StableForm(log(add(x, sqrt(sub(square(x), 1.0)))), acosh(x)),
+    StableForm(log(sub(sqrt(add(square(x), 1.0)), x)), neg(asinh(x))),
+    StableForm(log(sub(x, sqrt(sub(square(x), 1.0)))), neg(acosh(x))),
     StableForm(
         add(mul(c, log(x)), mul(d, log1p(mul(e, x)))),
         mul(c, logit(x)),

@@ -15,6 +15,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::slomodel.NonsmoothWarning")
 
 Point = tuple[float, ...]
 ROOTS: list[tuple[str, Formula, list[Point]]] = [
+    ("log(sqrt(x^2 + 1) - x)", lambda x: -mp.asinh(x), [(1e-9,), (1e8,), (-1e8,)]),
+    ("log(x - sqrt(x^2 - 1))", lambda x: -mp.acosh(x), [(1e8,), (1.0 + 2.0**-30,)]),
     ("sqrt(x^2 + 1) - x", lambda x: mp.sqrt(x * x + 1) - x, [(1e8,), (1e3,), (-1e8,), (0.3,)]),
     ("x + sqrt(1 + x^2)", lambda x: x + mp.sqrt(x * x + 1), [(-1e8,), (1e8,)]),
     ("x - sqrt(x^2 - 1)", lambda x: x - mp.sqrt(x * x - 1), [(1e8,), (2.0,)]),
@@ -118,6 +120,26 @@ def test_saturations_have_slope_0_at_their_ends(text: str, point: Point, value: 
     model = model_of("x" if len(point) == 1 else "x, y", "", text, "numpy")
     assert model.value(point) == value
     assert not np.any(model.gradient(point))
+
+
+@pytest.mark.parametrize(
+    ("text", "point", "product"),
+    [
+        ("x^2 / (x^2 + y^2)", (2.0, 0.0), (0.0, -1.0)),
+        ("y^2 / (y^2 + (x - 1)^2)", (1.0, 2.0), (-0.5, 0.0)),
+        ("x^2 / (y^2 + x^2)", (0.0, 2.0), (0.5, 0.0)),
+        ("x^4 / (y^4 + x^4)", (2.0, 0.0), (0.0, 0.0)),
+    ],
+)
+def test_saturations_are_curved_at_their_ends(text: str, point: Point, product: Point) -> None:
+    model = model_of("x, y", "", text, "numpy")
+    np.testing.assert_allclose(model.gradient(point), 0.0, atol=1e-300)
+    np.testing.assert_allclose(model.hvp(point, (1.0, 2.0)), product, atol=1e-300)
+
+
+def test_saturations_have_no_value_where_a_power_has_none() -> None:
+    for text in ("x^2.5 / (y + x^2.5)", "x^y / (1 + x^y)"):
+        assert np.isnan(model_of("x, y", "", text, "numpy").value((-1e80, 4.5)))
 
 
 def test_the_smaller_root_has_a_limit_where_the_equation_is_linear() -> None:
