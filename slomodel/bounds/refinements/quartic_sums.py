@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from slomodel.bounds.arithmetic.bounded import Bounded, symmetrised
 from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import Array, up, up_add, up_mul, up_sqrt
+from slomodel.bounds.enclosure import norm_of
 from slomodel.bounds.norms.element_derivatives import (
     Weighted,
     middle_third,
@@ -25,19 +25,60 @@ from slomodel.bounds.norms.quartic import (
     square_of_cubic,
     sum_of_fourth_powers,
 )
+from slomodel.bounds.refinements.of_sums import (
+    BY_ENDS,
+    WORTH,
+    SumBounds,
+    SumOverBall,
+    Third,
+)
+from slomodel.bounds.setting import Setting, once_per_setting
 
 _FEW = 12
 _FEW_STEPS = 0.5
 _FRACTION_OF_FOURTH = 0.02
 """Relative contribution to D³f below which fourth derivatives are simply added to its norm."""
+AT_BEST = 0.7
+"""Quartic forms hardly reduce bounds on D⁴f below this fraction."""
 
 
-@dataclass(frozen=True, slots=True)
-class Third:
-    """D³f at the centre, with its error in norm, and an upper bound on its norm."""
+def quartic_forms(own: SumOverBall, known: SumBounds) -> SumBounds | None:
+    """D⁴f by the largest values of quartic forms, where that may improve on the other bounds.
 
-    form: Bounded[float] | None
-    norm: float
+    None where mixed derivatives of order 4 are not 0, and for many variables.
+    """
+    third, fourth = own.centre.third.norm, known.fourth
+    at_best = (AT_BEST * fourth[0], AT_BEST * fourth[1])
+    by_ranges = norm_of(own.ends)
+    first = own.by_ends(at_best) < min(by_ranges, WORTH * known.first[BY_ENDS])
+    second = third + own.radius * max(at_best) < min(own.third, WORTH * known.second)
+    forms = fourth_forms(own.over) if first or second else None
+    if forms is None:
+        return None
+    by_ends, nearby = known.first[BY_ENDS], known.second
+    if first:
+        upper, lower = (_largest(own.setting, form) for form in forms[:2])
+        fourth = min(fourth[0], upper), min(fourth[1], lower)
+        by_ends = own.by_ends(fourth)
+    if second:
+        largest = min(_largest(own.setting, forms[2]), float(up_add(*fourth)))
+        nearby = min(nearby, third_nearby(own.centre.third, forms[2], largest, own.radius))
+    return SumBounds({**known.first, BY_ENDS: by_ends}, nearby, fourth)
+
+
+def _largest(setting: Setting, form: Quartic) -> float:
+    """Upper bound on the form's largest value; cached for balls over which D⁴f is the same."""
+    known = _largest_values(setting)
+    key = (form.value.tobytes(), form.near.error)
+    if key not in known:
+        known[key] = largest_quartic(form)
+    return known[key]
+
+
+@once_per_setting
+def _largest_values(setting: Setting) -> dict[tuple[bytes, float], float]:
+    """A cache of bounds on quartic forms, keyed by their Gram matrices and errors."""
+    return {}
 
 
 def third_at_centre(parts: Sequence[Weighted]) -> Third:

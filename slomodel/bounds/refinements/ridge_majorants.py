@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from slomodel.bounds.norms.quartic import MOST_COLUMNS, largest_quartic, sum_of_
 from slomodel.bounds.ranges.element_functions import Slots
 from slomodel.bounds.ranges.element_sums import ElementSum
 from slomodel.bounds.ranges.elements import element_ranges
+from slomodel.bounds.refinements.of_sums import WORTH, SumBounds, SumOverBall
 from slomodel.ir.expr import Expr
 
 FRACTIONS = (0.0, 0.5, 1.0)
@@ -22,6 +23,22 @@ _FEW_STEPS = 0.25
 """Part of the usual work on a quartic form, as there is one for every majorant."""
 _OFFSETS = 65
 """Offsets at which φ'' is enclosed; its second derivative bounds it in between."""
+_ALONG = "H by majorants along the ball"
+
+
+def ridge_majorants(own: SumOverBall, known: SumBounds) -> SumBounds | None:
+    """L1 by majorants along the ball, per end; None for other sums than of one ridge function."""
+    least, result = min(known.first.values()), max(own.centre.ends)
+    is_ridge = len(own.parts) == 1 and len(own.parts[0].rows) == 1
+    if not is_ridge or not result < WORTH * least < np.inf:
+        return None
+    slopes = own.centre.parts[0].ranges[0, 0, 0].mid
+    ridge = ridge_of(own.parts[0], slopes, own.over[0].ranges[0, 0, 0, 0], own.radius)
+    for end, sign in zip(own.ends, (1.0, -1.0), strict=True):
+        if end > result:
+            along = end_along(ridge, own.centre.third.norm, own.radius, sign, least)
+            result = max(result, min(end, along))
+    return replace(known, first={**known.first, _ALONG: result})
 
 
 @dataclass(frozen=True, slots=True)

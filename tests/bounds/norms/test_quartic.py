@@ -16,7 +16,8 @@ from slomodel.bounds.norms.quartic import (
     square_of_cubic,
     sum_of_fourth_powers,
 )
-from slomodel.bounds.refinements.quartic_sums import Third, third_nearby
+from slomodel.bounds.refinements.of_sums import Third
+from slomodel.bounds.refinements.quartic_sums import third_nearby
 
 CLOSE = 2e-3
 
