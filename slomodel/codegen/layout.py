@@ -44,6 +44,9 @@ class Layout:
 
     def note(self, node: Input) -> str:
         """Name and shape of data, and how its numbers differ from the user-supplied ones."""
+        if node in self.prepared:
+            kind = ", whole numbers (long)" if node.dtype == "whole" else ""
+            return f"{described(node)}{kind}, from other data as in the module for numpy"
         counted = {"one_based", "labels"} & self.attributes.get(node, frozenset())
         return described(node) + (", positions from 0 here" if counted else "")
 

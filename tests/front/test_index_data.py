@@ -228,9 +228,9 @@ def test_modules_take_positions_from_0_and_say_so() -> None:
     text = "dim N, G data g[N] in G one_based var a[G] minimize sumsq(a[g])"
     source = slomodel.compile(text, data={"g": [1, 2]}, dims={"G": 3}).source("numpy")
     assert "g [N], positions from 0 here" in source
-    assert "g [N], positions from 0 here" in slomodel.compile(
-        text, data={"g": [1, 2]}, dims={"G": 3}
-    ).source("c")
+    source = slomodel.compile(text, data={"g": [1, 2]}, dims={"G": 3}).source("c")
+    assert "g [N], positions from 0 here" in source
+    assert "I[1] [N], whole numbers (long), from other data as in the module for numpy" in source
 
 
 def test_attributes_after_a_default_are_refused_with_the_order() -> None:
