@@ -5,6 +5,7 @@
     python benchmarks/bounds.py --large [--only CASE] [--markdown]
     python benchmarks/bounds.py --practice [--only MODEL] [--kept FILE] [--markdown]
     python benchmarks/bounds.py --unseen [--only MODEL] [--kept FILE] [--markdown]
+    python benchmarks/bounds.py --without NAME ...      any of these without a rule or a refinement
 
 For every model and radius: bound / lower and paper / lower for L1 and for L2, where `lower` is the
 largest value found by ascents from several seeds and by the paper's 100 random pairs; `paper` uses
@@ -37,7 +38,9 @@ from benchmarks.bounds_unseen import unseen_rows
 from benchmarks.cases import MODELS, cases
 from benchmarks.evaluate import in_columns
 from benchmarks.machine import description
-from slomodel.bounds import Bounds
+from slomodel.bounds import Bounds, pipeline
+from slomodel.bounds.refinements.of_sums import SumRefinement
+from slomodel.bounds.rules.sums import dense_rows
 
 RADII = (1e-3, 1e-2, 0.1, 1.0)
 SEEDS = 2
@@ -180,7 +183,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--only", metavar="NAME", help="classes, cases or models whose name contains this"
     )
     parser.add_argument("--kept", type=Path, metavar="FILE", help="estimates of earlier runs")
+    parser.add_argument(
+        "--without", metavar="NAME", help="leave out a rule, or a refinement of sums over elements"
+    )
     asked = parser.parse_args(arguments)
+    if asked.without is not None and not leave_out(asked.without):
+        parser.error(f"--without: expected one of {', '.join(sorted(_in_use()))}")
     if asked.fresh:
         return _fresh(asked.only, asked.kept, asked.markdown)
     if asked.large:
@@ -202,6 +210,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         table = in_columns([HEADS, *(row.cells() for row in found)], asked.markdown)
         print("\n\n".join([_facts(), table]))
     return int(any(row.is_passed for row in found))
+
+
+def _in_use() -> set[str]:
+    """The names of the rules and of the refinements of sums over elements."""
+    refinements = (_spelled(one) for one in dense_rows.REFINEMENTS)
+    return {*(rule.name for rule in pipeline.RULES), *refinements}
+
+
+def _spelled(refinement: SumRefinement) -> str:
+    return refinement.__name__.replace("_", " ")
+
+
+def leave_out(name: str) -> bool:
+    """Bound without this rule or refinement from now on; whether there is one of that name."""
+    if name not in _in_use():
+        return False
+    pipeline.RULES = tuple(rule for rule in pipeline.RULES if rule.name != name)
+    dense_rows.REFINEMENTS = tuple(one for one in dense_rows.REFINEMENTS if _spelled(one) != name)
+    return True
 
 
 def _facts() -> str:
