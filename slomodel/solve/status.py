@@ -98,7 +98,8 @@ _MEANING = {
     Status.nonfinite_start: _Meaning(
         3,
         "The objective or its gradient is not finite at the start.",
-        "Start from a point inside the domain.",
+        "Start from a point inside the domain, or check the data: if they are outside, no start "
+        "helps.",
     ),
     Status.line_search_stalled: _Meaning(
         2,

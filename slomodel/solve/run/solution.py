@@ -152,7 +152,8 @@ class Solution:
         if name in self.variables:
             return self.variables[name]
         if self.model is None:
-            raise KeyError(f"{name}: no field or variable; definitions need the model")
+            remedy = "for definitions, give the model: load_solution(path, model=model)"
+            raise KeyError(f"{name}: no field or variable; {remedy}")
         try:
             return self.model.evaluate(name, self)
         except DomainError as error:
