@@ -8,7 +8,7 @@ along axes or with any number of terms are handled in `exponential_sums` and `ro
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, product
 from math import fabs, isclose, pi
 
 from slomodel.functions import (
@@ -69,6 +69,7 @@ from slomodel.rewrite.patterns import (
     operand,
     rest,
 )
+from slomodel.rewrite.polynomials import polynomial
 from slomodel.rewrite.tail_forms import TAIL_FORMS, is_multiple
 
 _SMALLEST, _LARGEST = 1e-300, 1e300
@@ -104,7 +105,9 @@ def _hyperbolic_quotient(x: Expr, y: Expr, above: ScalarFunction, below: ScalarF
     """One of sinh, cosh and exp at x over sinh or cosh at y, where these may overflow as the
     quotient of exp(x - |y|) and its like.
     """
-    size, height = abs(y), x if above is exp else abs(x)
+    # Choices that stable forms add are known to be smooth here; `abs` would count as a kink.
+    size, height = (where(lt(one, 0.0), neg(one), one) for one in (y, x))
+    height = x if above is exp else height
     is_far = land(gt(size, _FAR), gt(maximum(height, size), _OVERFLOW))
     near = div(above(where(is_far, 0.0, x)), below(where(is_far, 1.0, y)))
     u, v = where(is_far, x, 0.0), where(is_far, size, _FAR)
@@ -114,6 +117,22 @@ def _hyperbolic_quotient(x: Expr, y: Expr, above: ScalarFunction, below: ScalarF
     if below is sinh:
         far = where(lt(y, 0.0), neg(far), far)
     return where(is_far, far, near)
+
+
+def _have_no_common_zero(m: Match) -> bool:
+    """Whether x and y are not functions of one quantity, as in sinh(x)/sinh(2 x).
+
+    Where both are 0 the quotient is continued by its series, which a choice would hide.
+    """
+    found = [polynomial(m.parts[one]) for one in (x, y)]
+    factors = {
+        part
+        for one in found
+        if one is not None
+        for monomial in one.monomials
+        for part, _ in monomial
+    }
+    return None in found or len(factors) > 1
 
 
 _EXP_ABOVE_ONE = add(1.0, exp(x))
@@ -206,8 +225,13 @@ FORMS: tuple[StableForm, ...] = (
             div(mul(c, above(x)), mul(d, below(y))),
             mul(div(c, d), _hyperbolic_quotient(x, y, above, below)),
         )
-        for above in (sinh, cosh, exp)
-        for below in (sinh, cosh)
+        for above, below in product((sinh, cosh, exp), (sinh, cosh))
+        if not above is below is sinh
+    ),
+    StableForm(
+        div(mul(c, sinh(x)), mul(d, sinh(y))),
+        mul(div(c, d), _hyperbolic_quotient(x, y, sinh, sinh)),
+        _have_no_common_zero,
     ),
     StableForm(div(mul(c, expm1(x)), mul(d, _EXP_ABOVE_ONE)), div(mul(c, tanh(mul(0.5, x))), d)),
     StableForm(div(mul(rest, exp(x)), _EXP_ABOVE_ONE), mul(rest, sigmoid(x))),

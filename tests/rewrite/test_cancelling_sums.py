@@ -8,6 +8,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+import slomodel
 from tests.marks import only
 from tests.rewrite.test_edges import Formula, exact, model_of
 
@@ -78,6 +79,7 @@ ENDS: list[tuple[str, Formula, list[Point]]] = [
     ("x / sin(x) - 1", lambda x: x / mp.sin(x) - 1, [(1e-12,), (0.3,)]),
 ]
 QUOTIENTS: list[tuple[str, Formula, list[Point]]] = [
+    ("sinh(x) / sinh(2 * x)", lambda x: mp.sinh(x) / mp.sinh(2 * x), [(1e-9,), (0.5,)]),
     ("sinh(x) / sinh(y)", lambda x, y: mp.sinh(x) / mp.sinh(y), [(800.0, 801.0), (-3.0, 0.5)]),
     ("cosh(x) / sinh(y)", lambda x, y: mp.cosh(x) / mp.sinh(y), [(-711.0, -712.0), (3.0, 60.0)]),
     ("3 * exp(x) / cosh(y)", lambda x, y: 3 * mp.exp(x) / mp.cosh(y), [(800.0, -799.0)]),
@@ -152,3 +154,8 @@ def test_terms_that_might_cancel_are_left() -> None:
     """1 - y^2 + 2 x y may vanish where sqrt(x^2 + 1) + y - x does not."""
     model = model_of("x, y", "", "sqrt(x^2 + 1) + y - x", "numpy")
     assert model.value((3.0, 0.5)) == np.sqrt(10.0) + 0.5 - 3.0
+
+
+@pytest.mark.parametrize("text", ["sinh(x) / sinh(y)", "cosh(x) / sinh(y)", "exp(x) / cosh(y)"])
+def test_quotients_that_may_overflow_have_no_kink(text: str) -> None:
+    slomodel.compile(f"var x, y minimize {text}", backend="numpy", strict=True)
