@@ -97,7 +97,7 @@ def test_files_that_a_model_names_are_not_read_for_new_rows(tmp_path: Path) -> N
 def test_saved_solutions_take_their_model_again(tmp_path: Path) -> None:
     SOLUTION.save(tmp_path / "run.npz")
     alone = slomodel.load_solution(tmp_path / "run.npz")
-    with pytest.raises(KeyError, match="need the model"):
+    with pytest.raises(KeyError, match="give the model"):
         alone["eta"]
     with pytest.raises(slomodel.DomainError, match="model=model"):
         alone.predict()
