@@ -13,8 +13,8 @@ import slomodel
 from slomodel.cli import main
 from slomodel.cli.group import COMMANDS
 from slomodel.front.catalogue import catalogue
-from slomodel.front.elaboration.array_functions import ARRAY_FUNCTIONS
-from slomodel.front.elaboration.library import library
+from slomodel.front.elaboration.functions.array_functions import ARRAY_FUNCTIONS
+from slomodel.front.elaboration.functions.library import library
 from slomodel.front.source import problem_of
 from slomodel.front.text.parse import read_source
 from slomodel.functions import FUNCTIONS

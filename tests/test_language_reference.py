@@ -8,7 +8,7 @@ import pytest
 
 import slomodel
 from slomodel.errors import ModelWarning, SlomodelError
-from slomodel.front.elaboration.array_functions import ARRAY_FUNCTIONS
+from slomodel.front.elaboration.functions.array_functions import ARRAY_FUNCTIONS
 from slomodel.functions import FUNCTIONS
 from tests.reference_page import LISTED, PAGE, TABLE, function_table, refused_lines, slo_blocks
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from slomodel.errors import Diagnostic, DomainError
-from slomodel.front.elaboration.arguments import signature
-from slomodel.front.elaboration.array_functions import ARRAY_FUNCTIONS
 from slomodel.front.elaboration.errors import suggestion
-from slomodel.front.elaboration.library import density_meant, library
+from slomodel.front.elaboration.functions.arguments import signature
+from slomodel.front.elaboration.functions.array_functions import ARRAY_FUNCTIONS
+from slomodel.front.elaboration.functions.library import density_meant, library
 from slomodel.functions import FUNCTIONS
 from slomodel.ir.function import ANALYTIC, RangeRule, ScalarFunction
 

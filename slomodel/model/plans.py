@@ -22,8 +22,8 @@ from slomodel.model.lagrangian import augmented_problem, lagrangian_problem
 from slomodel.model.unconstrained import ChangeOfVariables, change_of, unbounded_ends
 from slomodel.problem import DataDeclaration, Problem
 from slomodel.rewrite import Change, Facts, Optimized, optimized
-from slomodel.rewrite.continued import continued
-from slomodel.rewrite.limited_exponents import with_limited_exponents
+from slomodel.rewrite.exponentials.limited_exponents import with_limited_exponents
+from slomodel.rewrite.series.continued import continued
 from slomodel.solve.options import choice
 
 BACKENDS = ("auto", *(name for name, target in TARGETS.items() if not target.instead))

@@ -11,9 +11,10 @@ from slomodel.rewrite.passes import (
     formulated,
     optimized,
 )
+from slomodel.rewrite.replacement import carried, choices_added, composed
 from slomodel.rewrite.rolling import Rolled
-from slomodel.rewrite.stable import carried, choices_added, composed, rewritten, stable
-from slomodel.rewrite.symmetry import Joint
+from slomodel.rewrite.stable_forms.rules import rewritten, stable
+from slomodel.rewrite.symmetry.symmetry import Joint
 from slomodel.rewrite.work import work_once
 
 __all__ = [

@@ -16,15 +16,16 @@ from typing import Literal, TypeVar
 
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.ir.expr import Expr, Input
-from slomodel.rewrite.checkpoints import checkpointed
-from slomodel.rewrite.compression import compression
+from slomodel.rewrite.compression.compression import compression
 from slomodel.rewrite.contraction_order import contraction_order
 from slomodel.rewrite.differences import differences
 from slomodel.rewrite.facts import Facts
+from slomodel.rewrite.memory.checkpoints import checkpointed
+from slomodel.rewrite.memory.segmented_sums import with_segmented_sums
+from slomodel.rewrite.replacement import carried, choices_added
 from slomodel.rewrite.rolling import Rolled
-from slomodel.rewrite.segmented_sums import with_segmented_sums
-from slomodel.rewrite.stable import carried, choices_added, rewritten
-from slomodel.rewrite.symmetry import Joint, symmetry
+from slomodel.rewrite.stable_forms.rules import rewritten
+from slomodel.rewrite.symmetry.symmetry import Joint, symmetry
 from slomodel.rewrite.work import prepared, work, work_of_call
 
 When = Literal["model", "data"]

@@ -24,6 +24,7 @@ from slomodel.ir import build
 from slomodel.ir.dims import literal
 from slomodel.ir.expr import Const, Expr, Input, Map, remake
 from slomodel.ir.walk import inputs, postorder, users
+from slomodel.rewrite.elementwise.matching import scaled, whole
 from slomodel.rewrite.like_terms import (
     Integers,
     LikeTerms,
@@ -32,7 +33,6 @@ from slomodel.rewrite.like_terms import (
     aligned_terms,
     summed,
 )
-from slomodel.rewrite.matching import scaled, whole
 
 Reals = NDArray[np.float64]
 _Note = TypeVar("_Note")

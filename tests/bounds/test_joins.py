@@ -12,7 +12,7 @@ from slomodel.errors import NonsmoothWarning
 from slomodel.functions import where
 from slomodel.functions.compound import stop_gradient
 from slomodel.ir.walk import postorder
-from slomodel.rewrite.matching import is_map
+from slomodel.rewrite.elementwise.matching import is_map
 
 JOINED = [
     ("log(normcdf(x + 1) - normcdf(x))", 0.0),

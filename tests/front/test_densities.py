@@ -16,7 +16,7 @@ import slomodel
 from slomodel.cli import main
 from slomodel.errors import ShapeError
 from slomodel.front.catalogue import entries_of
-from slomodel.front.elaboration.library import library
+from slomodel.front.elaboration.functions.library import library
 from tests.front.test_densities_of_arrays import OF_ARRAYS
 
 pytestmark = pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")

@@ -3,8 +3,8 @@
 import pytest
 
 import slomodel
-from slomodel.front.elaboration.array_functions import ARRAY_FUNCTIONS
 from slomodel.front.elaboration.foreign_names import FOREIGN_FUNCTIONS
+from slomodel.front.elaboration.functions.array_functions import ARRAY_FUNCTIONS
 from slomodel.functions import FUNCTIONS
 
 DECLARED = """dim m, n

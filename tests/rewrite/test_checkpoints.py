@@ -7,7 +7,7 @@ import pytest
 
 import slomodel
 from slomodel.reference import evaluate
-from slomodel.rewrite import checkpoints
+from slomodel.rewrite.memory import checkpoints
 
 LEAKY = """dim T, K
 data x[T], y[T]

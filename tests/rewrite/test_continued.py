@@ -12,8 +12,8 @@ import pytest
 import slomodel
 from slomodel.functions.removable import BERNOULLI, LOG_SINH_QUOTIENT, QUOTIENTS
 from slomodel.ir.function import defined
-from slomodel.rewrite.continued import continued
-from slomodel.rewrite.laurent import SERIES, identity
+from slomodel.rewrite.series.continued import continued
+from slomodel.rewrite.series.laurent import SERIES, identity
 from tests.rewrite.test_removable import exact
 from tests.rewrite.texts import problem_of
 

@@ -114,7 +114,7 @@ def test_no_digits_are_lost(
     ],
 )
 def test_what_is_grouped(text: str, names: set[str]) -> None:
-    from slomodel.rewrite.stable import stable
+    from slomodel.rewrite.stable_forms.rules import stable
 
     found = functions_of(stable(problem_of(text).objective))
     assert found == names

@@ -12,7 +12,7 @@ import slomodel
 from slomodel.functions import TABLE, limited
 from slomodel.ir.expr import Map
 from slomodel.ir.walk import postorder
-from slomodel.rewrite.limited_exponents import with_limited_exponents
+from slomodel.rewrite.exponentials.limited_exponents import with_limited_exponents
 from tests.rewrite.test_removable import exact
 from tests.rewrite.texts import problem_of
 

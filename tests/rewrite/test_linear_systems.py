@@ -8,7 +8,7 @@ import pytest
 import slomodel
 from slomodel.ir.expr import MatrixOperation
 from slomodel.ir.walk import postorder
-from slomodel.rewrite.stable import stable
+from slomodel.rewrite.stable_forms.rules import stable
 from tests.front.elaborated import problem_of
 
 DECLARED = """dim n = 4, m = 3, p = 2

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import slomodel
-from slomodel.rewrite import segmented_sums
+from slomodel.rewrite.memory import segmented_sums
 
 PAIRS = """dim n, k
 var X[n, k] init normal(0, 1)

@@ -16,8 +16,8 @@ from slomodel.ir.dims import literal, named
 from slomodel.ir.expr import Einsum, Expr, Input
 from slomodel.ir.walk import postorder
 from slomodel.reference import evaluate
-from slomodel.rewrite.folding import folded
-from slomodel.rewrite.multisets import Multisets
+from slomodel.rewrite.symmetry.folding import folded
+from slomodel.rewrite.symmetry.multisets import Multisets
 
 D, M = named("d"), named("m")
 X, U = build.variable("X", (M, D)), build.variable("U", (M, D))
@@ -154,8 +154,8 @@ def objectives(degree: int) -> dict[str, tuple[Expr, tuple[Input, ...]]]:
 def test_folded_graphs_mean_the_same(
     degree: int, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("slomodel.rewrite.folding._LEAST_SAVED", 0)
-    monkeypatch.setattr("slomodel.rewrite.folding._LEAST_GAIN", 1)
+    monkeypatch.setattr("slomodel.rewrite.symmetry.folding._LEAST_SAVED", 0)
+    monkeypatch.setattr("slomodel.rewrite.symmetry.folding._LEAST_GAIN", 1)
     objective, data = objectives(degree)[name]
     values: dict[Input, np.ndarray] = {
         node: symmetrised(RNG.uniform(0.5, 1.0, (3,) * degree)) for node in data

@@ -16,7 +16,7 @@ from slomodel.ir.dims import named
 from slomodel.ir.expr import Expr, Input
 from slomodel.reference import evaluate, evaluate_all
 from slomodel.rewrite.facts import Facts
-from slomodel.rewrite.symmetry import symmetry
+from slomodel.rewrite.symmetry.symmetry import symmetry
 
 D, M = named("d"), named("m")
 X, U, W = (build.variable(name, (M, D)) for name in "XUW")
@@ -78,8 +78,8 @@ class Drawn:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
 @given(seed=st.integers(0, 2**32))
 def test_random_symmetric_sums(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("slomodel.rewrite.folding._LEAST_SAVED", 0)
-    monkeypatch.setattr("slomodel.rewrite.folding._LEAST_GAIN", 1)
+    monkeypatch.setattr("slomodel.rewrite.symmetry.folding._LEAST_SAVED", 0)
+    monkeypatch.setattr("slomodel.rewrite.symmetry.folding._LEAST_GAIN", 1)
     drawn = Drawn(seed)
     known = Known(symmetric=frozenset(drawn.data[:2]))
     variables = (X, U, W)

@@ -157,9 +157,9 @@ _ROUNDING_OF_QR = 512.0
 def triangle_midrad(node: Triangle, operand: MidRad) -> MidRad:
     """The triangular factor R of a matrix (m, k) of data, with the errors of the matrix and the QR.
 
-    The objective depends on R through RᵀR alone (rewrite/triangles.py puts it in place of A in
-    norms ‖Ay‖), so that any R'' with R''ᵀR'' = AᵀA may stand for it; that the factor itself may be
-    ill-conditioned is of no importance. The computed R has U R = A + E with orthonormal U, where
+    The objective depends on R through RᵀR alone (rewrite/compression/triangles.py puts it in place
+    of A in norms ‖Ay‖), so that any R'' with R''ᵀR'' = AᵀA may stand for it; that the factor itself
+    may be ill-conditioned is of no importance. The computed R has U R = A + E, U orthonormal, where
     ‖e_j‖ <= k γ_cm ‖a_j‖ (Higham, Accuracy and Stability, theorem 19.4). One reflection of a column
     has at most 8m + 41 roundings; applied in blocks of 32, as LAPACK does, their products are
     summed in at most 32 terms more each, and 512 (m + 8)(k + 8) u covers both.

@@ -6,25 +6,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from slomodel.errors import Diagnostic, ModelSyntaxError, SlomodelError, SourceText, Span
-from slomodel.front.elaboration.constraints import bound_of, bounded, constraints_of
 from slomodel.front.elaboration.data_checks import may_be_missing, nonempty_checks
-from slomodel.front.elaboration.declarations import (
+from slomodel.front.elaboration.errors import StatementError, error
+from slomodel.front.elaboration.functions.user_functions import declare_fn
+from slomodel.front.elaboration.recurrences.recurrences import is_recurrence
+from slomodel.front.elaboration.scope import Elaboration, Symbol, SymbolKind
+from slomodel.front.elaboration.statements.constraints import bound_of, bounded, constraints_of
+from slomodel.front.elaboration.statements.declarations import (
     completed,
     declare_data,
     declare_dim,
     declare_variable,
     table_declarations,
 )
-from slomodel.front.elaboration.definitions import (
+from slomodel.front.elaboration.statements.definitions import (
     check_condition,
     declare_let,
     declare_recurrence,
     objective_value,
 )
-from slomodel.front.elaboration.errors import StatementError, error
-from slomodel.front.elaboration.recurrences import is_recurrence
-from slomodel.front.elaboration.scope import Elaboration, Symbol, SymbolKind
-from slomodel.front.elaboration.user_functions import declare_fn
 from slomodel.front.lints.kinks import nonsmooth_warnings
 from slomodel.front.text.syntax import (
     CheckStatement,

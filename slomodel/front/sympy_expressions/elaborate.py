@@ -15,8 +15,8 @@ from sympy.matrices.expressions.matexpr import MatrixElement
 from sympy.tensor.indexed import Idx
 
 from slomodel.errors import ShapeError
-from slomodel.front.elaboration.declarations import table_declarations
 from slomodel.front.elaboration.errors import StatementError
+from slomodel.front.elaboration.statements.declarations import table_declarations
 from slomodel.front.elaboration.values import Value
 from slomodel.front.lints.kinks import nonsmooth_warnings
 from slomodel.front.sympy_expressions import indexed as sums

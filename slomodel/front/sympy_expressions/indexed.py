@@ -8,17 +8,21 @@ from dataclasses import dataclass, replace
 import sympy as sp
 
 from slomodel.errors import ShapeError, SlomodelError
-from slomodel.front.elaboration.affine_index import (
+from slomodel.front.elaboration.indices.affine_index import (
     AffineIndex,
     is_at_least_zero,
     value_of_affine,
 )
-from slomodel.front.elaboration.contraction import total
-from slomodel.front.elaboration.grouping import position_within, rows_by_group, summed_by_group
-from slomodel.front.elaboration.index_sets import index_at, index_value
-from slomodel.front.elaboration.reductions import reduced
-from slomodel.front.elaboration.tables import is_whole
-from slomodel.front.elaboration.tuple_list import TupleList
+from slomodel.front.elaboration.indices.contraction import total
+from slomodel.front.elaboration.indices.grouping import (
+    position_within,
+    rows_by_group,
+    summed_by_group,
+)
+from slomodel.front.elaboration.indices.index_sets import index_at, index_value
+from slomodel.front.elaboration.indices.tables import is_whole
+from slomodel.front.elaboration.indices.tuple_list import TupleList
+from slomodel.front.elaboration.sums.reductions import reduced
 from slomodel.front.elaboration.values import Label, Value, combine, number, show, union
 from slomodel.front.sympy_expressions.errors import error, place
 from slomodel.front.sympy_expressions.evaluation import Steps, SymPyRequest

@@ -9,9 +9,9 @@ from itertools import pairwise
 import sympy as sp
 
 from slomodel.errors import MissingRule, ShapeError, SlomodelError
-from slomodel.front.elaboration.contraction import contract
-from slomodel.front.elaboration.matrix_functions import solved
-from slomodel.front.elaboration.operators import transposed
+from slomodel.front.elaboration.expressions.operators import transposed
+from slomodel.front.elaboration.functions.matrix_functions import solved
+from slomodel.front.elaboration.indices.contraction import contract
 from slomodel.front.elaboration.values import (
     Value,
     combine,

@@ -9,11 +9,11 @@ from typing import final
 import sympy as sp
 
 from slomodel.errors import ShapeError
-from slomodel.front.elaboration.affine_index import is_at_least_zero, value_of_affine
-from slomodel.front.elaboration.earlier_steps import labelled
-from slomodel.front.elaboration.time_steps import Body, recurrence
+from slomodel.front.elaboration.indices.affine_index import is_at_least_zero, value_of_affine
+from slomodel.front.elaboration.recurrences.earlier_steps import labelled
+from slomodel.front.elaboration.recurrences.time_steps import Body, recurrence
+from slomodel.front.elaboration.recurrences.windows import EarlierValues, InnerIndex, Windows
 from slomodel.front.elaboration.values import Label, Value, combine, number, value_of
-from slomodel.front.elaboration.windows import EarlierValues, InnerIndex, Windows
 from slomodel.front.sympy_expressions.errors import error, place
 from slomodel.front.sympy_expressions.evaluation import Steps, SymPyRequest
 from slomodel.front.sympy_expressions.scope import IndexScope, Translation, affine, size

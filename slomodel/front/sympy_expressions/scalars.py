@@ -8,8 +8,8 @@ import sympy as sp
 from sympy.matrices.expressions.matexpr import MatrixElement
 from sympy.tensor.indexed import Idx
 
-from slomodel.front.elaboration.index_sets import index_value
-from slomodel.front.elaboration.tables import is_whole
+from slomodel.front.elaboration.indices.index_sets import index_value
+from slomodel.front.elaboration.indices.tables import is_whole
 from slomodel.front.elaboration.values import (
     Label,
     Value,

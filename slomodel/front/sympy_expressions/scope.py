@@ -10,7 +10,7 @@ from sympy.concrete.expr_with_limits import ExprWithLimits
 from sympy.tensor.indexed import Idx
 
 from slomodel.errors import ShapeError, SlomodelError, SourceText
-from slomodel.front.elaboration.affine_index import AffineIndex
+from slomodel.front.elaboration.indices.affine_index import AffineIndex
 from slomodel.front.elaboration.scope import Elaboration
 from slomodel.front.elaboration.values import Label, Value
 from slomodel.front.sympy_expressions.errors import Origins, error, shown

@@ -8,7 +8,7 @@ from functools import reduce
 import sympy as sp
 
 from slomodel.errors import ShapeError, SlomodelError
-from slomodel.front.elaboration.affine_index import AffineIndex
+from slomodel.front.elaboration.indices.affine_index import AffineIndex
 from slomodel.front.sympy_expressions.errors import error
 from slomodel.front.sympy_expressions.scope import Translation
 from slomodel.ir.dims import Dim, Shape, literal

@@ -1,0 +1,1 @@
+"""Rules of expressions: operators, literals, calls."""

@@ -1,0 +1,1 @@
+"""Functions of arrays and matrices, of the library and of the model, and their arguments."""

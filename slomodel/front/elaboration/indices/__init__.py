@@ -1,0 +1,1 @@
+"""Indices: index sets, index tables, slices, and sizes that are affine in dims."""

@@ -1,0 +1,1 @@
+"""Recurrences: definitions by index whose elements depend on earlier ones."""

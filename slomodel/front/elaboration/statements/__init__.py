@@ -1,0 +1,1 @@
+"""Statements: declarations, sets of variables, definitions, constraints and the objective."""

@@ -1,0 +1,1 @@
+"""Elementwise graphs: parts along common axes, patterns, and polynomials in the parts."""

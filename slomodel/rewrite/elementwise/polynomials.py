@@ -1,0 +1,126 @@
+"""Polynomials in the parts of an elementwise graph, with exact coefficients.
+
+They show what cancels in a sum: (x + 1) - x is 1, and (x + 1) x - (x + 2)(x - 1) is 2. Constants
+count as the doubles that they are, so that terms cancel only where they do in exact arithmetic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+
+from slomodel.functions import add, div, mul, neg, pow, square, sub
+from slomodel.ir.dims import Shape
+from slomodel.ir.expr import Const, Expr
+from slomodel.rewrite.elementwise.matching import Part, is_map
+
+_MOST_TERMS = 12
+"""Longer polynomials are not expanded: a sum of so many terms is rarely one that cancels."""
+_MOST_LEVELS = 8
+_LARGEST = 10**250
+
+Monomial = tuple[tuple[Part, int], ...]
+"""Powers of different parts in order of appearance; the empty product is 1.
+
+Two monomials are equal if their sets are. The sets themselves would be written in the order of
+addresses, and generated code would differ in its last bits from one process to the next.
+"""
+UNIT: Monomial = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SumOfProducts:
+    """The sum of coefficients times monomials; 0 without terms. No coefficient is 0."""
+
+    terms: tuple[tuple[Monomial, Fraction], ...]
+
+    @property
+    def monomials(self) -> frozenset[frozenset[tuple[Part, int]]]:
+        """The monomials that are not constant."""
+        return frozenset(frozenset(monomial) for monomial, _ in self.terms if monomial)
+
+    @property
+    def constant(self) -> Fraction | None:
+        """The value of a polynomial without variables; None for others."""
+        return None if self.monomials else sum((c for _, c in self.terms), Fraction(0))
+
+    def __add__(self, other: SumOfProducts) -> SumOfProducts:
+        return _polynomial([*self.terms, *other.terms])
+
+    def __sub__(self, other: SumOfProducts) -> SumOfProducts:
+        return self + other.scaled(Fraction(-1))
+
+    def scaled(self, factor: Fraction) -> SumOfProducts:
+        return _polynomial([(monomial, factor * c) for monomial, c in self.terms])
+
+    def product(self, other: SumOfProducts) -> SumOfProducts | None:
+        """The product, expanded; None if it is too long or its coefficients are extreme."""
+        if len(self.terms) * len(other.terms) > _MOST_TERMS:
+            return None
+        pairs = product(self.terms, other.terms)
+        return _moderate(_polynomial([(_joined(one, two), c * d) for (one, c), (two, d) in pairs]))
+
+    def written(self, shape: Shape) -> Expr:
+        """The polynomial as a graph of the given shape."""
+        total: Expr | None = None
+        for monomial, c in self.terms:
+            factor: Expr | None = None
+            for part, p in monomial:
+                power = part.along(shape) if p == 1 else pow(part.along(shape), float(p))
+                factor = power if factor is None else mul(factor, power)
+            size = float(-c if c < 0 and total is not None else c)
+            own = Const(size) if factor is None else factor if size == 1.0 else mul(size, factor)
+            total = own if total is None else (sub if c < 0 else add)(total, own)
+        return Const(0.0) if total is None else total
+
+
+def polynomial(part: Part, levels: int = _MOST_LEVELS) -> SumOfProducts | None:
+    """A part as a polynomial in what is not a sum, product or square; None if it is too long."""
+    node = part.node
+    if isinstance(node, Const):
+        is_number = node.dtype == "real" and node.value - node.value == 0.0
+        return _moderate(_polynomial([(UNIT, Fraction(node.value))])) if is_number else None
+    if not levels or not is_map(node, add, sub, neg, mul, square, div):
+        return _itself(part)
+    own = part.parts()
+    if is_map(node, div) and not isinstance(own[1].node, Const):
+        return _itself(part)
+    inner = [polynomial(one, levels - 1) for one in own]
+    first, last = inner[0], inner[-1]
+    if first is None or last is None:
+        return None
+    if is_map(node, add, sub):
+        return _moderate(first + last if is_map(node, add) else first - last)
+    if is_map(node, neg):
+        return first.scaled(Fraction(-1))
+    if is_map(node, div):
+        return _moderate(first.scaled(1 / last.terms[0][1])) if last.terms else None
+    return first.product(last)
+
+
+def _itself(part: Part) -> SumOfProducts:
+    """This part as a polynomial of degree one in itself."""
+    return SumOfProducts(((((part, 1),), Fraction(1)),))
+
+
+def _polynomial(terms: list[tuple[Monomial, Fraction]]) -> SumOfProducts:
+    sums: dict[frozenset[tuple[Part, int]], tuple[Monomial, Fraction]] = {}
+    for monomial, c in terms:
+        first, total = sums.get(frozenset(monomial), (monomial, Fraction(0)))
+        sums[frozenset(monomial)] = first, total + c
+    return SumOfProducts(tuple((monomial, c) for monomial, c in sums.values() if c))
+
+
+def _joined(one: Monomial, other: Monomial) -> Monomial:
+    powers = dict(one)
+    for part, p in other:
+        powers[part] = powers.get(part, 0) + p
+    return tuple(powers.items())
+
+
+def _moderate(found: SumOfProducts) -> SumOfProducts | None:
+    """The polynomial, if it is short and its coefficients are far from the ends of the doubles."""
+    sizes = [abs(c) for _, c in found.terms]
+    is_short = len(sizes) <= _MOST_TERMS
+    return found if is_short and all(1 <= c * _LARGEST <= _LARGEST**2 for c in sizes) else None

@@ -1,0 +1,1 @@
+"""Exponentials that overflow: their logarithms, sums and quotients, and limits of exponents."""

@@ -1,0 +1,352 @@
+"""Logarithms of sums and products with exponentials, scaled against overflow and underflow.
+
+For any constant s, log(A) = s + log(A exp(-s)). The scale of A is estimated from its exponents:
+that of exp(u) is u, of a product the sum, of a sum the largest, of anything else 0. Functions with
+a logarithm of full accuracy, as normcdf, count as exponentials of it. With t the estimate, s is
+t - clip(t, -300, 300): 0 unless the exponentials come near the ends of the range of doubles, so
+that elsewhere the formula is computed as written. The weights of the exponentials may have any sign
+and may depend on x; s is taken as constant (`stop_gradient`), so that the derivatives are those of
+log(A exp(-s)) for fixed s, which are those of log(A). In a quotient of two sums of exponentials
+both are scaled by the scale of the divisor.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from slomodel.functions import (
+    abs,
+    add,
+    clip,
+    div,
+    erfc,
+    exp,
+    expm1,
+    log,
+    log1p,
+    lognormcdf,
+    lt,
+    maximum,
+    mul,
+    neg,
+    normcdf,
+    sigmoid,
+    softplus,
+    stop_gradient,
+    sub,
+    where,
+)
+from slomodel.ir import build
+from slomodel.ir.expr import Const, Einsum, Expr, Map
+from slomodel.ir.function import ScalarFunction
+from slomodel.rewrite.elementwise.matching import Part, is_map, is_shifted, whole
+
+_ZONE = 300.0
+"""Exponents up to this magnitude are not scaled: two such factors and 10^8 terms stay in range."""
+_MOST_NODES = 300
+_LOGARITHMS: dict[ScalarFunction, Callable[[Expr], Expr]] = {
+    exp: lambda u: u,
+    sigmoid: lambda u: neg(softplus(neg(u))),
+    normcdf: lognormcdf,
+    erfc: lambda u: add(math.log(2.0), lognormcdf(mul(-math.sqrt(2.0), u))),
+}
+"""Functions that count as exponentials, and their logarithms."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Scaled:
+    """A node as exp(shift) * rest; the shift is under `stop_gradient`, or None for 0."""
+
+    rest: Expr
+    shift: Expr | None = None
+
+
+class ScaledLogarithms:
+    """Logarithms of nodes with exponentials in one graph; estimates of shared nodes are cached.
+
+    `has_expm1`: exp(u) - 1 counts as an exponential too.
+    """
+
+    def __init__(self, has_expm1: bool = False) -> None:
+        self._has_expm1 = has_expm1
+        self._estimates: dict[Expr, Expr | None] = {}
+        self._nonpositive: set[Expr] = set()
+
+    def of_quotient(self, node: Map) -> Expr | None:
+        """A quotient of two sums of exponentials in scaled form; else None."""
+        # One exponential over a sum of them is a softmax, for which there are other forms.
+        return self.of_written_quotient(node) if _is_sum(node.operands[0]) else None
+
+    def of_written_quotient(self, node: Map) -> Expr | None:
+        """A quotient of exponentials and a sum of exponentials in scaled form; else None."""
+        above, below = whole(node).parts()
+        if not _is_sum(below.node):
+            return None
+        if not (self._is_short(above.node) and self._is_short(below.node)):
+            return None
+        estimate = self._estimate(below.node)
+        if estimate is None or self._estimate(above.node) is None:
+            return None
+        shift = _beyond_zone(estimate)
+        wide = Part(shift, below.axes).along(node.shape)
+        total = Part(self._times(below.node, shift), below.axes).along(node.shape)
+        return div(self._times(above.along(node.shape), wide), total)
+
+    def of_any(self, node: Map) -> Expr | None:
+        """log(A) in scaled form; None if A has no exponentials that could leave the range."""
+        inside = node.operands[0]
+        if not self._is_short(inside) or self._estimate(inside) is None:
+            return None
+        scaled = self._scaled(inside)
+        return None if scaled.shift is None else add(scaled.shift, log(scaled.rest))
+
+    def of_one_more(self, node: Map) -> Expr | None:
+        """log(1 + A) in scaled form."""
+        inside = node.operands[0]
+        estimate = self._estimate(inside) if self._is_short(inside) else None
+        if estimate is None:
+            return None
+        shift = _beyond_zone(maximum(estimate, 0.0))
+        rest = self._times(inside, shift)
+        return add(shift, log1p(add(rest, expm1(neg(shift)))))
+
+    def _is_short(self, root: Expr) -> bool:
+        """Whether few enough nodes lie below for the recursion of these rules."""
+        seen, stack = {root}, [root]
+        while stack and len(seen) <= _MOST_NODES:
+            node = stack.pop()
+            if node in self._estimates:
+                continue
+            if isinstance(node, Einsum) or is_map(node, add, sub, mul, div, neg):
+                stack += [operand for operand in node.operands if operand not in seen]
+                seen.update(node.operands)
+        return len(seen) <= _MOST_NODES
+
+    def _estimate(self, node: Expr) -> Expr | None:
+        """The scale of a node, of its shape; None if it has no exponentials."""
+        if node not in self._estimates:
+            self._estimates[node] = self._estimated(node)
+        return self._estimates[node]
+
+    def _estimated(self, node: Expr) -> Expr | None:
+        if isinstance(node, Einsum):
+            return self._estimate_of_sum(node)
+        if not isinstance(node, Map):
+            return None
+        function, shape = node.function, node.shape
+        exponent = _exponent(whole(node))
+        if exponent is not None:
+            if function is not exp:
+                self._nonpositive.add(node)
+            return None if is_shifted(exponent) or isinstance(exponent, Const) else exponent
+        if function is expm1 and self._has_expm1:
+            (inner,) = whole(node).parts()
+            return None if isinstance(inner.node, Const) else maximum(inner.along(shape), 0.0)
+        if function not in (add, sub, mul, div, neg):
+            return None
+        result = [
+            None if own is None else Part(own, part.axes).along(shape)
+            for part in whole(node).parts()
+            for own in (self._estimate(part.node),)
+        ]
+        if all(one is None for one in result):
+            return None
+        bounded = [operand in self._nonpositive for operand in node.operands]
+        if function is neg:
+            self._nonpositive |= {node} if bounded[0] else set()
+            return result[0]
+        if function in (add, sub, mul) and all(
+            low or one is None for low, one in zip(bounded, result, strict=True)
+        ):
+            # The scale of what has no exponentials is 0, the largest in a sum with these.
+            if function is not mul and any(one is None for one in result):
+                return None
+            self._nonpositive.add(node)
+        left, right = (Const(0.0) if one is None else one for one in result)
+        combine = maximum if function in (add, sub) else add if function is mul else sub
+        return combine(left, right)
+
+    def _estimate_of_sum(self, node: Einsum) -> Expr | None:
+        """The sum of the largest scales of the operands, along the axes that are summed."""
+        if len(set(node.output)) != len(node.output):
+            return None
+        result: Expr | None = None
+        for operand, labels in zip(node.operands, node.inputs, strict=True):
+            own = self._estimate(operand)
+            if own is None:
+                continue
+            reduced = _largest(own, labels, node)
+            if reduced is None:
+                return None
+            shape = node.shape
+            wide = Part(reduced, tuple(_places(labels, node))).along(shape)
+            result = wide if result is None else add(result, wide)
+        return result
+
+    def _scaled(self, node: Expr) -> _Scaled:
+        """A node and its shift, from the estimate."""
+        if isinstance(node, Einsum):
+            return self._scaled_sum(node)
+        if is_map(node, mul, div, neg) and isinstance(node, Map):
+            return self._scaled_product(node)
+        estimate = self._estimate(node)
+        if estimate is None:
+            return _Scaled(node)
+        shift = _beyond_zone(estimate)
+        return _Scaled(self._times(node, shift), shift)
+
+    def _times(self, node: Expr, shift: Expr) -> Expr:
+        """node * exp(-shift), of the shape of `shift` and the node."""
+        shape = node.shape
+        exponent = _exponent(whole(node))
+        if exponent is not None:
+            return exp(sub(exponent, shift))
+        if is_map(node, expm1) and self._has_expm1:
+            inner = whole(node).parts()[0].along(shape)
+            return sub(expm1(sub(inner, shift)), expm1(neg(shift)))
+        if is_map(node, neg):
+            return neg(self._times(whole(node).parts()[0].along(shape), shift))
+        if is_map(node, add, sub) and isinstance(node, Map):
+            left, right = (
+                self._times(part.along(shape) if part.node.rank else part.node, shift)
+                for part in whole(node).parts()
+            )
+            return node.function(left, right)
+        if self._estimate(node) is None:
+            return mul(node, exp(neg(shift)))
+        inside = self._with_one_exponential(node, shift)
+        if inside is not None:
+            return inside
+        scaled = self._scaled(node)
+        if scaled.shift is None:
+            return mul(scaled.rest, exp(neg(shift)))
+        return mul(scaled.rest, exp(sub(scaled.shift, shift)))
+
+    def _scaled_product(self, node: Map) -> _Scaled:
+        """A product of exponentials, of factors that are scaled in turn, and of others."""
+        shape = node.shape
+        exponent: Expr | None = None
+        shift: Expr | None = None
+        above: list[Expr] = []
+        below: list[Expr] = []
+        for part, is_divisor in _flat(whole(node)):
+            own = self._estimate(part.node)
+            inner = _exponent(part)
+            if inner is not None and own is not None:
+                wide = Part(inner, part.axes).along(shape)
+                wide = neg(wide) if is_divisor else wide
+                exponent = wide if exponent is None else add(exponent, wide)
+                continue
+            group = below if is_divisor else above
+            if own is None:
+                group.append(part.along(shape))
+                continue
+            scaled = self._scaled(part.node)
+            group.append(Part(scaled.rest, part.axes).along(shape))
+            if scaled.shift is not None:
+                wide = Part(scaled.shift, part.axes).along(shape)
+                wide = neg(wide) if is_divisor else wide
+                shift = wide if shift is None else add(shift, wide)
+        if exponent is not None:
+            beyond = _beyond_zone(exponent)
+            above.append(exp(sub(exponent, beyond)))
+            shift = beyond if shift is None else add(shift, beyond)
+        product = _product(above)
+        return _Scaled(div(product, _product(below)) if below else product, shift)
+
+    def _scaled_sum(self, node: Einsum) -> _Scaled:
+        """A contraction whose operands are scaled by their largest scales along the summed axes."""
+        if self._estimate(node) is None:
+            return _Scaled(node)
+        shift: Expr | None = None
+        operands: list[Expr] = []
+        for operand, labels in zip(node.operands, node.inputs, strict=True):
+            own = self._estimate(operand)
+            reduced = None if own is None else _largest(own, labels, node)
+            if reduced is None:
+                operands.append(operand)
+                continue
+            beyond = _beyond_zone(reduced)
+            kept = tuple(k for k, label in enumerate(labels) if label in node.output)
+            wide = build.broadcast(beyond, kept, operand.shape) if operand.rank else beyond
+            operands.append(self._times(operand, wide))
+            along = Part(beyond, tuple(_places(labels, node))).along(node.shape)
+            shift = along if shift is None else add(shift, along)
+        return _Scaled(build.einsum(operands, node.inputs, node.output, node.dims), shift)
+
+    def _with_one_exponential(self, node: Expr, shift: Expr) -> Expr | None:
+        """node * exp(-shift) for a product with one exponential, which takes the shift."""
+        if not is_map(node, mul, div):
+            return None
+        shape = node.shape
+        parts = [(part.along(shape), is_divisor) for part, is_divisor in _flat(whole(node))]
+        exponents = [
+            one for one, is_divisor in parts if _exponent(whole(one)) is not None and not is_divisor
+        ]
+        others = [(one, below) for one, below in parts if one not in exponents]
+        if len(exponents) != 1 or any(self._estimate(one) is not None for one, _ in others):
+            return None
+        above = [one for one, is_divisor in others if not is_divisor]
+        below = [one for one, is_divisor in others if is_divisor]
+        product = _product([*above, self._times(exponents[0], shift)])
+        return div(product, _product(below)) if below else product
+
+
+def _is_sum(node: Expr) -> bool:
+    return is_map(node, add, sub) or isinstance(node, Einsum)
+
+
+def _exponent(part: Part) -> Expr | None:
+    """log of a node that is an exponential or has a logarithm of full accuracy, of its shape."""
+    node = part.node
+    if not isinstance(node, Map) or node.function not in _LOGARITHMS:
+        return None
+    return _LOGARITHMS[node.function](whole(node).parts()[0].along(node.shape))
+
+
+def _beyond_zone(estimate: Expr) -> Expr:
+    """The excess of a scale over ±_ZONE, as a constant; 0 where it is infinite or undefined."""
+    finite = lt(abs(estimate), Const(math.inf))
+    known = where(finite, estimate, 0.0)
+    return stop_gradient(sub(known, clip(known, -_ZONE, _ZONE)))
+
+
+def _largest(estimate: Expr, labels: Sequence[int], node: Einsum) -> Expr | None:
+    """The maximum of an operand's scale along the axes that are summed; None if axes repeat."""
+    if len(set(labels)) != len(labels):
+        return None
+    summed = tuple(k for k, label in enumerate(labels) if label not in node.output)
+    return build.extreme(estimate, "max", summed)
+
+
+def _places(labels: Sequence[int], node: Einsum) -> list[int]:
+    """The axes of the result along which an operand runs, in the order of its own axes."""
+    return [node.output.index(label) for label in labels if label in node.output]
+
+
+def _flat(product: Part) -> list[tuple[Part, bool]]:
+    """The factors of a product with quotients and signs; the flag marks divisors."""
+    result: list[tuple[Part, bool]] = []
+    stack = [(product, False)]
+    while stack:
+        part, is_divisor = stack.pop()
+        if is_map(part.node, neg):
+            result.append((Part(Const(-1.0), ()), False))
+            stack.append((part.parts()[0], is_divisor))
+        elif is_map(part.node, mul):
+            stack += [(one, is_divisor) for one in reversed(part.parts())]
+        elif is_map(part.node, div):
+            left, right = part.parts()
+            stack += [(right, not is_divisor), (left, is_divisor)]
+        else:
+            result.append((part, is_divisor))
+    return result
+
+
+def _product(factors: Sequence[Expr]) -> Expr:
+    result: Expr = Const(1.0)
+    for factor in factors:
+        result = mul(result, factor)
+    return result

@@ -1,0 +1,1 @@
+"""Graphs computed one segment after another, so that few values are stored at a time."""

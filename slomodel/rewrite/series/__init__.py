@@ -1,0 +1,1 @@
+"""Power series near the points at which formulas cancel."""

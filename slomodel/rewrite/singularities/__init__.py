@@ -1,0 +1,1 @@
+"""Removable singularities: quotients, products and roots at points where factors vanish."""

@@ -1,0 +1,199 @@
+"""Stable forms in place of unstable ones: softplus, logsumexp, norms, rectifiers, …
+
+A rule replaces a node by the same function of the same operands. Its value must not be less
+accurate than that of the original for any operands; where both are accurate they agree to a few
+rounding errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+
+from slomodel.functions import (
+    DIFFERENCES,
+    add,
+    div,
+    log,
+    log1p,
+    mul,
+    neg,
+    pow,
+    sqrt,
+    sub,
+    where,
+)
+from slomodel.ir import build
+from slomodel.ir.expr import Const, Einsum, Expr, Map
+from slomodel.ir.function import ScalarFunction
+from slomodel.ir.walk import postorder, users
+from slomodel.rewrite.elementwise.matching import is_map, whole
+from slomodel.rewrite.exponentials.exponential_sums import (
+    Logarithms,
+    ShiftedQuotients,
+    log_softmax,
+    merged_exponentials,
+    soft_quotient,
+)
+from slomodel.rewrite.exponentials.saturations import saturation
+from slomodel.rewrite.exponentials.scaled_logs import ScaledLogarithms
+from slomodel.rewrite.replacement import remade
+from slomodel.rewrite.singularities.divided_sums import divided_inside
+from slomodel.rewrite.singularities.entropies import Entropies
+from slomodel.rewrite.singularities.removable import (
+    cancelled,
+    exponential_power,
+    without_common_pole,
+)
+from slomodel.rewrite.singularities.roots import Roots
+from slomodel.rewrite.stable_forms.addition_theorems import AdditionTheorems
+from slomodel.rewrite.stable_forms.complements import Complements
+from slomodel.rewrite.stable_forms.conjugates import Conjugates
+from slomodel.rewrite.stable_forms.gamma_sums import GammaSums
+from slomodel.rewrite.stable_forms.linear_systems import log_of_determinant, solution_for_inverse
+from slomodel.rewrite.stable_forms.merged_powers import (
+    merged_product,
+    power_of_power,
+    root_of_exponential,
+)
+from slomodel.rewrite.stable_forms.table import elementwise, merged_constants, summed_entropy
+
+Rule = Callable[[Map], Expr | None]
+
+
+def stable(root: Expr) -> Expr:
+    """The graph with stable forms in place of unstable ones."""
+    return rewritten(root)[root]
+
+
+def rewritten(root: Expr, choices: bool = True) -> Mapping[Expr, Expr]:
+    """Maps each node under the root to its replacement.
+
+    Without `choices`, forms that choose between formulas for one function are left out: bounds read
+    one formula, as two of them, each guarded where the other is taken, look like a jump. Functions
+    for differences f(a) - f(b) choose likewise.
+    """
+    order = postorder(root)
+    above = users(order)
+    done: dict[Expr, Expr] = {}
+    shared: set[Expr] = set()
+    rules = _Rules(shared, choices)
+    for node in order:
+        operands = tuple(done[operand] for operand in node.operands)
+        result = node if operands == node.operands else remade(node, operands)
+        better = rules.better(result)
+        while better is not None:
+            result, better = better, rules.better(better)
+        assert result.shape == node.shape
+        done[node] = result
+        rules.known.add(result)
+        if len(above[node]) > 1:
+            shared.add(result)
+    return done
+
+
+class _Rules:
+    """The rules by the function of a node, with what they remember of one graph.
+
+    `shared` are the nodes with several users, `known` those that are rewritten.
+    """
+
+    def __init__(self, shared: Collection[Expr], choices: bool) -> None:
+        self.known: set[Expr] = set()
+        self._choices = choices
+        self._entropies = Entropies()
+        self._quotients = ShiftedQuotients()
+        logarithms = Logarithms(shared)
+        scaled = ScaledLogarithms()
+        roots = Roots(shared)
+        gammas = GammaSums()
+        complements = Complements()
+        theorems = AdditionTheorems()
+        conjugates = Conjugates()
+        sums = (
+            complements.of_sum,
+            elementwise,
+            theorems.of_sum,
+            without_common_pole,
+            gammas.of_sum,
+            conjugates.of_sum,
+        )
+        self._rules: dict[ScalarFunction, tuple[Rule, ...]] = {
+            log: (
+                log_of_determinant,
+                conjugates.of_log,
+                complements.of_log,
+                theorems.of_log,
+                self._quotients.of_log,
+                log_softmax,
+                logarithms.of_sum,
+                elementwise,
+                self._log_of_reciprocal,
+                logarithms.of_scaled_sum,
+                scaled.of_any,
+            ),
+            log1p: (complements.of_log1p, elementwise, logarithms.of_one_more, scaled.of_one_more),
+            sqrt: (elementwise, root_of_exponential, power_of_power, roots.square_root),
+            add: sums,
+            sub: sums,
+            pow: (elementwise, power_of_power, exponential_power, roots.power),
+            neg: (elementwise, cancelled),
+            div: (
+                conjugates.of_quotient,
+                elementwise,
+                saturation,
+                cancelled,
+                lambda node: divided_inside(node, cancelled),
+                soft_quotient,
+                self._quotients.of_quotient,
+                merged_product,
+                scaled.of_quotient,
+            ),
+            mul: (
+                elementwise,
+                cancelled,
+                merged_constants,
+                merged_product,
+                roots.of_product,
+                self._entropies.of_product,
+            ),
+        }
+
+    def better(self, node: Expr) -> Expr | None:
+        """The node by the first rule that applies; None without one."""
+        if isinstance(node, Einsum):
+            return (
+                solution_for_inverse(node)
+                or summed_entropy(node)
+                or merged_exponentials(node)
+                or self._quotients.of_sum(node)
+                or self._entropies.of_sum(node)
+            )
+        if not isinstance(node, Map):
+            return None
+        for rule in self._rules.get(node.function, (elementwise,)):
+            result = rule(node)
+            if result is not None and (self._choices or not self._adds_choice(result)):
+                return build.broadcast(result, (), node.shape) if not result.rank else result
+        return None
+
+    def _log_of_reciprocal(self, node: Map) -> Expr | None:
+        """log(1/x) as -log(x), and that in stable form."""
+        inside = node.operands[0]
+        if not is_map(inside, div) or inside.operands[0] is not Const(1.0):
+            return None
+        result: Expr = log(whole(inside).parts()[1].along(node.shape))
+        better = self.better(result)
+        return neg(result if better is None else better)
+
+    def _adds_choice(self, node: Expr) -> bool:
+        """Whether a choice is among the new nodes, those above the known ones."""
+        stack, seen = [node], {node}
+        while stack:
+            one = stack.pop()
+            if one in self.known:
+                continue
+            if is_map(one, where, *DIFFERENCES.values()):
+                return True
+            stack += [operand for operand in one.operands if operand not in seen]
+            seen.update(one.operands)
+        return False
