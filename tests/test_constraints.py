@@ -4,6 +4,8 @@ import json
 import math
 import re
 import warnings
+from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -179,6 +181,39 @@ def test_what_has_no_solution_is_called_so(text: str, start: list[float], status
     if status is Status.unbounded:
         assert found.fun < -1e3
         assert found.violation <= 1e-9 * max(1.0, float(np.abs(found.x).max()))
+
+
+# Curves without straight lines: the constraint, its sides in exact arithmetic, and the start.
+CURVES = [
+    ("y <= (1 - x)^3", lambda x, y: (y, (1 - x) ** 3), [0, 0]),
+    ("y <= 1e4 * (1 - x)^3", lambda x, y: (y, 10_000 * (1 - x) ** 3), [2, -3]),
+    ("x^2 == y", lambda x, y: (x * x, y), [1, 2]),
+]
+
+
+@pytest.mark.parametrize(("text", "sides", "start"), CURVES)
+def test_a_descent_along_a_curve_without_end(
+    text: str, sides: Callable[..., tuple[Fraction, Fraction]], start: list[float]
+) -> None:
+    found = solved(f"var x, y minimize -x subject to {text}", start, max_iter=5000)
+    assert found.status is Status.unbounded, found.message
+    assert found.fun < -1e15
+    left, right = sides(*map(Fraction, found.x))
+    assert left <= right + abs(right) / 10**11
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("subject to y <= (1 - x)^3, y >= -1e6", -101.0),
+        ("subject to y >= x^4, x <= 1e5", -1e5),
+    ],
+)
+def test_a_minimum_far_along_a_curve(text: str, value: float) -> None:
+    """Where the gradient of the Lagrangian is below any tolerance, x may still be far from it."""
+    found = solved(f"var x, y minimize -x {text}", [2, -3])
+    assert found.status is Status.converged, found.message
+    assert_allclose(found.fun, value, rtol=1e-9)
 
 
 @pytest.mark.parametrize("start", [[0.0, 0.0], [1.0, 2.0], [5.0, -9.0]])

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from slomodel.solve.constrained.checkpoint import STATE, SavedRun, saved_state
+from slomodel.solve.constrained.levels import by_levels
 from slomodel.solve.constrained.newton_steps import LARGEST, NewtonSteps
 from slomodel.solve.constrained.primal_dual import PrimalDual
 from slomodel.solve.constrained.record import RunRecord, SharedDisplay
@@ -25,6 +26,7 @@ from slomodel.solve.run.checkpoint import Saved, Trajectory
 from slomodel.solve.run.solution import Solution
 from slomodel.solve.run_options import RunOptions
 from slomodel.solve.sets.convex_set import Set
+from slomodel.solve.stagnation.unbounded import FAR
 from slomodel.solve.status import Status
 
 # The first penalty in units of f and c: it balances |f| and the violation within these limits, and
@@ -45,11 +47,17 @@ INFEASIBLE = 1e-6
 # Rounding errors in units of eps, and the number of changes of random signs that estimate them.
 UNITS, SIGNS = 32.0, 4
 # A minimum of the violation has to exceed its rounding error by this factor.
-FAR = 1e3
+BEYOND_ROUNDING = 1e3
 # So many subproblems in a row that improve nothing end the run.
 IDLE = 5
 # Most saddles of the Lagrangian that a run leaves.
 MOST_SADDLES = 5
+# A point is clearly lower if its distance reaches this, in units of max(1, |x|); most such points
+# from which a run without progress goes on.
+CLEARLY, MOST_LOWERED = 1e-6, 10
+# Iterations of a subproblem before it is interrupted to look for a descent without end; doubled
+# after each time.
+FIRST_PIECE = 500
 # Fraction of a descent without end by which f has to fall at points where the constraints hold.
 FALLEN = 0.5
 _BUDGETS = (
@@ -94,6 +102,9 @@ class AugmentedLagrangian:
     idle: int = 0
     restored: bool = False
     saddles: int = 0
+    lowered: int = 0
+    nearby: float = 1.0
+    endless: bool = False
     saddle_f: float = np.inf
     leaves: bool = False
     last: Solution | None = None
@@ -122,7 +133,8 @@ class AugmentedLagrangian:
         loosest = min(FIRST * min(unit, at.stationarity), loosest_for_lengths(requested.options))
         wanted = max(loosest, tolerance)
         own = (objective, within, requested.method, requested.options, run, record, diagnose)
-        return AugmentedLagrangian(*own, at, tolerance, penalty, wanted)
+        nearby = max(1.0, float(np.linalg.norm(at.x)))
+        return AugmentedLagrangian(*own, at, tolerance, penalty, wanted, nearby=nearby)
 
     def resume(self, saved: Saved) -> None:
         """Continue a saved run, at the beginning of a subproblem.
@@ -170,6 +182,8 @@ class AugmentedLagrangian:
         With `second_order` only from the minimiser of a subproblem, which is not a saddle: along
         the active constraints the augmented Lagrangian has the curvature of the Lagrangian.
         """
+        if self.endless:
+            return self._end(Status.unbounded)
         if self.run.second_order and self.last is None:
             return None
         if self._is_solved():
@@ -208,6 +222,9 @@ class AugmentedLagrangian:
         curvature, where the objective may fall by terms of higher order. A point that it does not
         leave is the end.
         """
+        far = float(np.linalg.norm(self.at.x)) > FAR * self.nearby
+        if far and self._lower():
+            return None
         plain = self._has_newton_steps and not (self.run.second_order or self.run.verify)
         if plain and self.run.scaled and self.saddles < MOST_SADDLES and self.at.f < self.saddle_f:
             steps = NewtonSteps(self.objective, self.within, self._evaluated)
@@ -247,9 +264,11 @@ class AugmentedLagrangian:
     def _subproblem(self) -> ConstrainedOutcome | None:
         """Minimise the augmented Lagrangian, and estimate the multipliers at its minimiser."""
         at, equations = self.at, self.objective.equations
-        run = self._minimised(at.x, at.y, self.penalty, self.wanted, leaves=self.leaves)
+        run = self._minimised_in_pieces()
         self.leaves = False
         self.last = run
+        if self.endless:
+            return self._end(Status.unbounded)
         if run.status is Status.nonfinite_start:
             return self._end(run.status, run.status.sentence)
         _, _, c = self.objective.evaluate(run.x, at.y)
@@ -273,6 +292,26 @@ class AugmentedLagrangian:
         self.wanted = max(TIGHTER * self.wanted, 0.5 * self.tolerance)
         return None
 
+    def _minimised_in_pieces(self) -> Solution:
+        """The minimiser of the augmented Lagrangian, unless a descent without end is found."""
+        at, x, piece, leaves = self.at, self.at.x, FIRST_PIECE, self.leaves
+        while True:
+            run = self._minimised(x, at.y, self.penalty, self.wanted, leaves=leaves, most=piece)
+            if run.status is not Status.max_iter or self.record.spent is not None:
+                return run
+            far = PrimalDual.of(self.objective, run.x, at.y, self.within)
+            lower = by_levels(self.objective, self.within, far, run.x - x, self._went_on)
+            if lower is not None and lower.endless:
+                self.at, self.endless = lower.at, True
+                return run
+            x, piece, leaves = run.x, 2 * piece, False
+            if lower is not None and lower.at.f < far.f:
+                x = lower.at.x
+
+    def _went_on(self, points: int) -> bool:
+        self._evaluated(points, 0)
+        return self.record.spent is None
+
     def _minimised(
         self,
         x: Vector,
@@ -281,11 +320,14 @@ class AugmentedLagrangian:
         gtol: float,
         weight: float = 1.0,
         leaves: bool = False,
+        most: int | None = None,
     ) -> Solution:
         record, began = self.record, self.record.seconds
         part = self.objective.augmented(y, np.full(len(y), penalty), weight)
         display = None if record.display is None else SharedDisplay(record, record.display)
         options: dict[str, Any] = {**record.remaining(), **self.options}
+        if most is not None:
+            options["max_iter"] = min(options["max_iter"], most)
         result = solve(
             part.objective,
             x,
@@ -353,9 +395,30 @@ class AugmentedLagrangian:
             return self._restore()
         if self.idle < IDLE and self.penalty < self._largest_penalty:
             return None
+        if self._lower():
+            return None
         if self.at.violation <= INFEASIBLE and self.at.stationarity <= 1e3 * self.tolerance:
             return self._end(Status.precision)
         return self._end(Status.line_search_stalled)
+
+    def _lower(self) -> bool:
+        """Whether a clearly lower point was found at which the constraints hold, to go on from."""
+        if self.lowered == MOST_LOWERED:
+            return False
+        _, g, _ = self.objective.evaluate(self.at.x, np.zeros_like(self.at.y))
+        far = np.maximum(1.0, np.abs(self.at.x))
+        steep = float(np.linalg.norm(g * far))
+        if not 0.0 < steep < np.inf:
+            return False
+        step = (-CLEARLY / steep) * g * far**2
+        lower = by_levels(self.objective, self.within, self.at, step, self._went_on)
+        if lower is None:
+            return False
+        self.lowered, self.endless = self.lowered + 1, lower.endless
+        self.at = PrimalDual.of(self.objective, lower.at.x, self.at.y, self.within)
+        self.idle = self.penalised = 0
+        self.gap = self.best = np.inf
+        return True
 
     def _restore(self) -> ConstrainedOutcome | None:
         """Minimise the sum of squared violations; they are infeasible if its minimum is not 0."""
@@ -367,7 +430,9 @@ class AugmentedLagrangian:
         if run.status in _BUDGETS:
             return self._end(run.status)
         before, self.at = self.at, result
-        if run.status.success and result.violation > max(INFEASIBLE, FAR * self._resolution()[1]):
+        if run.status.success and result.violation > max(
+            INFEASIBLE, BEYOND_ROUNDING * self._resolution()[1]
+        ):
             self.last = run
             return self._end(Status.infeasible)
         if result.violation >= before.violation:
