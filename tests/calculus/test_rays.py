@@ -218,6 +218,29 @@ def test_the_bound_is_sharp_to_second_order() -> None:
         assert truth <= upper <= truth + 200.0 * end**2 + 1e-12
 
 
+@pytest.mark.parametrize("common", [0.0, 30.0])
+def test_what_all_exponents_share_does_not_loosen_a_log_sum_exp(common: float) -> None:
+    """The curvature of log Σ w exp(a s + b s² + common s) is that of a quadratic and a variance."""
+    kinds = named("K")
+    a, w = (build.data(name, (kinds,)) for name in "aw")
+    x, along = build.variable("x", ()), build.direction("v", ())
+    line = build.einsum([x, fn.add(a, common)], [(), (0,)], (0,), (kinds,))
+    exponents = fn.add(line, build.broadcast(fn.mul(common, fn.square(x)), (), (kinds,)))
+    total = build.einsum([w, fn.exp(exponents)], [(0,), (0,)], (), (kinds,))
+    slopes, weights, end = np.asarray([-1.0, 0.5, 2.0]), np.asarray([0.2, 1.0, 0.7]), 0.1
+    graph = ray_graph(fn.log(total), {x: along}, END)
+    at = {x: np.asarray(0.3), along: np.asarray(1.0), END: np.asarray(end)}
+    upper = float(evaluate(graph.numbers, at | {a: slopes, w: weights}, {"K": 3})[7])
+
+    def curvature(s: float) -> float:
+        shares = weights * np.exp(slopes * s)
+        shares /= shares.sum()
+        return 2.0 * common + float(shares @ slopes**2 - (shares @ slopes) ** 2)
+
+    seen = max(map(curvature, np.linspace(0.3, 0.3 + end, 9)))
+    assert seen - 1e-11 * (1.0 + common) <= upper <= seen + 0.02
+
+
 def test_kinks_poles_and_edges_leave_nothing_known() -> None:
     """A kink of order 0 leaves no curvature, one of order 1 no third derivative."""
     for f, at in ((fn.abs, -0.5), (fn.relu, -0.5), (fn.log, -0.5), (fn.tan, 1.0)):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from slomodel.calculus.rays.averages import centred_logarithm, exponential_factor
 from slomodel.calculus.rays.contractions import scatter_error, triangle_midrad
 from slomodel.calculus.rays.derivatives import (
     PartialFunction,
@@ -300,6 +301,15 @@ class _JetPass:
             return choice_jet(condition, jets[1], jets[2], self.end)
         if not any(jet.moves for jet in jets):
             return constant_jet(as_midrad(applied(function, self._operands(node))))
+        which = exponential_factor(node, self.jets)
+        if which is not None:
+            total = node.operands[0]
+            assert isinstance(total, Einsum)
+            factor = total.operands[which]
+            assert isinstance(factor, Map)
+            exponent = self._laid_jet(factor, 0)
+            jet = centred_logarithm(total, which, exponent, self.jets, self.applied, self.end)
+            return viewed(jet, partial(_laid, node, 0))
         return self.applied(function, jets)
 
     def _at_start(self, node: Expr) -> Expr:
