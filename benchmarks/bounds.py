@@ -20,7 +20,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import reduce
 from pathlib import Path
@@ -39,7 +39,7 @@ from benchmarks.cases import MODELS, cases
 from benchmarks.evaluate import in_columns
 from benchmarks.machine import description
 from slomodel.bounds import Bounds, pipeline
-from slomodel.bounds.refinements.of_sums import SumRefinement
+from slomodel.bounds.rules import majorant_series
 from slomodel.bounds.rules.sums import dense_rows
 
 RADII = (1e-3, 1e-2, 0.1, 1.0)
@@ -184,7 +184,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--kept", type=Path, metavar="FILE", help="estimates of earlier runs")
     parser.add_argument(
-        "--without", metavar="NAME", help="leave out a rule, or a refinement of sums over elements"
+        "--without", metavar="NAME", help="leave out a rule, or a refinement of sums or series"
     )
     asked = parser.parse_args(arguments)
     if asked.without is not None and not leave_out(asked.without):
@@ -212,13 +212,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(any(row.is_passed for row in found))
 
 
+REFINED = (dense_rows, majorant_series)
+"""The rules with refinements, a tuple `REFINEMENTS` in each."""
+
+
 def _in_use() -> set[str]:
-    """The names of the rules and of the refinements of sums over elements."""
-    refinements = (_spelled(one) for one in dense_rows.REFINEMENTS)
+    """The names of the rules and of the refinements."""
+    refinements = (_spelled(one) for rule in REFINED for one in rule.REFINEMENTS)
     return {*(rule.name for rule in pipeline.RULES), *refinements}
 
 
-def _spelled(refinement: SumRefinement) -> str:
+def _spelled(refinement: Callable[..., object]) -> str:
     return refinement.__name__.replace("_", " ")
 
 
@@ -227,7 +231,9 @@ def leave_out(name: str) -> bool:
     if name not in _in_use():
         return False
     pipeline.RULES = tuple(rule for rule in pipeline.RULES if rule.name != name)
-    dense_rows.REFINEMENTS = tuple(one for one in dense_rows.REFINEMENTS if _spelled(one) != name)
+    for rule in REFINED:
+        others = tuple(one for one in rule.REFINEMENTS if _spelled(one) != name)
+        rule.REFINEMENTS = others
     return True
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul, up_sqrt
 from slomodel.bounds.centre import centre_hessian, third_along
 from slomodel.bounds.norms.cubic import square_norm
 from slomodel.bounds.norms.spectral import spectral_norm
+from slomodel.bounds.refinements.of_series import Series
 from slomodel.bounds.setting import Setting, once_per_setting
 
 _MOST_VARIABLES = 300
@@ -107,6 +108,12 @@ class Aligned:
             first, other = (float(up_add(float(values[k]), self.off)) for k in (0, p))
             result.append(Split(first, other, *_norms(Interval(T.lo[:p], T.hi[:p]), V, p)))
         return tuple(result)
+
+
+def same_directions(setting: Setting, series: Series) -> Series | None:
+    """The series with a bound on H(c) and D³f(c) together."""
+    own = aligned(setting)
+    return None if own is None else replace(series, growth=own.growth)
 
 
 @once_per_setting

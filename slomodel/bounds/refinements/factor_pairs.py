@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from slomodel.bounds.arithmetic.bounded import Bounded
@@ -10,12 +12,14 @@ from slomodel.bounds.arithmetic.rounding import (
     Array,
     gamma,
     up_add,
+    up_div,
     up_ldexp,
     up_mul,
     up_norm,
 )
 from slomodel.bounds.norms.quartic import Places, Quartic, largest_quartic
 from slomodel.bounds.ranges.enclose import boxed, enclose
+from slomodel.bounds.refinements.of_series import Series
 from slomodel.bounds.setting import Setting
 from slomodel.bounds.structure.gram_form import as_written
 from slomodel.bounds.structure.matrix_chains import matrix_factors
@@ -33,7 +37,15 @@ _LEAST_FRACTION = 1e-3
 """Least ratio of one of μ, ν to the other: their quotients stay of moderate magnitude."""
 
 
-def pair_third(setting: Setting) -> float:
+def pairs_of_factors(setting: Setting, series: Series) -> Series | None:
+    """The series with a smaller part of degree 3."""
+    size = float(up_div(third_of_pair(setting), 6.0))
+    if size >= series.sizes.get(3, 0.0):
+        return None
+    return replace(series, sizes={**series.sizes, 3: size})
+
+
+def third_of_pair(setting: Setting) -> float:
     """Upper bound on ‖D³f(c)‖ of f = w ‖U V - Y‖² plus a quadratic; inf for other objectives.
 
     For U (p, k) and V (k, q) the part of degree 3 is f_3(A, B) = 2 w ⟨U B + A V, A B⟩, and so for

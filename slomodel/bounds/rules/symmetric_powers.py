@@ -19,8 +19,8 @@ from slomodel.bounds.norms.cubic import MOST_COLUMNS_CUBIC, cubic_norm
 from slomodel.bounds.norms.polynomial import Polynomial, largest_value
 from slomodel.bounds.norms.spectral import spectral_norm
 from slomodel.bounds.ranges.enclose import boxed, enclose
-from slomodel.bounds.refinements.aligned import aligned
-from slomodel.bounds.rules.majorant_series import Series
+from slomodel.bounds.refinements.of_series import Series
+from slomodel.bounds.rules.majorant_series import refined
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.gram_form import as_written
 from slomodel.bounds.structure.sums_of_squares import PowerSum, power_sum
@@ -91,7 +91,7 @@ def symmetric_terms(setting: Setting) -> Series | None:
     if result.rest < 2:
         hessian = min(hessian, float(up_mul(2.0, sizes.get(2, 0.0))))
     names = tuple(f"{result.vectors.name}_{i}" for i in range(centre.count))
-    return Series(names, parts, sizes, hessian, aligned(setting))
+    return refined(setting, Series(names, parts, sizes, hessian))
 
 
 def _centre(setting: Setting, found: PowerSum) -> Centre | None:

@@ -63,13 +63,13 @@ def test_no_direction_is_above(scale: float) -> None:
     asked = model._setting(centre)
     series = majorant_terms(asked)
     assert series is not None
-    assert series.aligned is not None
+    assert series.growth is not None
     third = 6.0 * series.sizes[3]
     T = third_along(asked, np.eye(model.n))
     assert T is not None
     H = np.stack([model.hvp(centre, e) for e in np.eye(model.n)])
     for radius in (0.0, 0.01, 0.3, 2.0):
-        bound = series.aligned.growth(radius, third)
+        bound = series.growth(radius, third)
         assert bound <= (np.linalg.norm(H, 2) + radius * third) * (1.0 + 1e-12)
         most = 0.0
         for h in rng.standard_normal((20, model.n)):

@@ -9,7 +9,7 @@ import pytest
 
 import slomodel
 from slomodel.bounds.centre import centre_third
-from slomodel.bounds.refinements.factor_pairs import pair_third
+from slomodel.bounds.refinements.factor_pairs import third_of_pair
 
 TEXT = "dim p, q, k data M[p, q] var U[p, k], V[k, q] minimize sumsq(U @ V - M)"
 WRITTEN = (
@@ -24,7 +24,7 @@ def third(centre: np.ndarray, shape: tuple[int, int, int], text: str = TEXT) -> 
     p, q, k = shape
     M = np.random.default_rng(0).standard_normal((p, q))
     model = slomodel.compile(text, data={"M": M}, dims={"k": k})
-    return pair_third(model._setting(centre))
+    return third_of_pair(model._setting(centre))
 
 
 @pytest.mark.parametrize("length", [1e-150, 1.0, 1e150])
@@ -76,4 +76,4 @@ def test_close_to_what_ascents_reach(seed: int) -> None:
 def test_others_are_left_to_others(text: str) -> None:
     M = np.ones((3, 3))
     model = slomodel.compile(text, data={"M": M}, dims={"k": 2})
-    assert pair_third(model._setting(np.ones(model.n))) == math.inf
+    assert third_of_pair(model._setting(np.ones(model.n))) == math.inf

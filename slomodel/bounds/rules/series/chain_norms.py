@@ -32,8 +32,7 @@ hᵀ M h) is at most ‖B‖ ‖h‖_F² max |zᵀ M z| over unit z, M = V h_t P
 at an h_t of rank one, for which the above holds.
 
 For the highest layer the same holds with the chain reversed: B and T are exchanged, L and P are
-transposed. Where S and T have layers beside both ends, both are treated in this way; otherwise
-`chain_wraps` has another bound.
+transposed. Where S and T have layers beside both ends, both are treated in this way.
 """
 
 from __future__ import annotations
@@ -51,7 +50,6 @@ from slomodel.bounds.arithmetic.upper_bounds import rounded_up
 from slomodel.bounds.norms.spectral import DENSE_EIGEN, norms_of
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.rules.series.chain_gaps import Gaps, Layers, gaps_of
-from slomodel.bounds.rules.series.chain_wraps import wraps_of
 from slomodel.bounds.setting import Setting
 from slomodel.bounds.structure.gram_form import as_written
 from slomodel.bounds.structure.matrix_chains import matrix_chain
@@ -148,17 +146,17 @@ class _Between:
 
 def parts(gaps: Gaps) -> Monomials:
     """Upper bounds on the parts of degree >= 2, by their degree in each layer."""
-    low, high, wraps = Ends.of(gaps), Ends.of(gaps.turned()), wraps_of(gaps)
+    low, high = Ends.of(gaps), Ends.of(gaps.turned())
     result: Monomials = {}
     roundings = 2**gaps.m + 32 * gaps.m  # sums over pairs of sets, products of gaps
     for moves in product(range(3), repeat=gaps.m):
         if sum(moves) >= 2:
-            value = _part(moves, low, high, wraps)
+            value = _part(moves, low, high)
             result[moves] = float(rounded_up(np.asarray(value), roundings))
     return result
 
 
-def _part(moves: Layers, low: Ends, high: Ends, wraps: dict[Layers, float]) -> float:
+def _part(moves: Layers, low: Ends, high: Ends) -> float:
     layers = [k for k, times in enumerate(moves) if times]
     size = low.gaps.norms
     i, j = layers[0], layers[-1]
@@ -176,19 +174,8 @@ def _part(moves: Layers, low: Ends, high: Ends, wraps: dict[Layers, float]) -> f
             above = sum(_one_end(low, moves, *more) for more in _with(moves, j, S, T))
             turned = [_back(moves, *more) for more in _with(moves, i, S, T)]
             below = sum(_one_end(high, moves[::-1], *more) for more in turned)
-            total += min(above, below, _wrap(size, wraps, moves, S or T))
+            total += min(above, below)
     return total
-
-
-def _wrap(
-    size: dict[tuple[str, int, int], float], wraps: dict[Layers, float], moves: Layers, one: Layers
-) -> float:
-    """The bound of `chain_wraps`, where the lowest and the highest layer both have degree 1."""
-    layers = [k for k, times in enumerate(moves) if times]
-    key = (layers[0], layers[-1], *one[:1], *one[-1:])
-    if moves[layers[0]] + moves[layers[-1]] > 2 or key not in wraps:
-        return float(np.inf)
-    return _within(size, one) * wraps[key]
 
 
 def _sides(moves: Layers, layers: Sequence[int]) -> Iterator[tuple[Layers, Layers]]:
