@@ -36,7 +36,7 @@ TRACED = [
     (
         "sum((x - y)^0.3)",
         [2, 2, 0.5],
-        "pow of -0.5 and 0.3 is nan at element [2], in `(x - y)^0.3` (line 4), "
+        "the power x^p of -0.5 and 0.3 is nan at element [2], in `(x - y)^0.3` (line 4), "
         "where x[2] = 0.5, y[2] = 1.0.",
     ),
     (
@@ -110,7 +110,7 @@ def test_data_is_requested() -> None:
 
 DURING = [
     ("var x init 1 minimize\nsqrt(x) + x", "sqrt of x = -", "in `sqrt(x)` (line 2)"),
-    ("var x init 1 minimize\nx^0.7 + x", "pow of x = -", "in `x^0.7` (line 2)"),
+    ("var x init 1 minimize\nx^0.7 + x", "the power x^p of x = -", "in `x^0.7` (line 2)"),
     (
         "var x init 1\nminimize where(x > 0.5, (x - 0.2)^2, log(-1 - x^2))",
         "log of -1.25 is nan",

@@ -170,7 +170,7 @@ STARTS = [
     ),
     (
         "var x[3] init 0\nminimize sumsq(x) + sum(2 * x) + sum(x^0.7)",
-        ["pow of x[0] = 0.0", "in the derivative of `x^0.7` (line 2)"],
+        ["the power x^p of x[0] = 0.0", "in the derivative of `x^0.7` (line 2)"],
     ),
     (
         "var x[2] init 1e100\nminimize sumsq(x)^2",

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from slomodel.front.explanation import warn
 from slomodel.front.lints.kinks import kinks_of_data
+from slomodel.front.lints.missing_labels import missing_labels
 from slomodel.front.source import recipe_of
 from slomodel.model.model import Model
 from slomodel.model.waiting import waiting
@@ -60,4 +61,5 @@ def compile(
     with waiting("compiling"):
         model = Model.of(recipe, problem)
     warn(kinks_of_data(problem, model._binding), strict)
+    warn(missing_labels(problem, model._binding, recipe.labels), strict)
     return model

@@ -21,6 +21,7 @@ from slomodel.front.data.points import Point, Vector
 from slomodel.front.explanation import explanation, warn
 from slomodel.front.lints.gradient_check import gradient_deviation
 from slomodel.front.lints.kinks import kinks_of_data
+from slomodel.front.lints.missing_labels import missing_labels
 from slomodel.front.nonfinite import nonfinite_origin
 from slomodel.front.source import Recipe
 from slomodel.html import table
@@ -95,6 +96,8 @@ class Model(Proving):
         binding = bind(self._problem, recipe.data, recipe.dims, recipe.folder, recipe.labels)
         compiled = self._plans.compiled(binding, self._compiled.target, self._compiled)
         warn(kinks_of_data(self._problem, binding), strict=False)
+        known = (*self._binding.labels, *recipe.labels)
+        warn(missing_labels(self._problem, binding, known), strict=False)
         return Model(self._problem, binding, compiled, self._plans, recipe, self._change)
 
     def fix(self, /, **values: ArrayLike) -> Model:

@@ -17,7 +17,9 @@ MODELS = {
     ),
     "W204": "dim n\nvar x[n]\nminimize sum((x[i] - 1)^2 for i in range(1, n))\n",
     "W205": "data a\nvar x\nminimize (a * x)^2 + log(1 - 2)\n",
+    "W206": "dim n, S\ndata y[n], g[n] in S labels\nvar u[S]\nminimize sumsq(y - u[g])\n",
 }
+DATA = {"W206": {"y": [1.0, 2.0, 4.0], "g": ["a", "NA", "b"]}}
 KINDS = {"W201": slomodel.NonsmoothWarning}
 
 
@@ -25,7 +27,18 @@ KINDS = {"W201": slomodel.NonsmoothWarning}
 def test_text_of_each_code(code: str, golden: Callable[[str, str], None]) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        slomodel.compile(MODELS[code])
+        slomodel.compile(MODELS[code], data=DATA.get(code))
     (told,) = caught
     assert told.category is KINDS.get(code, ModelWarning)
     golden(f"messages/{code}.txt", f"{told.message}\n")
+
+
+def test_a_label_is_warned_of_once_and_not_if_labels_are_given() -> None:
+    text, data = MODELS["W206"], DATA["W206"]
+    model = slomodel.compile(text, data=data, labels={"S": ["NA", "a", "b"]}, backend="numpy")
+    assert model.bind(y=[3.0, 2.0, 1.0]).labels == {"S": ("NA", "a", "b")}
+    with pytest.warns(ModelWarning, match="drop missing"):
+        model = slomodel.compile(text, backend="numpy").bind(**data)
+    model.bind(y=[3.0, 2.0, 1.0])
+    untreated = {**data, "g": ["none", "low", "high"]}
+    assert "none" in slomodel.compile(text, data=untreated, backend="numpy").labels["S"]

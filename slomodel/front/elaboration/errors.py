@@ -18,6 +18,7 @@ from slomodel.errors import (
 OUTSIDE = ("E210", "E211", "E227")
 """Codes of errors for an index outside its axis, or first steps, which a condition may prevent."""
 _MOST_COMPARED = 2_000
+_MOST_NAMED = 3
 
 
 class StatementError(Exception):
@@ -77,9 +78,24 @@ def dense_needed(span: Span, meant: str = "") -> StatementError:
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """`did you mean …?` for the closest of the known words, or an empty string."""
+    """`did you mean …?` for the closest of the known words, or an empty string.
+
+    Two or three words that are one edit away, such as `weibull_lcdf` and `weibull_lccdf` from
+    `weibull_lcddf`, are all named.
+    """
     # Thousands of names would take seconds; names of other lengths are not similar anyway.
     words = [w for w in known if abs(len(w) - len(word)) <= len(word) // 2 + 1][:_MOST_COMPARED]
     same = [w for w in words if w.lower() == word.lower()]
-    close = same or get_close_matches(word, words, n=1, cutoff=0.6)
-    return f"did you mean `{close[0]}`?" if close else ""
+    near = same or get_close_matches(word, words, n=_MOST_NAMED, cutoff=0.6)
+    close = [w for w in near if _is_one_edit(word, w)] or near[:1]
+    return f"did you mean {' or '.join(f'`{one}`' for one in close)}?" if close else ""
+
+
+def _is_one_edit(a: str, b: str) -> bool:
+    """Whether one letter added, left out or replaced, or two that are swapped, turn a into b."""
+    start = next((k for k, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), None)
+    if start is None:
+        return abs(len(a) - len(b)) == 1
+    rest_a, rest_b = a[start:], b[start:]
+    swapped = rest_a[:2] == rest_b[1::-1] and rest_a[2:] == rest_b[2:]
+    return swapped or rest_b[1:] in (rest_a, rest_a[1:]) or rest_a[1:] == rest_b

@@ -47,7 +47,8 @@ _GROUPS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+", re.ASCII)
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+", re.ASCII)
 _QUOTED = re.compile(r'"[^"]*"')
 _MISSING = frozenset({"", "-", "?", "na", "n/a", "null", "none"})
-_DROPPED = _MISSING | {"nan"}
+MISSING_CELLS = _MISSING | {"nan"}
+"""Cells without a value, in small letters."""
 
 Line = tuple[int, str]
 """The number of a line in its file, from 1, and its text."""
@@ -118,7 +119,7 @@ def complete_rows(file: BinaryIO, columns: Sequence[str]) -> BinaryIO:
                 kept.append(line)
             else:
                 cells = _row((number, line.rstrip("\n")), layout)
-                missing = any(cells[k].strip().lower() in _DROPPED for k in places)
+                missing = any(cells[k].strip().lower() in MISSING_CELLS for k in places)
                 kept.append("\n" if missing else line)
     return BytesIO("".join(kept).encode())
 

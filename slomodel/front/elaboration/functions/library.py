@@ -23,6 +23,29 @@ COUNTS = {
     "multinomial_lpmf": ("y",),
 }
 """The parameters that are counts: data given for them must be whole numbers from 0 on."""
+_FROM_ZERO = ("exponential_{}", "weibull_{}", "gamma_lpdf", "chi_square_lpdf")
+_POSITIVE = (
+    "lognormal_{}",
+    "inv_gamma_lpdf",
+    "inv_chi_square_lpdf",
+    "scaled_inv_chi_square_lpdf",
+    "pareto_lpdf",
+    "rayleigh_lpdf",
+    "frechet_lpdf",
+    "loglogistic_lpdf",
+)
+_SUPPORTS = {
+    "numbers from 0 on": _FROM_ZERO,
+    "numbers above 0": _POSITIVE,
+    "numbers from 0 to 1": ("beta_lpdf", "beta_proportion_lpdf"),
+}
+SUPPORTS = {
+    name.format(ending): support
+    for support, names in _SUPPORTS.items()
+    for name in names
+    for ending in (("lpdf", "lcdf", "lccdf") if "{}" in name else ("",))
+}
+"""The support of a density on a part of the real line: data given as `y` must lie in it."""
 
 
 @dataclass(frozen=True, slots=True)

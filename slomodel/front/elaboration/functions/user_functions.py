@@ -15,7 +15,7 @@ from slomodel.front.elaboration.functions.arguments import (
     match,
 )
 from slomodel.front.elaboration.functions.array_functions import ARRAY_FUNCTIONS
-from slomodel.front.elaboration.functions.library import COUNTS
+from slomodel.front.elaboration.functions.library import COUNTS, SUPPORTS
 from slomodel.front.elaboration.indices.index_sets import bind_iterations, defined
 from slomodel.front.elaboration.recurrences.recurrences import check_group, is_recurrence, recurrent
 from slomodel.front.elaboration.scope import (
@@ -51,7 +51,7 @@ from slomodel.front.text.syntax import (
     joined_groups,
     roots,
 )
-from slomodel.functions import FUNCTIONS, eq, floor, ge, land, lor, ne
+from slomodel.functions import FUNCTIONS, eq, floor, ge, gt, land, le, lor, ne
 from slomodel.ir.dims import Dim, literal, named
 from slomodel.ir.walk import inputs
 from slomodel.problem import Check
@@ -185,13 +185,17 @@ def _way_back(start: str, goal: str, model: Elaboration) -> list[str]:
 
 
 def expanded(
-    node: FunctionCall, fn: Fn | None, scope: Scope, counts: Collection[str] = ()
+    node: FunctionCall,
+    fn: Fn | None,
+    scope: Scope,
+    counts: Collection[str] = (),
+    support: str = "",
 ) -> Steps:
     """The value of a function of the model for the arguments of a call.
 
     Parameters without shape are numbers: the function is applied to each element of their
     arguments, whose axes become index labels while the body is evaluated. Data for the parameters
-    `counts` are checked at bind.
+    `counts`, and those for the first one, which must be in `support`, are checked at bind.
     """
     model = scope.model
     if fn is None:
@@ -211,6 +215,8 @@ def expanded(
         kind[name] = operand(argument, value)
         if name in counts:
             _check_counts(fn.name.text, kind[name], model)
+        if support and parameter is fn.parameters[0]:
+            _check_support(fn.name.text, support, kind[name], model)
     axes = merged([one.value for one in numbers.values()])
     if axes is None:
         raise unequal(scope, f"`{fn.name.text}`", node.span, list(numbers.values()))
@@ -243,8 +249,9 @@ def from_library(node: FunctionCall, fn: Fn, scope: Scope) -> Steps:
     arguments |= {argument.span.source for argument in node.args}
     place = scope.place or node.span
     try:
-        counts = COUNTS.get(fn.name.text, ())
-        return (yield from expanded(node, fn, replace(scope, place=place), counts))
+        name, inner = fn.name.text, replace(scope, place=place)
+        counts, support = COUNTS.get(name, ()), SUPPORTS.get(name, "")
+        return (yield from expanded(node, fn, inner, counts, support))
     except StatementError as problem:
         result = problem.diagnostic
         if result is None or result.span is None or result.span.source in arguments:
@@ -272,6 +279,25 @@ def _check_counts(name: str, argument: Operand, model: Elaboration) -> None:
     text = argument.span.text
     fault = f"`{name}` takes counts, whole numbers from 0 on, and `{text}` has others"
     model.checks.append(Check(is_count.expr, text, argument.span, fault))
+
+
+def _check_support(name: str, support: str, argument: Operand, model: Elaboration) -> None:
+    """Check at bind that data are in the support of a density; NaN may be masked.
+
+    Inside a sum a condition may leave any element out, and there is no check.
+    """
+    value = argument.value
+    if value.labels or value.pattern is not None:
+        return
+    if any(one.role != "data" for one in inputs(value.expr)):
+        return
+    inside = combine(gt if "above" in support else ge, value, number(0.0))
+    if "to 1" in support:
+        inside = combine(land, inside, combine(le, value, number(1.0)))
+    is_in_support = combine(lor, inside, combine(ne, value, value))
+    text = argument.span.text
+    fault = f"`{name}` takes {support}, and `{text}` has others"
+    model.checks.append(Check(is_in_support.expr, text, argument.span, fault))
 
 
 def _definition(let: Let, scope: Scope) -> Steps:

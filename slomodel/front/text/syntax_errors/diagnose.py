@@ -245,12 +245,22 @@ def _equal(f: Failure) -> Diagnostic | None:
         return messages.wrong_equal(f.span, "the start of a variable is given by `init`")
     heads = f.statement in ("FN", "LET") and "EQUAL" not in _types(f.before)
     if heads:
-        return None
+        return _bound_by_equal(f)
     if "_FOR" in _types(f.level) and "_IN" not in _types(f.level):
         return messages.wrong_equal(f.span, "an index is bound by `in`: `for i in range(a, b)`")
     if f.statement == "CHECK" or "_IF" in _types(f.level) or f.open_brackets:
         return messages.wrong_equal(f.span, "compare with `==`")
     return None
+
+
+def _bound_by_equal(f: Failure) -> Diagnostic | None:
+    """`let y[t = 1:T] = …`: an index of a definition that is bound by `=`."""
+    inner = f.open_brackets[-1].type if f.open_brackets else ""
+    if f.statement != "LET" or inner != "LSQB" or _types(f.level)[-1:] != ["NAME"]:
+        return None
+    index = f.previous
+    remedy = f"an index is bound by `in`: `{index} in T` runs over a dim, from 0 on, and "
+    return messages.wrong_equal(f.span, f"{remedy}`{index} in range(a, b)` excludes its end")
 
 
 def _statement(f: Failure) -> Diagnostic | None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
+from typing import get_args
 
 from slomodel.front.text.syntax import ATTRIBUTES
 from slomodel.front.text.syntax_errors.failure import Failure
+from slomodel.problem import SetKind
 
 _MODULES = frozenset(
     ("np", "numpy", "jnp", "torch", "tf", "math", "Math", "sp", "scipy", "cp", "cvxpy", "ca", "nn")
 )
 _LONGEST_SHOWN = 60
 _RANGE = "a range is written `range(a, b)`, and excludes its end: `for i in range(1, n)`"
+_RANGE_OF_DEFINITION = (
+    "a range is written `range(a, b)`, and excludes its end: `let y[i in range(1, n)] = …`"
+)
 _BRACES = "an array is written in brackets, as in `[1, 2]`, and larger ones are given as data"
 _STARTS = (
     "a start is a number, `uniform(a, b)`, `normal(mu, s)`, `zeros`, `ones`, `eye` or data: "
@@ -56,6 +61,8 @@ def hint(f: Failure) -> str:
     if f.statement == "VAR" and f.found == "POWOP" and "_IN" in types:
         return "the shape follows the name, as in `x[3] in [0, 1]`"
     if f.statement == "VAR" and f.found == "NAME" and f.after_operand and not f.open_brackets:
+        if f.text in get_args(SetKind):
+            return f"the name of a set follows `in`: write `in {f.text}`"
         return "a set is written `x > 0`, `x in (0, 1)` or `p[K] in simplex`"
     if f.statement == "VAR" and f.previous is not None and f.previous.type == "_IN":
         return "a set is `(lo, hi)`, `[lo, hi]` or a name, as in `p[K] in simplex`"
@@ -129,7 +136,8 @@ def _colon(f: Failure, types: list[str], inner: str) -> str:
     if f.statement == "SUBJECT" and "_FOR" in types and not inner:
         return "a constraint with `for` ends its statement: begin the next with `subject to`"
     if "_IN" in types:
-        return _RANGE
+        is_head = f.statement == "LET" and "_FOR" not in types
+        return _RANGE_OF_DEFINITION if is_head else _RANGE
     if re.match(r":\s*=", f.rest_of_line):
         return "a definition is written with `=`"
     if inner == "LPAR" and "EQUAL" in types:
