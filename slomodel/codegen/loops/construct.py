@@ -116,6 +116,9 @@ def nest(region: Region, fusion: Fusion) -> Nest:
         else:
             reads = fusion.reads(node)
             operands = tuple(_operand(read, rank, computed, fusion) for read in reads)
+        if node in fusion.assembled:
+            statements.append(Store(_target(node, rank, fusion), *operands))
+            continue
         if not fusion.is_value(node):
             statements.append(Reduce(_reduction(node), operands, _target(node, rank, fusion)))
             continue
@@ -192,6 +195,8 @@ def _fills(region: Region, fusion: Fusion) -> tuple[Fill | Copy, ...]:
     result: list[Fill | Copy] = []
     for node in region.nodes:
         if not node.rank or fusion.is_value(node) or not fusion.in_order:
+            continue
+        if node in fusion.assembled:
             continue
         shape = fusion.accesses.shape(node)
         start = fusion.start_of(node)

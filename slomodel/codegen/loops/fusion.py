@@ -10,13 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
-from slomodel.codegen.loops.access import (
-    Access,
-    Accesses,
-    Numbers,
-    c_order,
-    merged_axes,
-)
+from slomodel.codegen.loops.access import Access, Accesses, Numbers, c_order, merged_axes
+from slomodel.codegen.loops.assembled import assembled
 from slomodel.codegen.loops.collected import Collected, Term
 from slomodel.codegen.loops.index_pieces import Pieces
 from slomodel.codegen.loops.layouts import (
@@ -84,6 +79,7 @@ class Fusion:
         self.forms = program.forms
         self.order = together(postorder(*program.roots))
         self.steps: Mapping[Expr, Step] = {step.node: step for step in program.steps}
+        self.assembled = assembled(program, numbers) if in_order else {}
         self._collected = None if in_order else Collected.of(program)
         joining = (Gather, Scatter) if in_order else (Gather,)
         self._lookups: tuple[type[Gather | Scatter], ...] = joining
@@ -434,15 +430,18 @@ class Fusion:
                 if not self._may_share(read, shape):
                     earliest = max(earliest, self.region_of.get(read.node, -1) + 1)
                 continue
-            made = self.region_of.get(self.accesses.of(read.node).base)
-            if made is not None:
+            base = self.accesses.of(read.node).base
+            parts = self.assembled.get(base, (base,))
+            made = max((self.region_of.get(part, -1) for part in parts), default=-1)
+            if made >= 0:
                 here = self.regions[made].shape == shape and self._may_share(read, shape)
                 earliest = max(earliest, made if here else made + 1)
-        for start in (self.start_of(node), self.in_place(node)):
-            made = None if start is None else self.region_of.get(self.accesses.of(start).base)
-            if start is not None and made is not None:
+        starts = () if node in self.assembled else (self.start_of(node), self.in_place(node))
+        for start in starts:
+            begun = None if start is None else self.region_of.get(self.accesses.of(start).base)
+            if start is not None and begun is not None:
                 same = start is self.in_place(node) and self.forms[start] in _ADDING
-                earliest = max(earliest, made if same else made + 1)
+                earliest = max(earliest, begun if same else begun + 1)
         return self._open.first(shape, kept, earliest)
 
     def _may_share(self, read: Read, shape: tuple[int, ...]) -> bool:

@@ -22,6 +22,7 @@ from slomodel.ir.expr import (
     Input,
     Lookup,
     Map,
+    Recur,
     Reshape,
     Scatter,
     is_listed,
@@ -39,6 +40,8 @@ _THIN = 4
 """Up to this size of a side, loops multiply arrays of more than two axes as quickly as BLAS."""
 ROW = 8
 _LOOKED_UP = 5
+_IN_ROWS = 16
+"""Elements of a row of a state from which loops along rows are as fast as along steps."""
 _READS = (Form.ELEMENTWISE, Form.SUM, Form.EXTREME, Form.PRODUCT)
 _WRITES = (*_READS, Form.TAKE)
 _VIEWS = (Form.AXES, Form.SLICE)
@@ -62,6 +65,7 @@ def layouts(
     order = postorder(*program.roots)
     using = users(order)
     held = set(program.roots)
+    with_states = _read_with_states(order, numbers)
     result: dict[Expr, Strides] = {}
     # Users come later in a postorder, so they are settled first.
     plain: dict[Expr, bool] = {}
@@ -77,7 +81,7 @@ def layouts(
         plain[node] = readable and node not in held and (form in _VIEWS or written)
         if not plain[node] or form in _VIEWS or (is_product(node) and node.rank != 2):
             continue
-        if is_listed(node) and not is_looked_up(node):
+        if (is_listed(node) and not is_looked_up(node)) or node in with_states:
             continue
         # Whole rows are looked up more quickly than elements.
         if _is_near_lookup(node, using[node]):
@@ -87,6 +91,32 @@ def layouts(
         if strides is not None:
             result[node] = strides
     return result
+
+
+def _read_with_states(order: Sequence[Expr], numbers: Numbers) -> set[Expr]:
+    """The arrays that are computed from states of recurrences, or with them, element by element.
+
+    States lie in C order, one step after another; other arrays that the same loops read or write
+    in another order would be read with large strides.
+    """
+    found: set[Expr] = set()
+
+    def shared(node: Expr) -> list[Expr]:
+        """The operands that a node reads at its own indices."""
+        if isinstance(node, Map):
+            return [one for one in node.operands if one.rank == node.rank]
+        return list(node.operands[:1]) if isinstance(node, Gather) else []
+
+    for node in order:
+        if isinstance(node, Recur):
+            is_long = node.rank > 1 and _sizes(node, numbers)[-1] >= _IN_ROWS
+            found.update([node] if is_long else [])
+        elif node.rank > 1 and any(one in found for one in shared(node)):
+            found.add(node)
+    for node in reversed(order):
+        if node in found:
+            found.update(one for one in shared(node) if one.rank > 1)
+    return found
 
 
 def _is_near_lookup(node: Expr, using: list[Expr]) -> bool:
@@ -183,6 +213,7 @@ def with_copies(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[Expr, ...]:
     order = postorder(*roots)
     using = users(order)
     held = set(roots)
+    with_states = _read_with_states(order, numbers)
     copies: dict[Expr, tuple[Expr, set[Expr]]] = {}
     for node in order:
         if not isinstance(node, Input) or node.dtype != "real" or node.rank < 2:
@@ -192,7 +223,7 @@ def with_copies(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[Expr, ...]:
         if _long_last(shape) is None:
             lookups = [user for user in using[node] if is_listed(user)]
             loops = lookups if _rows_last(node, lookups, numbers) is not None else []
-        loops = [user for user in loops if user not in held]
+        loops = [user for user in loops if user not in held and user not in with_states]
         longest = max((prod(_sizes(user, numbers)) for user in loops), default=0)
         if loops and (node.role == "data" or longest > prod(shape)):
             copies[node] = (Reshape(node, node.shape), set(loops))

@@ -14,6 +14,7 @@ from slomodel.codegen.loops.index_pieces import Pieces, pieces_of, with_index_pi
 from slomodel.codegen.loops.layouts import with_copies
 from slomodel.codegen.loops.runs import runs_of
 from slomodel.codegen.loops.short_axes import with_short_axes
+from slomodel.codegen.loops.transposed_sums import with_transposed_sums
 from slomodel.codegen.program import Program
 from slomodel.ir.expr import Expr
 from slomodel.ir.function import ScalarFunction
@@ -43,7 +44,7 @@ def planned(
 def _arranged(
     roots: tuple[Expr, ...], numbers: Mapping[str, int], runs: Mapping[Expr, int], pieces: Pieces
 ) -> tuple[Expr, ...]:
-    roots = with_index_pieces(roots, pieces)
+    roots = with_index_pieces(with_transposed_sums(roots), pieces)
     roots = with_masked_tables(roots, numbers)
     roots = with_hoisted(with_products_of_angles(roots, numbers), numbers)
     roots = with_correlations(roots, numbers)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from slomodel.codegen.loops.access import Access, Accesses, c_order
+from slomodel.codegen.loops.axis_pieces import in_pieces
 from slomodel.codegen.loops.fusion import Fusion, elements
 from slomodel.codegen.loops.log_sums import log_products, log_sum_terms
 from slomodel.codegen.loops.nest import (
@@ -26,8 +27,10 @@ from slomodel.codegen.loops.scalars import by_element, scalars
 from slomodel.codegen.loops.workspace import Memory
 from slomodel.codegen.program import Program, UpdateGroup
 from slomodel.codegen.schedule import schedule
+from slomodel.functions import add
+from slomodel.ir import build
 from slomodel.ir.dims import Dim
-from slomodel.ir.expr import Const, Expr, Recur
+from slomodel.ir.expr import Const, Expr, Input, Recur
 from slomodel.ir.loop import Source, StateAt, Update, Whole
 from slomodel.ir.walk import postorder
 
@@ -76,14 +79,30 @@ class _Parts:
     adds: set[int] = field(default_factory=set)
 
     def as_arrays(self, group: UpdateGroup) -> Program:
-        """The program of the group, whose inputs and results are whole arrays."""
+        """The program of the group, whose inputs and results are whole arrays.
+
+        What an update adds to is read in the loop that computes its value.
+        """
         used = set(postorder(*group.program.roots))
         for placeholder, source in self.node.loop.sources:
             if placeholder in used:
                 self._read(placeholder, placeholder, source, ())
         for update in group.updates:
             self._write(update, None)
-        return group.program
+        roots = list(group.program.roots)
+        places = self.written_places
+        for k in sorted(self.adds):
+            alone = sum(one[::2] == places[k][::2] for one in places) == 1
+            if roots[k].rank and alone:
+                target = Input(f"target {k}", "step", roots[k].shape)
+                self.reads[target] = self.targets[k]
+                self.given[target] = Access(target, 0, c_order(self.accesses.shape(target)))
+                roots[k] = build.apply(add, target, roots[k])
+                self.adds.remove(k)
+        divided = in_pieces(roots, self.accesses.numbers)
+        if tuple(divided) == group.program.roots:
+            return group.program
+        return schedule(divided, list(self.reads), prints=None, numbers=self.accesses.numbers)  # type: ignore[arg-type]
 
     def by_element(self, group: UpdateGroup) -> Program | None:
         """The program of the group in scalars; None if that is too large."""

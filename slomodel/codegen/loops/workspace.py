@@ -6,11 +6,13 @@ from bisect import bisect_left, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from slomodel.codegen.loops.access import c_order
 from slomodel.codegen.loops.fusion import Fusion, elements
 from slomodel.codegen.program import Stage
-from slomodel.ir.expr import Expr
+from slomodel.ir.expr import Expr, Recur
+from slomodel.ir.loop import StateAt
 
-_LINE = 8
+LINE = 8
 """Doubles per cache line; arrays start at a multiple of it."""
 
 
@@ -163,7 +165,7 @@ class Memory:
                         gaps.give(alive.pop(one), _rounded(lives[one].size))
             passed = first
             last = (one for one in ending.get(first, ()) if one in alive)
-            taken = next((one for one in last if self._regions.overwrites(owner, one)), None)
+            taken = next((one for one in last if self._may_overwrite(owner, one)), None)
             size = _rounded(lives[owner].size)
             alive[owner] = gaps.take(size) if taken is None else alive.pop(taken)
             self.places[owner] = Place(alive[owner])
@@ -171,6 +173,27 @@ class Memory:
             self.places[node] = self.places[owner]
         return gaps.most
 
+    def _may_overwrite(self, owner: Expr, last: Expr) -> bool:
+        """Whether an array may lie where another one lies that its loop is the last to read."""
+        if isinstance(owner, Recur):
+            return self._begins_as(owner, last)
+        return self._regions.overwrites(owner, last)
+
+    def _begins_as(self, state: Recur, last: Expr) -> bool:
+        """Whether a state begins as another array, and its loop reads that nowhere else."""
+        first, accesses = state.loop.initial[state.state], self._regions.accesses
+        if first is None or state.loop.initial.count(first) > 1:
+            return False
+        owners = [self._owner.get(accesses.of(one).base) for one in state.operands]
+        read = {
+            source.operand for _, source in state.loop.sources if not isinstance(source, StateAt)
+        }
+        if owners[first] is not last or owners.count(last) > 1 or first in read:
+            return False
+        shape, own = accesses.shape(state), accesses.of(state.operands[first])
+        same = accesses.shape(state.operands[first]) == shape == accesses.shape(last)
+        return same and own.offset == 0 and own.strides == c_order(shape)
+
 
 def _rounded(size: int) -> int:
-    return -(-size // _LINE) * _LINE
+    return -(-size // LINE) * LINE

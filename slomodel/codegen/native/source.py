@@ -26,7 +26,7 @@ from slomodel.codegen.loops.nest import (
 from slomodel.codegen.loops.planning import planned
 from slomodel.codegen.loops.runs import runs_of
 from slomodel.codegen.loops.text import indented
-from slomodel.codegen.loops.workspace import Memory
+from slomodel.codegen.loops.workspace import LINE, Memory
 from slomodel.codegen.native.compiler import FLAGS
 from slomodel.codegen.native.log_products import DEFINITION as LOG_PRODUCTS
 from slomodel.codegen.native.log_products import NAME as LOG_PRODUCTS_NAME
@@ -88,7 +88,7 @@ def unit(
     ]
     common = [*_HEADS, *data]
     begin = starts(layout.variables, numbers)
-    end = memory.size + begin[-1] + 1
+    end = -(-(memory.size + begin[-1] + 1) // LINE) * LINE
     writer = _Writer(fusion, names, entry.name, common, end, printer)
     forget, once = _once(writer.stage("centre"), memory.size, begin[-1])
     prepare = [*writer.stage("data"), *forget]

@@ -317,9 +317,15 @@ def _scratch_of_body(one: StepBody) -> int:
     return one.memory.size + sum(map(scratch_of, inner))
 
 
+def _lies_there(one: Begin, names: EntryNames | StepNames) -> bool:
+    """Whether the initial values of a state were computed where the state lies."""
+    source = one.source
+    return isinstance(source, Element) and names.base(source.array) == names.base(one.array)
+
+
 def _begin_lines(one: Begin, names: EntryNames | StepNames) -> Lines:
     lines: Lines = []
-    if one.source is not None:
+    if one.source is not None and not _lies_there(one, names):
         lines += copy_lines(Copy(one.array, (one.count, *one.shape[1:]), one.source), names)
     stride = prod(one.shape[1:])
     done, total = one.count * stride, one.shape[0] * stride
