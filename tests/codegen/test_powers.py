@@ -6,6 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 
+import slomodel
 from slomodel import functions as fn
 from slomodel.codegen.lower import lower
 from slomodel.codegen.python.numpy_target import NUMPY
@@ -73,3 +74,32 @@ def test_other_powers_stay() -> None:
         (made,) = lower([fn.pow(x, build.const(exponent))], {"n": 3}, NUMPY.spells)
         assert isinstance(made, Map)
         assert made.function is fn.pow
+
+
+DISTANCES = """dim n = 9
+data q[n]
+var P[n, 2]
+minimize sum(q[i] * q[j] / sqrt(sumsq(P[i, :] - P[j, :]) + 0.01) + norm2(P[i, :] - P[j, :])
+    for i in n, j in range(i))"""
+ATOMS = """dim n = 9
+var P[n, 3]
+let r2[i in n, j in n] = sumsq(P[i, :] - P[j, :])
+minimize sum(4 * (r2[i, j]^-6 - r2[i, j]^-3) for i in n, j in n if i < j)"""
+
+
+@pytest.mark.filterwarnings("ignore::slomodel.NonsmoothWarning")
+@pytest.mark.parametrize(("source", "divisions"), [(DISTANCES, 2), (ATOMS, 2)])
+def test_potentials_share_their_divisions_with_their_derivatives(
+    source: str, divisions: int
+) -> None:
+    data = {"q": np.arange(1.0, 10.0)} if "data" in source else None
+    model, right = (slomodel.compile(source, data=data, backend=b) for b in ("c", "numpy"))
+    x, v = np.random.default_rng(0).normal(size=(2, model.n))
+    x[2:4] = x[:2] if source is DISTANCES else x[2:4]  # two points at one place
+    for own, other in zip(model.value_and_gradient(x), right.value_and_gradient(x), strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-12, atol=1e-12 * np.abs(other).max())
+    own, other = model.hvp(x, v), right.hvp(x, v)
+    np.testing.assert_allclose(own, other, rtol=1e-11, atol=1e-12 * np.abs(other).max())
+    text = model.source("c")
+    text = text[text.index("double value_and_gradient") : text.index("void prepare_hvp")]
+    assert text.count(" / ") == divisions

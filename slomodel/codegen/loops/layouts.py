@@ -15,6 +15,7 @@ from slomodel.codegen.program import Form, Program
 from slomodel.ir.dims import Dim
 from slomodel.ir.expr import (
     Affine,
+    Axes,
     Einsum,
     Expr,
     Gather,
@@ -28,7 +29,7 @@ from slomodel.ir.expr import (
     is_listed,
     remake,
 )
-from slomodel.ir.walk import postorder, users
+from slomodel.ir.walk import postorder, rewrite, users
 
 Strides = tuple[int, ...]
 
@@ -240,6 +241,41 @@ def with_copies(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[Expr, ...]:
         )
         done[node] = remake(node, operands) if operands else node
     return tuple(Reshape(done[root], root.shape) if root in added else done[root] for root in roots)
+
+
+def with_transposed_sums(roots: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    """Lowered roots in which sums in loops read arrays and not permutations of them.
+
+    Lowering permutes the operands of a product into batch, own and summed labels, as BLAS takes
+    them. A product of two arrays with the same axes is a sum in a loop, which can be the one that
+    computes the arrays, if it reads them in their own order.
+    """
+    return rewrite(roots, lambda node: _unpermuted_sum(node) if isinstance(node, Einsum) else node)
+
+
+def _unpermuted_sum(node: Einsum) -> Expr:
+    if len(node.operands) != 2 or set(node.inputs[0]) != set(node.inputs[1]):
+        return node
+    plain = [_unpermuted(one, own) for one, own in zip(node.operands, node.inputs, strict=True)]
+    (a, own), (b, other) = plain
+    if own != other or (a, b) == node.operands:
+        return node
+    # Numbered by first appearance, so that equal sums are one node.
+    number = {label: k for k, label in enumerate(own)}
+    labels = tuple(range(len(own)))
+    output = tuple(number[label] for label in node.output)
+    return Einsum((a, b), (labels, labels), output, tuple(node.dims[label] for label in own))
+
+
+def _unpermuted(operand: Expr, labels: Axes) -> tuple[Expr, Axes]:
+    """The array that an operand permutes, if it does, and the labels of its axes."""
+    if not isinstance(operand, Einsum) or len(operand.operands) != 1:
+        return operand, labels
+    (own,) = operand.inputs
+    if sorted(own) != sorted(operand.output) or len(set(own)) < len(own):
+        return operand, labels
+    named = dict(zip(operand.output, labels, strict=True))
+    return operand.operands[0], tuple(named[label] for label in own)
 
 
 def _is_slow_result(root: Expr, numbers: Numbers) -> bool:

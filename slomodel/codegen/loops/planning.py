@@ -11,10 +11,10 @@ from slomodel.codegen.loops.angles import with_products_of_angles
 from slomodel.codegen.loops.correlations import with_correlations
 from slomodel.codegen.loops.hoisting import with_hoisted, with_masked_tables
 from slomodel.codegen.loops.index_pieces import Pieces, pieces_of, with_index_pieces
-from slomodel.codegen.loops.layouts import with_copies
+from slomodel.codegen.loops.layouts import with_copies, with_transposed_sums
+from slomodel.codegen.loops.roots import with_inverse_roots
 from slomodel.codegen.loops.runs import runs_of
 from slomodel.codegen.loops.short_axes import with_short_axes
-from slomodel.codegen.loops.transposed_sums import with_transposed_sums
 from slomodel.codegen.program import Program
 from slomodel.ir.expr import Expr
 from slomodel.ir.function import ScalarFunction
@@ -45,7 +45,7 @@ def _arranged(
     roots: tuple[Expr, ...], numbers: Mapping[str, int], runs: Mapping[Expr, int], pieces: Pieces
 ) -> tuple[Expr, ...]:
     roots = with_index_pieces(with_transposed_sums(roots), pieces)
-    roots = with_masked_tables(roots, numbers)
+    roots = with_masked_tables(with_inverse_roots(roots), numbers)
     roots = with_hoisted(with_products_of_angles(roots, numbers), numbers)
     roots = with_correlations(roots, numbers)
     return with_copies(with_short_axes(roots, numbers, runs), numbers)
