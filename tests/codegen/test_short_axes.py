@@ -115,4 +115,4 @@ def test_pairs_of_an_inner_range(inner: str) -> None:
     wanted = slope.sum(axis=1) - slope.sum(axis=0)
     np.testing.assert_allclose(gradient.reshape(X.shape), wanted, rtol=1e-12, atol=1e-9)
     if inner == "range(i)":
-        assert "slo_run(" in model.source("c").split("void prepare_", 1)[1]
+        assert "run += 1)" in model.source("c").split("void prepare_", 1)[1]

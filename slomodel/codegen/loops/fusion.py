@@ -22,6 +22,7 @@ from slomodel.codegen.loops.layouts import (
     reads_rows,
 )
 from slomodel.codegen.loops.regions import OpenRegions, Read, Region, loop_labels, scalars_first
+from slomodel.codegen.loops.runs import Runs
 from slomodel.codegen.lower import Blocks
 from slomodel.codegen.program import ALONE, Form, Program, Stage, Step, together
 from slomodel.functions.cost import is_quick
@@ -71,7 +72,7 @@ class Fusion:
         *,
         in_order: bool,
         given: Mapping[Expr, Access] | None = None,
-        runs: Mapping[Expr, int] | None = None,
+        runs: Mapping[Expr, Runs] | None = None,
         pieces: Pieces | None = None,
     ) -> None:
         self.program, self.in_order = program, in_order

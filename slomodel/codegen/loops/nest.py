@@ -13,6 +13,7 @@ from typing import Literal
 
 from slomodel.codegen.loops.access import Access
 from slomodel.codegen.loops.index_pieces import IndexPiece
+from slomodel.codegen.loops.runs import Runs
 from slomodel.codegen.loops.workspace import Memory
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Expr, Index, MatrixFunction
@@ -60,14 +61,14 @@ Integers = IndexArray | IndexTable | Expr
 class IndexRead:
     """The part of a position that is read from an index array: `integers[position] * stride`.
 
-    `run` is the difference of neighbours that is expected in long runs of the array, if any.
+    `run` describes long runs of the array, if it has any.
     `pieces` are all parts of the array in which it grows by 1, if that is known.
     """
 
     integers: Integers
     position: Position
     stride: int = 1
-    run: int | None = None
+    run: Runs | None = None
     pieces: tuple[IndexPiece, ...] = ()
 
 

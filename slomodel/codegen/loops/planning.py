@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from functools import partial
 
 from slomodel.codegen.entry import Entry, program_of
@@ -42,7 +42,7 @@ def planned(
 
 
 def _arranged(
-    roots: tuple[Expr, ...], numbers: Mapping[str, int], runs: Mapping[Expr, int], pieces: Pieces
+    roots: tuple[Expr, ...], numbers: Mapping[str, int], runs: Container[Expr], pieces: Pieces
 ) -> tuple[Expr, ...]:
     roots = with_index_pieces(with_transposed_sums(roots), pieces)
     roots = with_masked_tables(with_inverse_roots(roots), numbers)

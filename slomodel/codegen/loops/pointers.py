@@ -15,6 +15,7 @@ from slomodel.codegen.loops.nest import (
     Position,
     places,
 )
+from slomodel.codegen.loops.runs import Runs
 
 
 @dataclass(slots=True)
@@ -22,8 +23,8 @@ class Pointer:
     """A named place in memory; `steps` are its strides along the axes of the loop as printed.
 
     It points to numbers or, if `integers`, to index data. `lookups` are the pointers to index data
-    whose elements, times a stride, are added to the position. In a run, where neighbours in index
-    data differ by `run`, these are `starts`: only their first elements are read.
+    whose elements, times a stride, are added to the position. In a run of the index data, these are
+    `starts`: only their first elements are read.
     """
 
     name: str
@@ -35,19 +36,19 @@ class Pointer:
     integers: bool = False
     lookups: tuple[tuple[Pointer, int], ...] = ()
     starts: tuple[tuple[Pointer, int], ...] = ()
-    run: int | None = None
+    run: Runs | None = None
     pieces: tuple[IndexPiece, ...] = ()
 
     @property
     def along(self) -> int:
         """The stride along the last axis, apart from that of lookups in a run."""
-        moved = sum(stride * (table.run or 0) for table, stride in self.starts)
+        moved = sum(stride * (table.run.step if table.run else 0) for table, stride in self.starts)
         return self.steps[-1] - moved if self.steps else 0
 
     def in_runs(self) -> None:
         """Replace lookups along the only axis of a loop by their steps within a run."""
         (own,) = self.steps
-        moves = [stride * (table.run or 0) for table, stride in self.lookups]
+        moves = [stride * (table.run.step if table.run else 0) for table, stride in self.lookups]
         self.starts, self.lookups, self.steps = self.lookups, (), (own + sum(moves),)
 
 

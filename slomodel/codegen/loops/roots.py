@@ -53,15 +53,15 @@ def _product(node: Expr, known: Mapping[Expr, Expr]) -> Expr | None:
         return None
     assert isinstance(node, Map)
     above, below = node.operands
-    if any(own != tuple(range(node.rank)) for own in node.axes if own):
-        return None
-    chosen = _chosen(above, below.operands[0], known)
+    same = len({own for own in node.axes if own}) == 1
+    chosen = _chosen(above, below.operands[0], known) if same else None
     if chosen is not None:
         condition, value, x = chosen
         return where(condition, mul(value, div(1.0, known[x])), 0.0)
     if isinstance(above, Const) and above.value == 1.0:
         return None
-    return build.apply(mul, above, build.apply(div, build.const(1.0), below))
+    inverse = build.apply(div, build.const(1.0), below)
+    return build.apply_along(mul, (above, inverse), node.axes, node.shape)
 
 
 def _chosen(above: Expr, below: Expr, known: Mapping[Expr, Expr]) -> tuple[Expr, Expr, Expr] | None:

@@ -7,36 +7,69 @@ constant and the other ones are consecutive, what they look up are numbers and s
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from math import prod
+
+import numpy as np
 
 from slomodel.codegen.loops.access import Numbers
 from slomodel.codegen.loops.index_pieces import pieces_of
 from slomodel.functions import add, sub
 from slomodel.ir.expr import Const, Expr, Gather, Input, Listing, Lookup, Map
-from slomodel.ir.walk import postorder
+from slomodel.ir.walk import inputs, postorder
+from slomodel.reference import evaluate
 
-_LONG = 16
+_LONG, _LONG_IF_KNOWN = 16, 8
 """The mean length of runs from which loops along them are faster than looking up."""
+_MOST_ELEMENTS = 1 << 17
+"""Elements of index data whose runs are determined once, in about a millisecond."""
 
 
-def runs_of(prepared: Mapping[Input, Expr], numbers: Numbers) -> dict[Expr, int]:
-    """The differences of neighbours within long runs, for those prepared data that have them.
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Long runs of index data, in each of which neighbours differ by `step`.
 
-    They are expected, not certain: a loop determines where each run ends.
+    Where they are known, the first has `first` elements, each later one `growth` more than the
+    last, and none more than `longest`; else `longest` is 0, and a loop determines where each ends.
     """
-    result: dict[Expr, int] = {}
+
+    step: int
+    first: int = 0
+    growth: int = 0
+    longest: int = 0
+
+
+def runs_of(prepared: Mapping[Input, Expr], numbers: Numbers) -> dict[Expr, Runs]:
+    """The long runs of those prepared data that have them."""
+    result: dict[Expr, Runs] = {}
     for data, pieces in pieces_of(prepared, numbers).items():
         if max(stop - start for start, stop, _ in pieces) >= _LONG:
-            result[data] = 1
+            result[data] = Runs(1)
     for data, graph in prepared.items():
         steps: dict[Expr, int | None] = {}
         for node in postorder(graph):
             steps[node] = _step(node, steps)
         lengths = [_mean_length(node, numbers) for node in steps if isinstance(node, Listing)]
         step = steps[graph]
-        if data.rank == 1 and step is not None and lengths and min(lengths) >= _LONG:
-            result[data] = step
+        if data.rank != 1 or step is None or not lengths:
+            continue
+        runs = _known(graph, step, numbers)
+        if min(lengths) >= (_LONG_IF_KNOWN if runs.longest else _LONG):
+            result[data] = runs
     return result
+
+
+def _known(graph: Expr, step: int, numbers: Numbers) -> Runs:
+    """Runs whose lengths are known if sizes alone determine the data and the growth is one."""
+    if inputs(graph) or not 0 < graph.shape[0].value(numbers) <= _MOST_ELEMENTS:
+        return Runs(step)
+    table = np.asarray(evaluate([graph], {}, numbers)[0])
+    ends = np.flatnonzero(np.diff(table) != step) + 1
+    lengths = np.diff([0, *ends, table.size])
+    growths = {int(one) for one in np.diff(lengths)} or {0}
+    if len(growths) > 1:
+        return Runs(step)
+    return Runs(step, int(lengths[0]), growths.pop(), int(lengths.max()))
 
 
 def _step(node: Expr, steps: Mapping[Expr, int | None]) -> int | None:

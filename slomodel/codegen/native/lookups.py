@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from slomodel.codegen.loops.pointers import Pointer
+from slomodel.codegen.loops.runs import Runs
 from slomodel.codegen.loops.text import indented
 
 _LONG_RUN = 12
@@ -103,8 +105,18 @@ def tables_in_runs(pointers: Sequence[Pointer]) -> list[Pointer]:
     return tables
 
 
+def known_runs(tables: Sequence[Pointer], most: int) -> Runs | None:
+    """The runs of all tables, if their lengths are known, alike and at most `most`."""
+    first = tables[0].run if tables else None
+    if first is None or not 0 < first.longest <= most:
+        return None
+    alike = all(one.run == replace(first, step=one.run.step) for one in tables if one.run)
+    return first if alike else None
+
+
 def run_length(tables: Sequence[Pointer], most: str) -> str:
     """How many elements of a block, `most` in all, belong to the run at its start."""
     for table in tables:
-        most = f"slo_run({table.name}, {table.run}, {most})"
+        assert table.run is not None, "a loop along runs"
+        most = f"slo_run({table.name}, {table.run.step}, {most})"
     return most

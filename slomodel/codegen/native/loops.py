@@ -30,6 +30,7 @@ from slomodel.codegen.loops.text import indented
 from slomodel.codegen.native.axis_order import LoopAxes, arranged
 from slomodel.codegen.native.lookups import (
     in_pieces,
+    known_runs,
     piece_lines,
     run_length,
     scatter_lines,
@@ -385,7 +386,11 @@ class BlockedLoop:
             ranges[-1 if cut else 0] = part
         width = min(self.block, size)
         inner = [f"real {name}[{width}] ALIGNED;" for name in self._temporaries]
-        if blocked:
+        known = known_runs(self._tables, self.block) if part is None else None
+        if known:
+            tables = [_declared(table, blocked) for table in self._tables]
+            inner = [*tables, "const long m = run;", *inner]
+        elif blocked:
             end = ranges[-1][1]
             most = f"{end} - s < {width} ? {end} - s : {width}"
             tables = [_declared(table, blocked) for table in self._tables]
@@ -403,7 +408,9 @@ class BlockedLoop:
         if blocked:
             first, last = ranges[-1]
             step = "" if by_runs else f" s += {width}"
-            head = f"for (long s = {first}; s < {last};{step}) {{"
+            begin = f"s = {first}, run = {known.first}" if known else f"s = {first}"
+            step = f" run += {known.growth}" if known else step
+            head = f"for (long {begin}; s < {last};{step}) {{"
             heads.insert(0 if self.turned else inside, head)
         lines = [*inner, *self.body, *(["s += m;"] if by_runs else [])]
         rows_from = int(blocked) if self.turned else inside - 1
