@@ -178,21 +178,40 @@ GUARDS = [  # written as in Python, which evaluates one branch alone
     "sum(((x[i + 2] if i < N - 2 else y[0]) * x[i - 2] if i >= 2 else 0) for i in N)",
     "sum(max((x[i - j - 1] if j < i else x[0]) for j in range(i + 1)) * w[i] for i in N)",
 ]
+CHOICES = [  # between a term and nothing, which are conditions of the sum
+    "sum(sum((x[i] if g[i] == k else 0) for i in N)^2 * a[k] for k in G)",
+    "sum(sum(-x[i] * (0 if g[i] != k else 1) / 2 for i in N)^2 * a[k] for k in G)",
+    "sum((x[i] - sum((a[k] if g[i] == k else 0) for k in G))^2 for i in N)",
+    "sum((exp(y[i] * y[j]) if A[i, j] != 0 else 0) for i in M, j in M if i < j)",
+    "sumsq((x[i] * y[j] if g[i] == q[j] else 0) for i in N, j in M)",
+    "sum(prod((x[i] if g[i] == k else 1) for i in N) * a[k] for k in G)",
+    "sum((0 if i <= j or g[i] != k else x[i]) * (y[j] if j > 1 else 0) for i in N, j in M, k in G)",
+    "sum((x[i] if x[i] > 0.2 else 0) * (2 if g[i] == 1 else 0) for i in N)",
+    "sum((x[i] / (2 if g[i] == k else 1) if h[i] == k else 0) for i in N, k in G)",
+]
 
 
 @pytest.mark.sampled(2)
-@pytest.mark.parametrize("text", [*KEYS, *LISTS, *OTHERS, *ORDERED, *GUARDS])
+@pytest.mark.parametrize("text", [*KEYS, *LISTS, *OTHERS, *ORDERED, *GUARDS, *CHOICES])
 def test_values_and_derivatives_are_those_of_loops(text: str) -> None:
     check(text, "numpy")
 
 
 @pytest.mark.sampled(7)
 @pytest.mark.parametrize(
-    "text", [*KEYS[::7], *LISTS[::7], *OTHERS[::4], *ORDERED[::4], *GUARDS[::4]]
+    "text", [*KEYS[::7], *LISTS[::7], *OTHERS[::4], *ORDERED[::4], *GUARDS[::4], *CHOICES[::7]]
 )
 @pytest.mark.parametrize("backend", ["numexpr", "c"])
 def test_other_targets(text: str, backend: str) -> None:
     check(text, backend)
+
+
+def test_a_choice_between_arrays_is_one() -> None:
+    text = (
+        "dim m, n data A[m, n] var x[n] minimize sum(exp(sum(where(A[i, :] > 0, x, 0) for i in m)))"
+    )
+    model = slomodel.compile(text, data={"A": [[1.0, -1.0], [2.0, 3.0]]}, backend="numpy")
+    assert model.value([0.5, 2.0]) == pytest.approx(np.exp(1.0) + np.exp(2.0))
 
 
 def test_numbers_as_conditions() -> None:

@@ -132,6 +132,19 @@ def _rolling_data(x):
     return sum((x[0] * np.mean(Y[t - 2 : t]) + x[1]) ** 2 for t in range(2, T))
 
 
+ABOVE, LETTERS = np.array([4, 4, 5, 5, 6, 6]), np.array([0, 2, 1, 1])
+
+
+def _likelihood_of_a_tree(x):
+    b, below = np.exp(-x), [np.eye(3)[letter] for letter in LETTERS]
+    for v in (4, 5, 6):
+        parts = [
+            (1 - b[c]) / 3 * sum(below[c]) + b[c] * below[c] for c in range(v) if ABOVE[c] == v
+        ]
+        below.append(parts[0] * parts[1])
+    return np.log(sum(below[6]))
+
+
 CASES = {
     "arrays without first values": Case(
         """dim T, n  data y[T], F[n, n], H[n]  var q, r
@@ -243,6 +256,18 @@ CASES = {
         2,
         _children,
         {"w": W, "parent": PARENT},
+    ),
+    "children in a range, of arrays": Case(
+        """dim V, E, tips  data parent[E] in V, tip[tips] in 3  var r[E]
+        let b = exp(-r)
+        let L[v in V, k in 3] = where(v < tips, where(tip[min(v, tips - 1)] == k, 1, 0),
+          prod(sum(((1 - b[c]) / 3 + where(k == l, b[c], 0)) * L[c, l] for l in 3)
+               for c in range(v) if parent[c] == v))
+        minimize log(sum(L[V-1, :]))""",
+        6,
+        _likelihood_of_a_tree,
+        {"parent": ABOVE, "tip": LETTERS},
+        {"V": 7},
     ),
     "a slice of data": Case(
         """dim T, w  data y[T]  var a, b

@@ -94,11 +94,37 @@ SPARSE: dict[str, Case] = {
         {"data": {"g": GROUP}, "dims": {"G": 400}},
         lambda x: float(np.sum(np.bincount(GROUP, x, 400) ** 2)),
     ),
+    "groups by choice": (
+        "dim n, G\ndata g[n] in G\nvar x[n]\n"
+        "minimize sum(sum(x[i] * where(g[i] == j, 1, 0) for i in n)^2 for j in G)",
+        {"data": {"g": GROUP}, "dims": {"G": 400}},
+        lambda x: float(np.sum(np.bincount(GROUP, x, 400) ** 2)),
+    ),
+    "elements by comparison": (
+        "dim n\ndata g[n] in n\nvar x[n]\n"
+        "minimize sum((x[i] - sum(x[j] for j in n if g[i] == j))^2 for i in n)",
+        {"data": {"g": ENDS[0, :N]}, "dims": {"n": N}},
+        lambda x: float(np.sum((x - x[ENDS[0, :N]]) ** 2)),
+    ),
     "edges": (
         "dim n, m\ndata a[m] in n, b[m] in n\nvar x[n]\n"
         "minimize sum(sum(x[b[k]] for k in m if a[k] == i)^2 for i in n)",
         {"data": {"a": ENDS[0], "b": ENDS[1]}, "dims": {"n": N}},
         lambda x: float(np.sum(np.bincount(ENDS[0], x[ENDS[1]], N) ** 2)),
+    ),
+    "edges by comparison": (
+        "dim n, m\ndata a[m] in n, b[m] in n\nvar x[n]\n"
+        "minimize sum((x[i] - x[j])^2 for k in m, i in n, j in n if a[k] == i and b[k] == j)",
+        {"data": {"a": ENDS[0], "b": ENDS[1]}, "dims": {"n": N}},
+        lambda x: float(np.sum((x[ENDS[0]] - x[ENDS[1]]) ** 2)),
+    ),
+    "pairs of data by choice": (
+        "dim p, n\ndata A[p, p]\nvar x[n]\n"
+        "minimize sum(where(A[i, j] != 0, exp(x[i] * x[j]), 0) for i in p, j in p) + sumsq(x)",
+        {"data": {"A": EDGES}, "dims": {"n": N}},
+        lambda x: (
+            float(np.exp(x[np.nonzero(EDGES)[0]] * x[np.nonzero(EDGES)[1]]).sum()) + float(x @ x)
+        ),
     ),
     "pairs of data": (
         "dim p, n\ndata A[p, p]\nvar x[n]\n"

@@ -23,6 +23,7 @@ from slomodel.front.sympy_expressions import indexed as sums
 from slomodel.front.sympy_expressions import matrices
 from slomodel.front.sympy_expressions.choices import choice, is_choice
 from slomodel.front.sympy_expressions.constraints import Relations, constraints_of, split
+from slomodel.front.sympy_expressions.equations import delta
 from slomodel.front.sympy_expressions.errors import error, place, unsupported_node
 from slomodel.front.sympy_expressions.evaluation import Steps, SymPyRequest, run
 from slomodel.front.sympy_expressions.free_names import FIXED_MATRICES, scan
@@ -53,6 +54,7 @@ _RULES: tuple[
     (sp.Sum, sums.sum_over),
     (sp.Product, sums.product_over),
     (sp.Mod, modulus),
+    (sp.KroneckerDelta, delta),
     (MatrixElement, sums.matrix_element),
     (sp.Trace, matrices.trace),
     (sp.Determinant, matrices.determinant),

@@ -102,6 +102,8 @@ def _below(
             _limit_sizes(limit[1:], inner, found)
         _refuse_matrices((node.function,), node)
         return ((node.function, inner),)
+    if isinstance(node, sp.Piecewise):
+        _refuse_moved(node, scope)
     if isinstance(node, MatrixElement):
         _indices((node.i, node.j), scope, found)
         return ((node.parent, scope), *_tables((node.i, node.j), scope))
@@ -136,8 +138,8 @@ def _plain(node: sp.Basic, scope: IndexScope, found: FreeNames) -> Sequence[sp.B
         raise error("E411", message, node, "end it with `(value, True)`")
     if isinstance(node, _LOGIC):
         _refuse_truth_symbols(node.args, node)
-    if isinstance(node, sp.Mod):
-        return tuple(node.args)
+    if isinstance(node, (sp.Mod, sp.KroneckerDelta)):
+        return tuple(node.args[:2])
     if node.func in known():
         _refuse_matrices(node.args, node)
         return tuple(node.args)
@@ -150,6 +152,22 @@ def _refuse_matrices(parts: Iterable[sp.Basic], node: sp.Basic) -> None:
         message = "a number is expected in place of a matrix"
         remedy = "write a Sum over its elements `M[i, j]`, or a Trace"
         raise error("E410", message, node, remedy, ShapeError)
+
+
+def _refuse_moved(node: sp.Piecewise, scope: IndexScope) -> None:
+    """Raise an error for a Piecewise whose condition has an index that only its branches bind.
+
+    On construction of a Sum, SymPy 1.14 moves any Piecewise below it outwards, also out of the
+    inner Sum that binds an index of its condition.
+    """
+    bound = {limit[0] for one in node.atoms(sp.Sum, sp.Product) for limit in one.limits}
+    for branch in node.args:
+        for symbol in (branch.cond.free_symbols & bound) - {*scope.labels}:
+            message = f"SymPy has moved a Piecewise out of the Sum that binds the index `{symbol}`"
+            remedy = (
+                "in an inner Sum write `KroneckerDelta(a, b)` for `Eq(a, b)`, and order as limits"
+            )
+            raise error("E406", message, node, remedy)
 
 
 def _refuse_truth_symbols(parts: Iterable[sp.Basic], node: sp.Basic) -> None:

@@ -20,10 +20,11 @@ from slomodel.front.elaboration.indices.grouping import (
     summed_by_group,
 )
 from slomodel.front.elaboration.indices.index_sets import index_at, index_value
-from slomodel.front.elaboration.indices.tables import is_whole
+from slomodel.front.elaboration.indices.tables import domain_of, is_whole
 from slomodel.front.elaboration.indices.tuple_list import TupleList
 from slomodel.front.elaboration.sums.reductions import reduced
 from slomodel.front.elaboration.values import Label, Value, combine, number, show, union
+from slomodel.front.sympy_expressions.equations import determined, joined, split
 from slomodel.front.sympy_expressions.errors import error, place
 from slomodel.front.sympy_expressions.evaluation import Steps, SymPyRequest
 from slomodel.front.sympy_expressions.free_names import name_of
@@ -102,9 +103,15 @@ def _terms(request: SymPyRequest, neutral: float) -> Generator[SymPyRequest, Val
             known = known.with_label(symbol, own[symbol])
         inside = _at_tuples(known, tuples, listed)
     if tuples.label is None:
-        body = yield from _body(node, known, scope, neutral)
+        if neutral == 0.0 and known.guard is scope.guard and not _is_in_recurrence(known):
+            terms, conditions = split(node.function)
+            if conditions:
+                found = yield from determined(conditions, own, known)
+                body = yield SymPyRequest(joined(terms, found.left), found.scope)
+                return _IndexedTerms(found.counted(body), (*found.labels.values(),), found.groups)
+        body = yield from _body(node.function, known, scope, neutral)
         return _IndexedTerms(body, labels, {})
-    body = yield from _body(node, inside, scope, neutral)
+    body = yield from _body(node.function, inside, scope, neutral)
     mine = [label for symbol, label in own.items() if symbol in inside.labels]
     around = {one: at for one, at in tuples.positions.items() if one not in labels}
     return _IndexedTerms(body, (*mine, tuples.label), around)
@@ -121,11 +128,15 @@ def _within(
     return replace(scope.with_label(symbol, label), guard=guard)
 
 
+def _is_in_recurrence(scope: IndexScope) -> bool:
+    return any(is_time(label, scope.translation) for label in scope.labels.values())
+
+
 def _body(
-    node: sp.Basic, scope: IndexScope, outer: IndexScope, neutral: float
+    function: sp.Basic, scope: IndexScope, outer: IndexScope, neutral: float
 ) -> Generator[SymPyRequest, Value, Value]:
     """The terms, `neutral` where a guard that the limits have added does not hold."""
-    body = yield SymPyRequest(node.function, scope)
+    body = yield SymPyRequest(function, scope)
     if scope.guard is None or scope.guard is outer.guard:
         return body
     return combine(where, scope.guard, body, number(neutral))
@@ -217,6 +228,8 @@ def _index(form: AffineIndex | Value, labels: Sequence[Label]) -> Index:
 def _check_table(table: Value, axis: Dim, node: sp.Basic, scope: IndexScope) -> None:
     """Refuse an index that depends on variables or may not be whole; bind tests the rest."""
     translation = scope.translation
+    if domain_of(table.expr, translation.lists) == axis:
+        return
     used = inputs(table.expr)
     if table.axes or any(one.role != "data" for one in used):
         message = "an index depends on index variables, sizes and data alone"

@@ -30,7 +30,7 @@ from slomodel.ir.walk import inputs
 
 _LEAVES = (
     *(sp.Symbol, Idx, sp.Indexed, sp.Sum, sp.Product, sp.Mod),
-    *(MatrixElement, sp.Trace, sp.Determinant),
+    *(MatrixElement, sp.Trace, sp.Determinant, sp.KroneckerDelta),
 )
 _HALVES = (sp.Rational(1, 2), sp.Rational(-1, 2))
 

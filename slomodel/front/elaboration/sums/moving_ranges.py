@@ -59,11 +59,16 @@ def widest(node: Comprehension, scope: Scope) -> Generator[ValueRequest, Value, 
     guards = [*inside, *([] if scope.guard is None else [scope.guard])]
     guard = reduce(partial(combine, land), guards)
     guarded = replace(inner, guard=guard)
+    left = conjuncts(node.condition)
     if node.condition is not None:
         condition = yield ValueRequest(node.condition, guarded)
-        if not condition.rank and all(one.role == "data" for one in inputs(condition.expr)):
-            guarded = replace(inner, guard=combine(land, guard, condition))
-    return TupleSet(tuple(labels), guarded, {}, conjuncts(node.condition), tuple(inside))
+        if not condition.rank:
+            # As it stands: an equation with the index of time must not group the terms by step.
+            inside.append(condition)
+            left = ()
+            if all(one.role == "data" for one in inputs(condition.expr)):
+                guarded = replace(inner, guard=combine(land, guard, condition))
+    return TupleSet(tuple(labels), guarded, {}, left, tuple(inside))
 
 
 def _outermost(end: Expr, name: str, scope: Scope) -> Dim | None:

@@ -30,6 +30,7 @@ from slomodel.front.elaboration.indices.linear_conditions import conjuncts
 from slomodel.front.elaboration.indices.tuples import TupleSet, has_dependent_range, tuple_set
 from slomodel.front.elaboration.scope import Elaboration, Ongoing, Scope, ValueRequest
 from slomodel.front.elaboration.sums.cumulative import running
+from slomodel.front.elaboration.sums.indicators import with_choices_as_conditions
 from slomodel.front.elaboration.sums.moving_ranges import widest
 from slomodel.front.elaboration.values import (
     Label,
@@ -67,6 +68,18 @@ _BY_INDEX = ("sum", "mean", *_NEUTRAL, *_TERM)
 
 def comprehension(node: Comprehension, request: ValueRequest) -> Steps:
     scope = request.scope
+    own = node if _is_in_recurrence(scope) else with_choices_as_conditions(node, scope)
+    if own is not node:
+        before = scope.model.requirements()
+        try:
+            return (yield from _comprehension(own, scope))
+        except StatementError:
+            # As written: a choice may also be between arrays.
+            scope.model.restore(before)
+    return (yield from _comprehension(node, scope))
+
+
+def _comprehension(node: Comprehension, scope: Scope) -> Steps:
     name = node.function.text
     if name not in _BY_INDEX:
         message = f"`{name}` does not take `for`"
