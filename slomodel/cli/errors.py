@@ -13,14 +13,8 @@ from typing import NoReturn, TextIO
 import click
 
 from slomodel.cli.outputs import BAD_INPUT, INTERRUPTED, error_document, print_json
-from slomodel.errors import (
-    BackendWarning,
-    Diagnostic,
-    ModelWarning,
-    SlomodelError,
-    StartWarning,
-    TargetLimit,
-)
+from slomodel.errors import BackendWarning, ModelWarning, SlomodelError, StartWarning
+from slomodel.model.memory import memory_ran_out
 
 
 @contextmanager
@@ -35,7 +29,7 @@ def handled_errors(as_json: bool) -> Iterator[None]:
     except SlomodelError as error:
         _report(error, as_json)
     except MemoryError as error:
-        _report(_memory_ran_out(error), as_json)
+        _report(memory_ran_out(error), as_json)
     except OSError as error:
         # Click exits silently when the reader of a pipe has closed it.
         if error.errno == errno.EPIPE:
@@ -53,13 +47,6 @@ def _report(error: SlomodelError, as_json: bool) -> NoReturn:
     if as_json:
         print_json(error_document(error))
     sys.exit(BAD_INPUT)
-
-
-def _memory_ran_out(error: MemoryError) -> SlomodelError:
-    result = str(error).partition(" and data type")[0] or "no more can be had"
-    message = f"memory ran out: {result[:1].lower()}{result[1:]}"
-    remedy = "give smaller sizes, or write the sum without an array that large"
-    return TargetLimit(Diagnostic("E707", message, help=remedy))
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from slomodel.front.source import Recipe
 from slomodel.ir.expr import Input
 from slomodel.model.closed_sets import closed_set, is_closed, moved_inside
 from slomodel.model.hessian_sparsity import hessian_pattern
+from slomodel.model.memory import memory_ran_out
 from slomodel.model.plans import Plans
 from slomodel.model.quantities import Quantities
 from slomodel.model.residuals import Residuals
@@ -327,7 +328,11 @@ class Evaluating:
         result = self._kernels.made(name)
         if result is None:
             with waiting(f"compiling {name} of {self.name} for {self.backend}"):
-                result = self._kernels.function(name)
+                try:
+                    result = self._kernels.function(name)
+                except MemoryError as error:
+                    problem, sizes = self._problem, self._binding.sizes
+                    raise memory_ran_out(error, problem, sizes) from None
         return result
 
     @property

@@ -191,6 +191,14 @@ def test_messages_say_what_works(text: str, words: tuple[str, ...]) -> None:
     assert all(word in str(caught.value) for word in words), str(caught.value)
 
 
+def test_memory_that_runs_out_is_reported_with_its_place() -> None:
+    text = "dim n\nvar x init 1\nlet s[i in n] = sin(x * i)\nminimize sumsq(cumsum(s))"
+    model = slomodel.compile(text, dims={"n": 10**12}, backend="numpy")
+    with pytest.raises(slomodel.TargetLimit, match=r"E707.*\n.*<model>:[34]:") as caught:
+        model.value([1.0])
+    assert "write the sum without an array that large" in str(caught.value)
+
+
 def test_a_million_rows_in_groups_take_no_mask() -> None:
     """Written as a comparison, at a size whose mask would have 40 GB."""
     size, groups = 100_000, 5_000
