@@ -14,7 +14,7 @@ import click
 
 from slomodel.cli.outputs import BAD_INPUT, INTERRUPTED, error_document, print_json
 from slomodel.errors import BackendWarning, ModelWarning, SlomodelError, StartWarning
-from slomodel.model.memory import memory_ran_out
+from slomodel.model.evaluation import memory_ran_out
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Literal, overload
@@ -12,14 +13,14 @@ from numpy.typing import ArrayLike
 from slomodel.codegen.entry import EntryName
 from slomodel.codegen.kernels import Compiled, Evaluate, Kernels
 from slomodel.codegen.runtime import empty_on_device, is_on_device
-from slomodel.errors import Diagnostic, DomainError, MissingRule
+from slomodel.errors import Diagnostic, DomainError, MissingRule, TargetLimit
 from slomodel.front.data.bind import Binding
 from slomodel.front.data.points import FLOAT64, Point, Vector, VectorLayout, start, vector_layout
 from slomodel.front.source import Recipe
-from slomodel.ir.expr import Input
+from slomodel.ir.expr import Expr, Input
+from slomodel.ir.walk import postorder
 from slomodel.model.closed_sets import closed_set, is_closed, moved_inside
 from slomodel.model.hessian_sparsity import hessian_pattern
-from slomodel.model.memory import memory_ran_out
 from slomodel.model.plans import Plans
 from slomodel.model.quantities import Quantities
 from slomodel.model.residuals import Residuals
@@ -372,3 +373,35 @@ class Evaluating:
     def _values(self, x: Vector) -> dict[Input, Vector]:
         values = self._problem.at(self.unpack(x))
         return values | {d.node: self._binding.arrays[d.name] for d in self._problem.data}
+
+
+def memory_ran_out(
+    error: MemoryError, problem: Problem | None = None, sizes: Mapping[str, int] | None = None
+) -> TargetLimit:
+    """The error for memory that ran out, at the largest array of the model if that is given.
+
+    A target may allocate several arrays at once, so the size in the message may be that of more.
+    """
+    result = str(error).partition(" and data type")[0] or "no more can be had"
+    message = f"memory ran out: {result[:1].lower()}{result[1:]}"
+    remedy = "give smaller sizes, or write the sum without an array that large"
+    largest = None if problem is None else _largest(problem, sizes or {})
+    if problem is None or largest is None:
+        return TargetLimit(Diagnostic("E707", message, help=remedy))
+    node, shape = largest
+    place = problem.spans[node]
+    remedy = f"`{place.text}` has {' x '.join(map(str, shape))} elements: {remedy}"
+    return TargetLimit(Diagnostic("E707", message, place, help=remedy))
+
+
+def _largest(problem: Problem, sizes: Mapping[str, int]) -> tuple[Expr, tuple[int, ...]] | None:
+    """The largest array that the text of the objective shows, with its shape."""
+    found: tuple[Expr, tuple[int, ...]] | None = None
+    most = 1
+    for node in postorder(problem.objective):
+        is_known = all(name in sizes for dim in node.shape for name, _ in dim.terms)
+        if node in problem.spans and is_known:
+            shape = tuple(dim.value(sizes) for dim in node.shape)
+            if math.prod(shape) > most:
+                found, most = (node, shape), math.prod(shape)
+    return found
