@@ -24,7 +24,7 @@ from slomodel.bounds.ranges.smoothness import Smoothness, smoothness
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.recurrences import written_out
 from slomodel.errors import MissingRule
-from slomodel.ir.dims import concrete
+from slomodel.ir.dims import number_of_elements
 from slomodel.ir.expr import Expr
 from slomodel.ir.walk import dependents, postorder
 
@@ -100,7 +100,7 @@ def _enclosed(
     nodes = postorder(*graphs)
     along: set[Expr] = {*inputs.v, *inputs.w}
     turning = dependents(nodes, along.__contains__)
-    elements = sum(prod(concrete(g.shape, setting.sizes)) for g in nodes if g in turning)
+    elements = sum(number_of_elements(g.shape, setting.sizes) for g in nodes if g in turning)
     front = (n if first is None else len(first), n)[:directions]
     if most is None:
         most = setting.effort.count(INTERVAL_FLOPS if first is None else _FLOPS_ALONG)

@@ -26,7 +26,7 @@ from slomodel.bounds.structure.separable import (
 from slomodel.calculus.degree import degree
 from slomodel.functions.compound import stop_gradient
 from slomodel.ir import build
-from slomodel.ir.expr import Const, Expr, Input, Map
+from slomodel.ir.expr import Expr, Input, Map
 from slomodel.ir.walk import dependents, inputs, postorder, substitute
 
 _MOST_PARTS = 8
@@ -75,7 +75,7 @@ def split(setting: Setting) -> tuple[Setting, ...]:
     if grouped is None:
         return (setting,)
     places = {one: build.data(f"term {k}", one.shape) for k, one in enumerate(grouped.terms)}
-    zeros = {term: _zero(term) for term in grouped.affine_terms}
+    zeros = {term: build.zeros(term.shape) for term in grouped.affine_terms}
     (outer,) = substitute((setting.objective,), {**places, **zeros})
     return tuple(_part(setting, outer, places, group.terms) for group in grouped.groups)
 
@@ -218,14 +218,12 @@ def _part(
     setting: Setting, outer: Expr, places: Mapping[Expr, Expr], terms: Collection[Expr]
 ) -> Setting:
     """The objective with all other terms replaced by 0, over its own variables."""
-    back = {place: term if term in terms else _zero(term) for term, place in places.items()}
+    back = {
+        place: term if term in terms else build.zeros(term.shape) for term, place in places.items()
+    }
     (objective,) = substitute((outer,), back)
     own = set(inputs(objective))
     used = tuple(variable for variable in setting.variables if variable in own)
     others = set(setting.variables).difference(used)
     values = {node: array for node, array in setting.values.items() if node not in others}
     return replace(setting, objective=objective, variables=used, values=values)
-
-
-def _zero(node: Expr) -> Expr:
-    return build.broadcast(Const(0.0), (), node.shape)

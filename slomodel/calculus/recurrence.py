@@ -7,6 +7,7 @@ operands are those of the body, evaluated at all steps at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import reduce
 
 from slomodel.functions import add
 from slomodel.ir import build
@@ -84,14 +85,7 @@ def adjoints_of_operands(
             result.setdefault(first, []).append(build.steps_of(back[state], Dim(), count))
     for k, value in own.items():
         result.setdefault(k, []).append(value)
-    return {k: _sum(terms) for k, terms in result.items()}
-
-
-def _sum(terms: Sequence[Expr]) -> Expr:
-    result = terms[0]
-    for term in terms[1:]:
-        result = build.apply(add, result, term)
-    return result
+    return {k: reduce(add, terms) for k, terms in result.items()}
 
 
 def _reading(node: Recur, source: Source) -> Reading:
@@ -216,5 +210,5 @@ def _adjoints_by_segments(
             for state in parts.get(k, ())
         ]
         if terms:
-            result[k] = _sum(terms)
+            result[k] = reduce(add, terms)
     return recur[: len(loop.shapes)], result

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 
 from slomodel.codegen.groups import Group, group, worth_fusing
@@ -18,7 +17,7 @@ from slomodel.codegen.program import (
     together,
 )
 from slomodel.codegen.storage import Storage
-from slomodel.ir.dims import Dim, concrete
+from slomodel.ir.dims import Dim, number_of_elements
 from slomodel.ir.expr import Expr, Input, Map, Recur, Scatter
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.loop import Loop, StateAt, Update
@@ -175,7 +174,7 @@ class _Analysis:
         return {node: own for node, own in result.items() if worth[id(own)]}
 
     def _pays(self, own: Group) -> bool:
-        elements = math.prod(concrete(own.root.shape, self.numbers))
+        elements = number_of_elements(own.root.shape, self.numbers)
         return worth_fusing(own, elements)
 
     def _is_computed(self, node: Expr) -> bool:

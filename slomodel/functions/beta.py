@@ -10,7 +10,7 @@ import sympy as sp
 from slomodel.functions.arithmetic import add, div, mul, neg, square, sub
 from slomodel.functions.comparison import ge, where
 from slomodel.functions.elementary import log, log1p
-from slomodel.functions.gamma import digamma_values, lgamma, lgamma_values
+from slomodel.functions.gamma import digamma_values, lgamma, lgamma_values, nonnegative
 from slomodel.functions.piecewise import Reals, maximum, minimum
 from slomodel.functions.rising import LARGE, LGAMMA_SERIES, digamma_difference
 from slomodel.ir.build import const
@@ -18,12 +18,6 @@ from slomodel.ir.expr import Expr
 from slomodel.ir.function import Monotonicity, ScalarFunction
 
 _POSITIVE = (0.0, math.inf)
-
-
-def _nonnegative(x: Reals) -> Reals:
-    """The real parts; NaN for negative numbers, and 0 for -0."""
-    real = np.real(x)
-    return np.where(real < 0.0, np.nan, real + 0.0)
 
 
 def _stirling_rest(x: Expr) -> Expr:
@@ -67,7 +61,7 @@ def _stirling_rest_numpy(x: Reals) -> Reals:
 
 
 def _lbeta_numpy(a: Reals, b: Reals) -> Reals:
-    x, y = np.broadcast_arrays(_nonnegative(a), _nonnegative(b))
+    x, y = np.broadcast_arrays(nonnegative(a), nonnegative(b))
     low, high = np.minimum(x, y), np.maximum(x, y)
     is_large, are_large = high >= LARGE, low >= LARGE
     top, bottom = np.where(is_large, high, LARGE), np.where(are_large, low, LARGE)

@@ -17,7 +17,7 @@ from functools import cache
 import opt_einsum
 
 from slomodel.errors import MissingRule
-from slomodel.ir.dims import concrete
+from slomodel.ir.dims import concrete, number_of_elements
 from slomodel.ir.expr import Axes, Einsum, Expr, Gather, Input, Map, MatrixOperation, Reshape
 from slomodel.ir.function import Cost, ScalarFunction
 from slomodel.ir.walk import postorder
@@ -85,9 +85,9 @@ def own_work(node: Expr, sizes: Sizes) -> float:
         return 0.0
     if isinstance(node, MatrixOperation):
         rows = node.operands[0].shape[-1].size(sizes)
-        return float(rows * math.prod(concrete(node.operands[-1].shape, sizes)))
+        return float(rows * number_of_elements(node.operands[-1].shape, sizes))
     passes = len(node.operands) if isinstance(node, Map) else 1
-    return float(max(passes, 1) * math.prod(concrete(node.shape, sizes)))
+    return float(max(passes, 1) * number_of_elements(node.shape, sizes))
 
 
 def work_of_product(terms: Sequence[Axes], output: Axes, dims: Sequence[int]) -> float:

@@ -44,7 +44,7 @@ def _late(n: int) -> ScalarFunction:
     return polygamma(n)
 
 
-def _positive(x: Reals) -> Reals:
+def nonnegative(x: Reals) -> Reals:
     """The real parts; NaN for negative numbers, and 0 for -0."""
     real = np.real(x)
     return np.where(real < 0.0, np.nan, real + 0.0)
@@ -61,7 +61,7 @@ def lgamma_values(x: Reals) -> Reals:
     """lgamma, also at subnormal numbers: there SciPy gives infinity, and the value is -log x."""
     from scipy import special
 
-    real = _positive(x)
+    real = nonnegative(x)
     with np.errstate(all="ignore"):
         small = np.log(np.minimum(real, _SMALL) / _SMALL)
     return _stepped(special.gammaln(np.maximum(real, _SMALL)) - small, x, 0)
@@ -146,7 +146,7 @@ static inline real slo_polygamma(int n, real x) {
 def digamma_values(x: Reals) -> Reals:
     from scipy import special
 
-    return _stepped(special.psi(_positive(x)), x, 1)
+    return _stepped(special.psi(nonnegative(x)), x, 1)
 
 
 digamma: ScalarFunction = ScalarFunction(
@@ -187,7 +187,7 @@ def _derivative(n: int) -> ScalarFunction:
     def value(x: Reals) -> Reals:
         from scipy import special
 
-        real = _positive(x)
+        real = nonnegative(x)
         with np.errstate(all="ignore"):
             far = sign * np.power(root / real, n)
             is_least = real < _LEAST_OF_ZETA

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 
 from slomodel.errors import ShapeError
 
@@ -90,3 +91,13 @@ def show_shape(shape: Shape) -> str:
 def concrete(shape: Shape, sizes: Mapping[str, int]) -> tuple[int, ...]:
     """The values of the dims of a shape."""
     return tuple(dim.size(sizes) for dim in shape)
+
+
+def number_of_elements(shape: Shape, sizes: Mapping[str, int]) -> int:
+    """The number of elements of an array of this shape."""
+    return prod(concrete(shape, sizes))
+
+
+def resized(shape: Shape, axis: int, size: Dim) -> Shape:
+    """The shape with another size of one axis."""
+    return (*shape[:axis], size, *shape[axis + 1 :])

@@ -107,7 +107,7 @@ def _gathered(node: Expr, tables: Tables, size: Dim) -> Expr:
     for axis, table in enumerate(tables):
         if table is None:
             place = kept.index(axis)
-            index.append(Affine(Dim(), tuple(int(k == place) for k in range(len(shape)))))
+            index.append(Affine.along(place, len(shape)))
         else:
             index.append(Lookup((len(kept),), table))
     return gather(node, index, shape)

@@ -91,6 +91,16 @@ class Affine:
     offset: Dim
     coefficients: tuple[int, ...]
 
+    @classmethod
+    def along(cls, axis: int, rank: int, start: Dim | None = None) -> Affine:
+        """The index `start + o[axis]`, from 0 if no start is given."""
+        return cls(Dim() if start is None else start, tuple(int(k == axis) for k in range(rank)))
+
+    @classmethod
+    def identity(cls, rank: int) -> list[Affine]:
+        """The index o of an array with the same axes."""
+        return [cls.along(axis, rank) for axis in range(rank)]
+
 
 @dataclass(frozen=True, slots=True)
 class Multiset:

@@ -151,7 +151,7 @@ def matmul(left: Expr, right: Expr) -> Expr:
 def gather(operand: Expr, index: Sequence[Index], shape: Shape) -> Expr:
     """`out[o] = operand[index(o)]`; the caller checks the bounds (sizes may be unknown)."""
     _check_index(index, operand.shape, shape)
-    same = tuple(_unit(k, len(shape)) for k in range(len(shape)))
+    same = tuple(Affine.along(k, len(shape)) for k in range(len(shape)))
     if tuple(index) == same and shape == operand.shape:
         return operand
     return Gather(operand, tuple(index), shape)
@@ -160,7 +160,7 @@ def gather(operand: Expr, index: Sequence[Index], shape: Shape) -> Expr:
 def slice_at(array: Expr, axis: int, position: Dim) -> Expr:
     """The slice of an array at a position along an axis."""
     rest = [dim for k, dim in enumerate(array.shape) if k != axis]
-    index = [_unit(k, len(rest)) for k in range(len(rest))]
+    index = [Affine.along(k, len(rest)) for k in range(len(rest))]
     index.insert(axis, Affine(position, (0,) * len(rest)))
     return gather(array, index, tuple(rest))
 
@@ -170,14 +170,10 @@ def scatter(operand: Expr, index: Sequence[Index], shape: Shape) -> Expr:
     _check_index(index, shape, operand.shape)
     if operand.dtype != "real":
         raise ShapeError("a scatter adds numbers, not truth values")
-    same = tuple(_unit(k, len(shape)) for k in range(len(shape)))
+    same = tuple(Affine.along(k, len(shape)) for k in range(len(shape)))
     if tuple(index) == same and shape == operand.shape:
         return operand
     return Scatter(operand, tuple(index), shape)
-
-
-def _unit(axis: int, rank: int) -> Affine:
-    return Affine(Dim(), tuple(int(k == axis) for k in range(rank)))
 
 
 def _check_index(index: Sequence[Index], indexed: Shape, iterated: Shape) -> None:

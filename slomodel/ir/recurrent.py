@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from slomodel.errors import ShapeError
-from slomodel.ir.dims import Dim, Shape, literal, show_shape
+from slomodel.ir.dims import Dim, literal, resized, show_shape
 from slomodel.ir.expr import Affine, Axes, Const, Expr, Extreme, Scan, Which
 from slomodel.ir.linear import broadcast, gather, scatter
 
@@ -62,9 +62,9 @@ def product_over(operand: Expr, axis: int) -> Expr:
     It is the last value of a recurrence, so that its derivative is correct where factors are 0.
     """
     _check_axes(operand, (axis,))
-    shape = _resized(operand.shape, axis, operand.shape[axis] + 1)
+    shape = resized(operand.shape, axis, operand.shape[axis] + 1)
     factors = scatter(operand, _along(operand.rank, axis, literal(1)), shape)
-    one = broadcast(Const(1.0), (), _resized(operand.shape, axis, literal(1)))
+    one = broadcast(Const(1.0), (), resized(operand.shape, axis, literal(1)))
     first = scatter(one, _along(operand.rank, axis, literal(0)), shape)
     running = scan(factors, first, axis)
     rest = tuple(k for k in range(operand.rank) if k != axis)
@@ -84,10 +84,6 @@ def _along(rank: int, axis: int, offset: Dim, step: int = 1) -> list[Affine]:
         )
         for k in range(rank)
     ]
-
-
-def _resized(shape: Shape, axis: int, size: Dim) -> Shape:
-    return (*shape[:axis], size, *shape[axis + 1 :])
 
 
 def _check_axes(operand: Expr, axes: Axes) -> None:

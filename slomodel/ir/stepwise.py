@@ -123,7 +123,7 @@ def _index(
 @batched_node.register
 def _(node: Gather, operands: tuple[Expr, ...], varying: tuple[bool, ...], length: Dim) -> Expr:
     shape = (length, *node.shape)
-    first = (_unit(0, len(shape)),) if varying[0] else ()
+    first = (Affine.along(0, len(shape)),) if varying[0] else ()
     return gather(operands[0], (*first, *_index(node, operands, varying)), shape)
 
 
@@ -133,7 +133,7 @@ def _(node: Scatter, operands: tuple[Expr, ...], varying: tuple[bool, ...], leng
     if not varying[0]:
         axes = tuple(range(1, operand.rank + 1))
         operand = einsum([operand], [axes], (0, *axes), (length, *operand.shape))
-    first = _unit(0, operand.rank)
+    first = Affine.along(0, operand.rank)
     return scatter(operand, (first, *_index(node, operands, varying)), (length, *node.shape))
 
 
@@ -168,10 +168,6 @@ def _(
         wide = (length, *operand.shape)
         own.append(operand if steps else einsum([operand], [axes], (0, *axes), wide))
     return MatrixOperation(node.function, tuple(own))
-
-
-def _unit(axis: int, rank: int) -> Affine:
-    return Affine(Dim(), tuple(int(k == axis) for k in range(rank)))
 
 
 @dataclass(slots=True)
@@ -267,7 +263,7 @@ def operand_axes(node: Expr, axis: int) -> tuple[int | None, ...]:
             raise not_stepwise()
         return tuple(own.index(label) if label in own else None for own in node.inputs)
     if isinstance(node, Gather):
-        wanted = _unit(axis, node.rank)
+        wanted = Affine.along(axis, node.rank)
         first = node.index.index(wanted) if wanted in node.index else None
         if first is not None and node.operands[0].shape[first] != node.shape[axis]:
             raise not_stepwise()
@@ -276,7 +272,7 @@ def operand_axes(node: Expr, axis: int) -> tuple[int | None, ...]:
         one = node.index[axis]
         runs = [k for k, c in enumerate(one.coefficients) if c] if isinstance(one, Affine) else []
         source = node.operands[0]
-        if len(runs) != 1 or one != _unit(runs[0], source.rank):
+        if len(runs) != 1 or one != Affine.along(runs[0], source.rank):
             return (None,) * len(node.operands)
         if source.shape[runs[0]] != node.shape[axis]:
             raise not_stepwise()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from slomodel.calculus import Known, jvp
 from slomodel.codegen.kernels import Compiled, Derivatives, Kernels
 from slomodel.ir import build
-from slomodel.ir.dims import concrete
+from slomodel.ir.dims import number_of_elements
 from slomodel.ir.expr import Expr, Input
 from slomodel.model.hessian_sparsity import affine_unknowns
 from slomodel.rewrite.work import prepared
@@ -104,4 +103,4 @@ def _results(name: str, values: Sequence[Expr]) -> list[Input]:
 
 
 def _size(node: Expr, sizes: Mapping[str, int]) -> int:
-    return math.prod(concrete(node.shape, sizes))
+    return number_of_elements(node.shape, sizes)

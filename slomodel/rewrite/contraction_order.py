@@ -9,13 +9,12 @@ and shares the partial products of the value.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from slomodel.functions.cost import Sizes, cheapest, work_of_product
 from slomodel.ir import build
-from slomodel.ir.dims import Shape, concrete
+from slomodel.ir.dims import Shape, concrete, number_of_elements
 from slomodel.ir.expr import Axes, Einsum, Expr, Input, remake
 from slomodel.ir.walk import dependents, postorder, users
 from slomodel.rewrite.facts import Facts
@@ -120,7 +119,7 @@ def _multiplied(flat: _Flat, done: Mapping[Expr, Expr], sizes: Sizes) -> Expr | 
 def _present_work(flat: _Flat, sizes: Sizes) -> float:
     """Operations of the tree as written; of all terms at once if it is a single contraction."""
     if len(flat.trees) == 1:
-        return float(len(flat.terms) * math.prod(concrete(flat.dims, sizes)))
+        return float(len(flat.terms) * number_of_elements(flat.dims, sizes))
     parts = ((tree.inputs, tree.output, concrete(tree.dims, sizes)) for tree in flat.trees)
     return sum(work_of_product(*part) for part in parts)
 

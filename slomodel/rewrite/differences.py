@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from slomodel.functions import add, sub
 from slomodel.ir import build
-from slomodel.ir.dims import Dim
 from slomodel.ir.expr import Affine, Axes, Expr, Iota, Map, remake
 from slomodel.ir.walk import dependents, postorder
 from slomodel.rewrite.facts import Facts
@@ -119,5 +118,5 @@ def _as_array(node: Expr, found: _ByDifference) -> Expr:
     index = [
         Affine(node.shape[found.columns] - 1, tuple(along.get(k, 0) for k in range(node.rank)))
     ]
-    index += [Affine(Dim(), tuple(int(k == axis) for k in range(node.rank))) for axis in others]
+    index += [Affine.along(axis, node.rank) for axis in others]
     return build.gather(found.values, index, node.shape)

@@ -113,7 +113,7 @@ def solve(
         solution = with_multipliers(solution, within, in_sets, evaluate.sign)
     if user is not None:
         solution = replace(solution, x=user(solution.x), unconstrained=solution.x)
-    return replace(solution, variables=_copies(unpack(solution.x))) if unpack else solution
+    return replace(solution, variables=copies(unpack(solution.x))) if unpack else solution
 
 
 def with_multipliers(solution: Solution, within: Set, in_sets: Unpack, sign: float) -> Solution:
@@ -126,10 +126,11 @@ def with_multipliers(solution: Solution, within: Set, in_sets: Unpack, sign: flo
     active = {
         name: array > 0.0 for name, array in in_sets(within.at_bounds(x).astype(np.float64)).items()
     }
-    return replace(solution, multipliers=_copies(in_sets(multipliers)), active=active)
+    return replace(solution, multipliers=copies(in_sets(multipliers)), active=active)
 
 
-def _copies(variables: Variables) -> dict[str, NDArray[np.float64]]:
+def copies(variables: Variables) -> dict[str, NDArray[np.float64]]:
+    """The arrays by name, none shared with the caller's."""
     return {name: np.array(array) for name, array in variables.items()}
 
 

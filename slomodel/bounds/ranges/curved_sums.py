@@ -38,7 +38,7 @@ from slomodel.bounds.ranges.elements import close_ranges, ranges_over_pieces
 from slomodel.bounds.ranges.hessian_ranges import BallGraph
 from slomodel.bounds.ranges.log_sum_exp import Numbers, SummedClasses, growths
 from slomodel.bounds.structure.curved_terms import CurvedElements, CurvedLogSum
-from slomodel.ir.dims import concrete
+from slomodel.ir.dims import concrete, number_of_elements
 from slomodel.ir.expr import Axes, Expr
 
 _PIECES_OF_CELLS = 3
@@ -110,7 +110,7 @@ def elements_sum(
     boxes, own = {}, []
     for one, laid in zip(term.arguments, term.places, strict=True):
         boxes[one] = _laid(run.ranges[laid.node], laid.axes, shape).each(lambda a: a[kept])
-        count = prod(concrete(laid.node.shape, sizes))
+        count = number_of_elements(laid.node.shape, sizes)
         places = np.arange(count).reshape(concrete(laid.node.shape, sizes))
         own.append(rows[laid.node].take(spread(places, laid.axes, shape)[kept]))
     data = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import prod
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -24,7 +23,7 @@ from slomodel.bounds.ranges.smoothness import span_of
 from slomodel.bounds.ranges.sparse_rows import SparseRows
 from slomodel.bounds.setting import Setting
 from slomodel.bounds.structure.separable import Elements, Laid
-from slomodel.ir.dims import concrete
+from slomodel.ir.dims import concrete, number_of_elements
 from slomodel.ir.expr import Expr, Input
 from slomodel.ir.function import ANALYTIC
 
@@ -111,7 +110,7 @@ class LiveElements:
 
 def _count(setting: Setting, own: Elements) -> int:
     live = _live(setting, own)
-    return prod(concrete(own.shape, setting.sizes)) if live is None else int(np.sum(live))
+    return number_of_elements(own.shape, setting.sizes) if live is None else int(np.sum(live))
 
 
 def _part(

@@ -18,7 +18,7 @@ from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.recurrences import nodes_of_steps
 from slomodel.calculus import jvp
 from slomodel.ir.build import direction
-from slomodel.ir.dims import concrete
+from slomodel.ir.dims import number_of_elements
 from slomodel.ir.exact import without_rounding
 from slomodel.ir.expr import Expr, Input, Recur
 from slomodel.ir.walk import dependents, postorder
@@ -57,7 +57,8 @@ def numbers_a_cell(setting: Setting) -> int:
     inputs = (set(setting.variables), set(graphs.v), set(graphs.w))
     varying, along, again = (dependents(order, own.__contains__) for own in inputs)
     result: int = sum(
-        prod(concrete(node.shape, setting.sizes)) * setting.n ** ((node in along) + (node in again))
+        number_of_elements(node.shape, setting.sizes)
+        * setting.n ** ((node in along) + (node in again))
         for node in order
         if node in varying
     )

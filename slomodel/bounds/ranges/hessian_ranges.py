@@ -197,30 +197,30 @@ def _put(run: BallGraph, node: Expr, narrower: Interval | None) -> None:
 def _reach_at_centre(run: BallGraph, node: Expr) -> Array:
     shape = concrete(node.shape, run.setting.sizes)
     if run.region.is_ball:
-        length = _number(run.centre.lengths[node], shape)
+        length = numbers(run.centre.lengths[node], shape)
         return np.asarray(up_mul(np.asarray(run.region.radius), length))
-    return _number(run.centre.reaches[node], shape)
+    return numbers(run.centre.reaches[node], shape)
 
 
 def _bounds_of(run: BallGraph, node: Expr) -> NodeBounds:
     shape, radius = concrete(node.shape, run.setting.sizes), np.asarray(run.region.radius)
-    length, start = _number(run.centre.lengths[node], shape), _reach_at_centre(run, node)
-    slope, curvature = (_number(a, shape) for a in derivatives_of(node, run, run.forms[0]))
+    length, start = numbers(run.centre.lengths[node], shape), _reach_at_centre(run, node)
+    slope, curvature = (numbers(a, shape) for a in derivatives_of(node, run, run.forms[0]))
     turn = np.asarray(up_mul(radius, curvature))
     if run.region.is_ball:
         slope = np.minimum(slope, up_add(length, turn))
         reach = np.asarray(up_mul(radius, slope))
         return NodeBounds(slope, reach, curvature, turn, np.asarray(up_mul(radius, turn)))
-    reach, own = (_number(a, shape) for a in derivatives_of(node, run, run.forms[1]))
+    reach, own = (numbers(a, shape) for a in derivatives_of(node, run, run.forms[1]))
     turn = np.minimum(turn, own)
-    _, bend = (_number(a, shape) for a in derivatives_of(node, run, run.forms[2]))
+    _, bend = (numbers(a, shape) for a in derivatives_of(node, run, run.forms[2]))
     bend = np.minimum(bend, up_mul(radius, turn))
     slope = np.minimum(slope, up_add(length, turn))
     reach = np.minimum(np.minimum(reach, up_mul(radius, slope)), up_add(start, bend))
     return NodeBounds(slope, reach, curvature, turn, bend)
 
 
-def _number(x: Array, shape: tuple[int, ...]) -> Array:
+def numbers(x: Array, shape: tuple[int, ...]) -> Array:
     """`x` broadcast to that shape, with inf in the place of NaN."""
     return np.broadcast_to(np.where(np.isnan(x), inf, x), shape)
 

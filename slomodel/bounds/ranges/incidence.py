@@ -23,7 +23,7 @@ from slomodel.bounds.arithmetic.rounding import Array, Truths, up_mul, up_sqrt
 from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.ranges.enclose import range_of
 from slomodel.bounds.setting import Setting
-from slomodel.ir.dims import concrete
+from slomodel.ir.dims import concrete, number_of_elements
 from slomodel.ir.expr import Axes, Einsum, Expr, Gather, Input, Map, Reshape, Scatter, tables
 
 
@@ -56,7 +56,7 @@ def incidence(
 
 
 def _size(setting: Setting, node: Einsum) -> int:
-    return setting.n * prod(concrete(node.dims, setting.sizes))
+    return setting.n * number_of_elements(node.dims, setting.sizes)
 
 
 def _under(nodes: Collection[Expr], varying: Collection[Expr]) -> set[Expr]:

@@ -21,7 +21,7 @@ from slomodel.bounds.arithmetic.rounding import Array, down_add, up_add
 from slomodel.bounds.arithmetic.triangular import Places, SparseIntervals, solved
 from slomodel.calculus.jvp import jvp
 from slomodel.ir import build
-from slomodel.ir.dims import concrete
+from slomodel.ir.dims import concrete, number_of_elements
 from slomodel.ir.expr import Expr, Input, Recur
 from slomodel.ir.loop import SliceAt, StateAt
 from slomodel.ir.stepwise import batched
@@ -108,7 +108,7 @@ class Unknowns:
         length = loop.length.size(sizes)
         places, turns = [], []
         for shape in loop.shapes:
-            elements = prod(concrete(shape, sizes))
+            elements = number_of_elements(shape, sizes)
             stop = start + length * elements
             places.append(np.arange(start, stop).reshape((length, elements)))
             turns.append(np.full((length, elements), -1))
@@ -131,7 +131,7 @@ class Unknowns:
 
 def unknowns_of(node: Recur, sizes: Sizes) -> int:
     """The number of states of all steps."""
-    return sum(prod(concrete(state.shape, sizes)) for state in node.states)
+    return sum(number_of_elements(state.shape, sizes) for state in node.states)
 
 
 def linear_states(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import prod
 from operator import itemgetter
 from types import MappingProxyType
 
@@ -22,7 +21,7 @@ from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.curved_terms import varying_nodes
 from slomodel.calculus import jvp
 from slomodel.ir.build import direction
-from slomodel.ir.dims import concrete
+from slomodel.ir.dims import concrete, number_of_elements
 from slomodel.ir.expr import Expr, Input
 from slomodel.ir.walk import dependents, postorder
 
@@ -33,7 +32,7 @@ def _slope_graphs(setting: Setting, nodes: tuple[Expr, ...]) -> _Slopes:
     graphs = jvp(nodes, dict(zip(setting.variables, v, strict=True)))
     below = postorder(*graphs)
     turning = dependents(below, set(v).__contains__)
-    elements = sum(prod(concrete(g.shape, setting.sizes)) for g in below if g in turning)
+    elements = sum(number_of_elements(g.shape, setting.sizes) for g in below if g in turning)
     return _Slopes(v, graphs, elements, live_in(setting, *graphs))
 
 
@@ -51,7 +50,7 @@ def slope_numbers(setting: Setting) -> int:
     """The number of directions times elements for all slopes of the objective's nodes."""
     order = postorder(setting.objective)
     varying = varying_nodes(order, setting.variables)
-    return setting.n * sum(prod(concrete(node.shape, setting.sizes)) for node in varying)
+    return setting.n * sum(number_of_elements(node.shape, setting.sizes) for node in varying)
 
 
 def slopes_of(

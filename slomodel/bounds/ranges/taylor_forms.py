@@ -33,6 +33,7 @@ from slomodel.bounds.ranges.hessian_ranges import (
     MOST_FACTORS,
     laid,
     laid_interval,
+    numbers,
     up_to,
     upper_sum,
 )
@@ -120,11 +121,6 @@ def distance(a: Interval, centre: Interval) -> Array:
     """Upper bounds on the distance of any number in `a` from any number in `centre`."""
     far = np.maximum(up_add(a.hi, -centre.lo), up_add(centre.hi, -a.lo))
     return numbers(np.maximum(far, 0.0), np.broadcast_shapes(a.shape, centre.shape))
-
-
-def numbers(x: Array, shape: tuple[int, ...]) -> Array:
-    """`x` broadcast to that shape, with inf in the place of NaN."""
-    return np.broadcast_to(np.where(np.isnan(x), inf, x), shape)
 
 
 _NONE = np.asarray(inf)

@@ -11,7 +11,6 @@ A number marked `stop_gradient` may be replaced by any constant: here, by its va
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 import numpy as np
 
@@ -28,7 +27,7 @@ from slomodel.bounds.stopping import pause
 from slomodel.calculus import jvp
 from slomodel.functions.compound import stop_gradient
 from slomodel.ir.build import direction
-from slomodel.ir.dims import concrete
+from slomodel.ir.dims import number_of_elements
 from slomodel.ir.expr import Expr, Input, Map, Recur
 from slomodel.ir.recur import all_bodies
 from slomodel.ir.walk import dependents, postorder
@@ -60,7 +59,7 @@ def _lengths(setting: Setting, order: Sequence[Expr], most: int) -> dict[Expr, A
     graphs = jvp(nodes, dict(zip(setting.variables, v, strict=True)))
     below = postorder(*graphs)
     turning = dependents(below, set(v).__contains__)
-    elements = sum(prod(concrete(g.shape, setting.sizes)) for g in below if g in turning)
+    elements = sum(number_of_elements(g.shape, setting.sizes) for g in below if g in turning)
     n = setting.n
     if n * elements > most:
         return {}

@@ -34,7 +34,7 @@ from slomodel.bounds.structure.radial_functions import SquaredLengths, radial_su
 from slomodel.bounds.structure.separable import Elements
 from slomodel.calculus import jvp
 from slomodel.ir.build import const
-from slomodel.ir.dims import concrete
+from slomodel.ir.dims import concrete, number_of_elements
 from slomodel.ir.expr import Expr, Input
 from slomodel.ir.function import ANALYTIC
 from slomodel.ir.walk import substitute
@@ -175,7 +175,7 @@ def _known(setting: Setting) -> tuple[list[_RadialSum], Sequence[ElementSum[Rows
     result = radial_sums(setting)
     if result is None:
         return None
-    numbers = [prod(concrete(one.u.shape, setting.sizes)) for _, one in result.radial]
+    numbers = [number_of_elements(one.u.shape, setting.sizes) for _, one in result.radial]
     if sum(numbers) * setting.n > MOST_NUMBERS or not all(numbers):
         return None
     others = parts_of(setting, result.others) if result.others else ()

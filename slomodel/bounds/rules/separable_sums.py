@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from slomodel.bounds.rules.sums.sparse_rows import of_sparse
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.gathers import element_forms
 from slomodel.bounds.structure.separable import Elements, elements
-from slomodel.ir.dims import concrete
+from slomodel.ir.dims import number_of_elements
 
 _FEW_ROWS = 512
 """Largest number of rows whose span is computed, which takes their Gram matrix and its root."""
@@ -129,7 +128,7 @@ def sums_of(setting: Setting, found: Sequence[Elements]) -> Sums | None:
 
 def _spanned_or_sparse(setting: Setting, found: Sequence[Elements], most_rows: int) -> Sums | None:
     """The sums with few rows in coordinates of their span, the others with sparse rows."""
-    if not all(prod(concrete(one.shape, setting.sizes)) for one in found):
+    if not all(number_of_elements(one.shape, setting.sizes) for one in found):
         return None
     few: list[Elements] = []
     for one in sorted(found, key=lambda one: _numbers([one], setting)):
@@ -145,12 +144,12 @@ def _spanned_or_sparse(setting: Setting, found: Sequence[Elements], most_rows: i
 
 def _numbers(found: Sequence[Elements], setting: Setting) -> int:
     """The number of affine numbers."""
-    return sum(prod(concrete(node.shape, setting.sizes)) for node in affine_of(found))
+    return sum(number_of_elements(node.shape, setting.sizes) for node in affine_of(found))
 
 
 def _spanned(setting: Setting, found: Sequence[Elements]) -> tuple[ElementSum[Rows], ...] | None:
     affine, count = affine_of(found), _numbers(found, setting)
-    sizes = sum(prod(concrete(one.shape, setting.sizes)) for one in found)
+    sizes = sum(number_of_elements(one.shape, setting.sizes) for one in found)
     if count * setting.n > _MOST_NUMBERS_OF_FEW or count * sizes > MOST_NUMBERS:
         return None
     rows = few_rows(setting, affine)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from math import prod
 
 import slomodel.functions as table
 from slomodel.bounds.effort import MOST_NODES
@@ -19,7 +18,7 @@ from slomodel.bounds.structure.log_sum_exp import log_sum_operand
 from slomodel.functions.compound import same, stop_gradient
 from slomodel.functions.shifted import logsumexp
 from slomodel.ir import build
-from slomodel.ir.dims import Shape, concrete
+from slomodel.ir.dims import Shape, number_of_elements
 from slomodel.ir.expr import Axes, Const, Einsum, Expr, Map, remake
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import dependents, postorder, users
@@ -182,7 +181,7 @@ class _Averages:
         logarithms = [one for one in known if one is not None]
         if len(logarithms) < len(known) or len(set(node.output)) < len(node.output):
             return None
-        if prod(concrete(node.dims, self._setting.sizes)) > _MOST_ELEMENTS:
+        if number_of_elements(node.dims, self._setting.sizes) > _MOST_ELEMENTS:
             return None
         if any(len(set(own)) < len(own) for own in node.inputs):
             return None

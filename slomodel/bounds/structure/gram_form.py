@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from math import prod
 
 import slomodel.functions as table
 from slomodel.bounds.setting import Setting, once_per_setting
@@ -23,7 +22,7 @@ from slomodel.calculus.degree import degree
 from slomodel.calculus.gradient import total
 from slomodel.functions.compound import same
 from slomodel.ir import build
-from slomodel.ir.dims import Dim, concrete
+from slomodel.ir.dims import Dim, number_of_elements
 from slomodel.ir.expr import Axes, Einsum, Expr, Map, remake
 from slomodel.ir.linear import repeats
 from slomodel.ir.walk import dependents, postorder
@@ -264,8 +263,8 @@ def _pair(
     labels = tuple(dict.fromkeys(label for _, own in joined for label in own if label != sample))
     if not joined:
         return None
-    size = prod(concrete(tuple(dims[label] for label in labels), setting.sizes))
-    before = sum(prod(concrete(factor.shape, setting.sizes)) for factor, _ in joined)
+    size = number_of_elements(tuple(dims[label] for label in labels), setting.sizes)
+    before = sum(number_of_elements(factor.shape, setting.sizes) for factor, _ in joined)
     if size >= before:
         return None
     gram = _einsum(joined, labels, dims)

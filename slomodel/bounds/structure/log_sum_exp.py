@@ -9,7 +9,7 @@ import slomodel.functions as table
 from slomodel.calculus import gradient
 from slomodel.functions.compound import stop_gradient
 from slomodel.ir import build
-from slomodel.ir.expr import Axes, Const, Einsum, Expr, Input, Map
+from slomodel.ir.expr import Axes, Einsum, Expr, Input, Map
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import inputs, postorder, substitute
 
@@ -38,7 +38,7 @@ def log_sums(
     }
     if not operands:
         return None
-    zeros = {n: _zero(n) for n in order if _is(n, stop_gradient)}
+    zeros = {n: build.zeros(n.shape) for n in order if _is(n, stop_gradient)}
     stand_ins = {node: build.data(f"lse {k}", node.shape) for k, node in enumerate(operands)}
     (others,) = substitute((objective,), zeros | stand_ins)
     weights = gradient(others, list(stand_ins.values()))
@@ -47,12 +47,8 @@ def log_sums(
         return None
     pairs = zip(operands.values(), weights, strict=True)
     result = tuple(LogSum(u, summed, weight) for (u, summed), weight in pairs)
-    (rest,) = substitute((others,), {one: _zero(one) for one in stand_ins.values()})
+    (rest,) = substitute((others,), {one: build.zeros(one.shape) for one in stand_ins.values()})
     return result, rest
-
-
-def _zero(node: Expr) -> Expr:
-    return build.broadcast(Const(0.0), (), node.shape)
 
 
 def log_sum_operand(node: Expr, arguments: Collection[Expr]) -> tuple[Expr, Axes] | None:

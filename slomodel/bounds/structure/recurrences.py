@@ -187,7 +187,7 @@ def _element(array: Expr, t: int) -> Expr:
     """Element t along the first axis."""
     rest = array.shape[1:]
     index = [Affine(literal(t), (0,) * len(rest))]
-    index += [Affine(Dim(), tuple(int(j == k) for j in range(len(rest)))) for k in range(len(rest))]
+    index += Affine.identity(len(rest))
     return build.gather(array, index, rest)
 
 

@@ -107,6 +107,6 @@ def _taken(node: Expr, fixed: Fixed) -> Expr:
         if axis in fixed:
             index.append(Affine(Dim((), fixed[axis]), (0,) * len(shape)))
         else:
-            index.append(Affine(Dim(), tuple(int(k == free) for k in range(len(shape)))))
+            index.append(Affine.along(free, len(shape)))
             free += 1
     return build.gather(node, index, shape)

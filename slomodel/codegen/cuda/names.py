@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import final
 
 from slomodel.codegen.layout import Layout, plain
@@ -13,7 +12,7 @@ from slomodel.codegen.loops.names import at, constant, input_texts, is_stored, s
 from slomodel.codegen.loops.nest import Element, IndexArray, IndexTable, Integers, Output, Scalar
 from slomodel.codegen.loops.workspace import Memory
 from slomodel.codegen.python.views import flat_positions
-from slomodel.ir.dims import concrete, show_shape
+from slomodel.ir.dims import number_of_elements, show_shape
 from slomodel.ir.expr import Const, Expr, Input
 
 
@@ -64,7 +63,7 @@ class DeviceNames:
 
     def size(self, node: Expr) -> int:
         """The number of elements of a node."""
-        return prod(concrete(node.shape, self.numbers))
+        return number_of_elements(node.shape, self.numbers)
 
     def base(self, array: Expr | Output) -> str:
         """The address of the first element, which is marked as named."""

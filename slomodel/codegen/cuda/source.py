@@ -38,7 +38,7 @@ from slomodel.codegen.loops.planning import planned
 from slomodel.codegen.loops.workspace import Memory
 from slomodel.codegen.program import Stage
 from slomodel.errors import Diagnostic, TargetLimit
-from slomodel.ir.dims import concrete
+from slomodel.ir.dims import number_of_elements
 from slomodel.ir.expr import Const, Einsum, Expr
 from slomodel.ir.walk import inputs
 
@@ -146,7 +146,7 @@ def _scalar(root: Expr, fusion: Fusion, names: DeviceNames) -> str:
     if isinstance(base, Const):
         return f"float({str(float(base.value))!r})"  # a text, which may be nan or inf
     if isinstance(base, Einsum) and not base.operands:
-        return f"{float(prod(concrete(base.dims, names.numbers)))!r}"
+        return f"{float(number_of_elements(base.dims, names.numbers))!r}"
     name, begin = names.located(base)
     return f"{name}.reshape(-1)[{begin + access.offset}].item()"
 

@@ -8,6 +8,7 @@ are looked up are read one by one, and additions at them wait for one another.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -74,7 +75,7 @@ def _by_slices(node: Expr, pieces: Pieces) -> Expr:
     for k, one in enumerate(node.index):
         if isinstance(one, Lookup) and one.table in pieces and _is_alone(node.index, k):
             terms = [_slice(node, k, piece) for piece in pieces[one.table]]
-            return rewrite((_sum(terms),), lambda part: _by_slices(part, pieces))[0]
+            return rewrite((reduce(add, terms),), lambda part: _by_slices(part, pieces))[0]
     return node
 
 
@@ -131,10 +132,3 @@ def _moved(one: Index, axis: int, start: int) -> Index:
     if isinstance(one, Affine) and one.coefficients[axis]:
         return Affine(one.offset + start * one.coefficients[axis], one.coefficients)
     return one
-
-
-def _sum(terms: Sequence[Expr]) -> Expr:
-    value = terms[0]
-    for other in terms[1:]:
-        value = build.apply(add, value, other)
-    return value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import prod
 from typing import Protocol
 
 from slomodel.codegen.layout import Layout
@@ -11,7 +10,7 @@ from slomodel.codegen.loops.access import Numbers
 from slomodel.codegen.loops.nest import Element, Integers, Output, Scalar
 from slomodel.codegen.loops.text import literal
 from slomodel.codegen.loops.workspace import Memory
-from slomodel.ir.dims import concrete
+from slomodel.ir.dims import number_of_elements
 from slomodel.ir.expr import Const, Einsum, Expr, Input
 
 
@@ -31,7 +30,7 @@ def starts(variables: Sequence[Input], numbers: Numbers) -> list[int]:
     """The offset of each variable in the flat vector, followed by its length."""
     places = [0]
     for node in variables:
-        places.append(places[-1] + prod(concrete(node.shape, numbers)))
+        places.append(places[-1] + number_of_elements(node.shape, numbers))
     return places
 
 
@@ -57,7 +56,7 @@ def constant(node: Expr, numbers: Numbers) -> str | None:
     if isinstance(node, Const):
         return literal(node.value)
     if isinstance(node, Einsum) and not node.operands:
-        return literal(float(prod(concrete(node.dims, numbers))))
+        return literal(float(number_of_elements(node.dims, numbers)))
     return None
 
 

@@ -131,6 +131,11 @@ class Scalar:
     node: Expr
 
 
+def strides_of(one: Element | Scalar, rank: int) -> tuple[int, ...]:
+    """The strides along all axes; those of a scalar are 0."""
+    return (0,) * rank if isinstance(one, Scalar) else one.position.strides
+
+
 @dataclass(frozen=True, slots=True)
 class Computed:
     """The result of an earlier statement, given by its number, at the same index."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce, singledispatch
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from slomodel.codegen.loops.access import Numbers
 from slomodel.functions import add, maximum, minimum, mul
 from slomodel.ir import build
-from slomodel.ir.dims import concrete
+from slomodel.ir.dims import concrete, number_of_elements
 from slomodel.ir.expr import (
     Const,
     Einsum,
@@ -52,7 +51,7 @@ def by_element(
     if not all(map(_has_rule, order)) or sum(_work(node, numbers) for node in order) > MOST:
         return None
     maps = (node for node in order if isinstance(node, Map))
-    if any(prod(concrete(node.shape, numbers)) >= LONG for node in maps):
+    if any(number_of_elements(node.shape, numbers) >= LONG for node in maps):
         return None
     inputs: dict[Input, tuple[Expr, tuple[int, ...]]] = {}
     result: dict[Expr, Elements] = {}
@@ -78,9 +77,9 @@ def _work(node: Expr, numbers: Numbers) -> int:
     if isinstance(node, (Const, Input, Gather, Reshape)):
         return 0
     if isinstance(node, Einsum):
-        return prod(concrete(node.dims, numbers)) * (len(node.operands) > 1 or _sums(node))
+        return number_of_elements(node.dims, numbers) * (len(node.operands) > 1 or _sums(node))
     wide = node.operands[0] if isinstance(node, (Extreme, Scatter)) else node
-    return prod(concrete(wide.shape, numbers))
+    return number_of_elements(wide.shape, numbers)
 
 
 def _sums(node: Einsum) -> bool:

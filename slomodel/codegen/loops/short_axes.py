@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import product
 from math import prod
 
@@ -254,7 +255,7 @@ class _Rewriting:
                     for axis in range(node.rank)
                 ]
                 parts.append(build.scatter(self._parts[node, fixed], index, node.shape))
-            self._whole[node] = _sum(parts)
+            self._whole[node] = reduce(add, parts)
         return self._whole[node]
 
     def _operand(self, node: Expr, fixed: Mapping[int, int], loop: int) -> Expr:
@@ -324,10 +325,10 @@ class _Rewriting:
         whole = tuple(range(len(kept)))
         if all(own == whole for _, inputs in terms for own in inputs) and len(terms) > 1:
             # A loop adds the terms at each index, and sums these values once.
-            values = [_product(operands) for operands, _ in terms]
-            return build.einsum([_sum(values)], [whole], output, dims)
+            values = [reduce(mul, operands) for operands, _ in terms]
+            return build.einsum([reduce(add, values)], [whole], output, dims)
         parts = [build.einsum(operands, inputs, output, dims) for operands, inputs in terms]
-        return _sum([lowered(part, self._numbers) for part in parts])
+        return reduce(add, [lowered(part, self._numbers) for part in parts])
 
     def _part_of_scan(self, node: Scan, at: Mapping[int, int]) -> Expr:
         factor, value = node.operands[0], self._operand(node.operands[1], at, 0)
@@ -369,7 +370,7 @@ class _Rewriting:
                 places = [one for axis, one in enumerate(index) if axis not in at]
                 value = self._operand(operand, dict(fixed), 0)
                 parts.append(build.scatter(value, places, shape))
-        return _sum(parts) if parts else build.zeros(shape)
+        return reduce(add, parts) if parts else build.zeros(shape)
 
     def _number(self, index: Index) -> int:
         assert isinstance(index, Affine)
@@ -403,17 +404,3 @@ def _restricted(index: Index, at: Mapping[int, int], kept: Sequence[int]) -> Ind
         ]
         return Lookup(axes, build.gather(table, places, tuple(table.shape[p] for p in own)))
     return type(index)(kept.index(index.axis), index.size, index.degree, index.start, index.stop)
-
-
-def _product(operands: Sequence[Expr]) -> Expr:
-    value = operands[0]
-    for other in operands[1:]:
-        value = build.apply(mul, value, other)
-    return value
-
-
-def _sum(terms: Sequence[Expr]) -> Expr:
-    value = terms[0]
-    for other in terms[1:]:
-        value = build.apply(add, value, other)
-    return value

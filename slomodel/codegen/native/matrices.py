@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slomodel.codegen.loops.names import Names
-from slomodel.codegen.loops.nest import Element, MatrixCall, Scalar
+from slomodel.codegen.loops.nest import Element, MatrixCall, Scalar, strides_of
 from slomodel.codegen.loops.text import indented
 
 LAPACK = "slo_matrix_"
@@ -16,7 +16,7 @@ def matrix_call_lines(node: MatrixCall, names: Names) -> list[str]:
     """One call for every index of the batch."""
     if 0 in node.batch:
         return []
-    strides = [_strides(operand, len(node.batch) + 2) for operand in node.operands]
+    strides = [strides_of(operand, len(node.batch) + 2) for operand in node.operands]
     texts = [_address(one, names) for one in node.operands]
     arguments = ["blas", str(node.rows), *([str(node.columns)] if node.columns is not None else [])]
     for text, own in zip(texts, strides, strict=True):
@@ -35,10 +35,6 @@ def matrix_call_lines(node: MatrixCall, names: Names) -> list[str]:
     for k, size in reversed(list(enumerate(node.batch))):
         lines = [f"for (long q{k} = 0; q{k} < {size}; q{k}++) {{", *indented(lines), "}"]
     return lines
-
-
-def _strides(one: Element | Scalar, rank: int) -> tuple[int, ...]:
-    return (0,) * rank if isinstance(one, Scalar) else one.position.strides
 
 
 def _moved(strides: Sequence[int]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from slomodel.codegen.loops.access import merged_axes
 from slomodel.codegen.loops.fusion import elements
 from slomodel.codegen.loops.names import Names
-from slomodel.codegen.loops.nest import Contraction, Element, Scalar
+from slomodel.codegen.loops.nest import Contraction, Element, Scalar, strides_of
 from slomodel.codegen.loops.text import indented
 from slomodel.codegen.native.direct import DirectProduct, direct_lines
 from slomodel.ir.expr import Axes
@@ -43,7 +43,7 @@ class _Product:
         self.node = node
         self.sizes = node.sizes
         self.steps = [
-            _strides(one, len(node.sizes)) for one in (node.left, node.right, node.result)
+            strides_of(one, len(node.sizes)) for one in (node.left, node.right, node.result)
         ]
         self.texts = [_address(one, names) for one in (node.left, node.right)]
         self.texts.append(names.base(node.result.array))
@@ -184,10 +184,6 @@ class _Product:
                 "}",
             ]
         return lines
-
-
-def _strides(one: Element | Scalar, rank: int) -> tuple[int, ...]:
-    return (0,) * rank if isinstance(one, Scalar) else one.position.strides
 
 
 def _address(one: Element | Scalar, names: Names) -> str:

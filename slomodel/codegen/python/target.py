@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from slomodel.codegen.python.statements import Printer
 from slomodel.codegen.runtime import load
 from slomodel.codegen.target import Maker, Vector
 from slomodel.functions.cost import NUMPY_CALL, QUICK, cost_of, numexpr_time, numpy_time
-from slomodel.ir.dims import concrete
+from slomodel.ir.dims import number_of_elements
 from slomodel.ir.expr import Map
 
 _SCALAR = 100.0
@@ -60,7 +59,7 @@ class PythonTarget:
         result: Maker = space[f"make_{entry.name}"]  # type: ignore[assignment]
         if entry.name != "value_and_gradient":
             return result
-        n = sum(prod(concrete(node.shape, numbers)) for node in layout.variables)
+        n = sum(number_of_elements(node.shape, numbers) for node in layout.variables)
 
         def make(data: Mapping[str, Vector]) -> Callable[..., float]:
             run = result(data)
@@ -94,7 +93,7 @@ def _nanoseconds(step: Step, numbers: Mapping[str, int]) -> float:
         return _SCALAR * max(1, len(functions)) + sum(
             cost_of(function).numpy for function in functions
         )
-    elements = prod(concrete(step.node.shape, numbers))
+    elements = number_of_elements(step.node.shape, numbers)
     if len(functions) > 1:
         return numexpr_time(functions, elements)
     return numpy_time(functions, elements) if functions else NUMPY_CALL + QUICK * elements

@@ -12,7 +12,7 @@ from slomodel.errors import Diagnostic, DomainError, SlomodelError
 from slomodel.front.data.bind import bind
 from slomodel.functions import ge, land, lt
 from slomodel.ir import build
-from slomodel.ir.dims import concrete
+from slomodel.ir.dims import concrete, number_of_elements
 from slomodel.ir.expr import Const
 from slomodel.ir.walk import inputs, postorder
 from slomodel.problem import Check, DataDeclaration, Problem
@@ -70,7 +70,7 @@ def _sizes(problem: Problem, dims: Mapping[str, int], first: int) -> dict[str, i
         sizes.setdefault(dim.name, default)
     for one in problem.data:
         if one.has_labels and str(one.domain) in chosen:
-            count = math.prod(concrete(one.shape, sizes))
+            count = number_of_elements(one.shape, sizes)
             sizes[str(one.domain)] = min(_MOST_LABELS, count, sizes[str(one.domain)])
     return sizes
 
@@ -115,7 +115,7 @@ def _inside(problem: Problem, sizes: Mapping[str, int]) -> list[Check]:
 
 
 def _check_total(problem: Problem, sizes: Mapping[str, int]) -> None:
-    total = sum(math.prod(concrete(d.declared_shape, sizes)) for d in problem.data if not d.owner)
+    total = sum(number_of_elements(d.declared_shape, sizes) for d in problem.data if not d.owner)
     if total > _MOST_ELEMENTS:
         message = f"the data has {total} elements, and {_MOST_ELEMENTS} are drawn at most"
         raise DomainError(Diagnostic("E319", message, help="give smaller sizes with --set"))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from slomodel.functions import add, exp
 from slomodel.functions.shifted import softmax
 from slomodel.ir import build
-from slomodel.ir.dims import Dim, Shape, literal
+from slomodel.ir.dims import Dim, Shape, literal, resized
 from slomodel.ir.expr import Affine, Expr
 from slomodel.model.open_sets.open_set_map import (
     EDGE_OF_HALF_LINE,
@@ -110,10 +110,6 @@ class Ordered:
 
     def at_number(self, number: float, shape: tuple[int, ...], declared: DeclaredSet) -> Array:
         return np.asarray(number + np.indices(shape, dtype=np.float64)[declared.axis])
-
-
-def resized(shape: Shape, axis: int, size: Dim) -> Shape:
-    return (*shape[:axis], size, *shape[axis + 1 :])
 
 
 def from_place(rank: int, axis: int, start: Dim) -> list[Affine]:

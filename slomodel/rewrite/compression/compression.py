@@ -13,14 +13,13 @@ digits.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from slomodel.functions import mul, sqrt
 from slomodel.functions.cost import own_work
 from slomodel.ir import build
-from slomodel.ir.dims import concrete
+from slomodel.ir.dims import number_of_elements
 from slomodel.ir.expr import Axes, Einsum, Expr, remake
 from slomodel.ir.walk import dependents, inputs, postorder, substitute, users
 from slomodel.rewrite.compression.samples import At, LinearNode, Refused, Samples, placed, product
@@ -165,7 +164,7 @@ class _Plan:
         columns, rows = self._stack.columns, self._stack.rows
         if not 0 < rows < columns:
             return False
-        read = (math.prod(concrete(source.shape, self._facts.sizes)) for source in self._sources)
+        read = (number_of_elements(source.shape, self._facts.sizes) for source in self._sources)
         if columns * rows > max(_MOST_ELEMENTS, _MOST_TIMES * sum(read)):
             return False
         wide = {at.node for at in self._steps if not at.is_free} & graph.dependent

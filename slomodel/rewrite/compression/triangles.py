@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from slomodel.functions import add, mul, where
 from slomodel.ir import build
-from slomodel.ir.dims import Dim, Shape, concrete, literal
+from slomodel.ir.dims import Dim, Shape, literal, number_of_elements
 from slomodel.ir.expr import Affine, Expr
 from slomodel.rewrite.compression.samples import At
 
@@ -28,12 +28,12 @@ class Stack:
     @property
     def columns(self) -> int:
         """The number of samples."""
-        return math.prod(concrete(self.shape, self.sizes))
+        return number_of_elements(self.shape, self.sizes)
 
     @property
     def rows(self) -> int:
         """The number of elements per sample, which is the number of rows of the factor."""
-        return sum(math.prod(concrete(piece.own_shape, self.sizes)) for piece in self.pieces)
+        return sum(number_of_elements(piece.own_shape, self.sizes) for piece in self.pieces)
 
     @property
     def filled(self) -> list[Expr]:
@@ -72,7 +72,7 @@ def _product(dims: Sequence[Dim], sizes: Mapping[str, int]) -> Dim:
     """The product of dims, symbolic if at most one of them is named."""
     named = [dim for dim in dims if not dim.is_literal]
     if len(named) > 1:
-        return literal(math.prod(concrete(tuple(dims), sizes)))
+        return literal(number_of_elements(tuple(dims), sizes))
     rest = math.prod(dim.const for dim in dims if dim.is_literal)
     return (named[0] if named else literal(1)) * rest
 

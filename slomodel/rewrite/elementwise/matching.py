@@ -182,6 +182,14 @@ def varies(node: Expr) -> bool:
     return Varying()(node)
 
 
+def product_of(factors: Sequence[Expr]) -> Expr:
+    """The product of expressions, 1 without any."""
+    result: Expr = Const(1.0)
+    for factor in factors:
+        result = mul(result, factor)
+    return result
+
+
 class Varying:
     """Whether a variable is among a node's inputs, cached: each node is visited once."""
 

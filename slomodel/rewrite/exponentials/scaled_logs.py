@@ -41,7 +41,7 @@ from slomodel.functions import (
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map
 from slomodel.ir.function import ScalarFunction
-from slomodel.rewrite.elementwise.matching import Part, is_map, is_shifted, whole
+from slomodel.rewrite.elementwise.matching import Part, is_map, is_shifted, product_of, whole
 
 _ZONE = 300.0
 """Exponents up to this magnitude are not scaled: two such factors and 10^8 terms stay in range."""
@@ -253,8 +253,8 @@ class ScaledLogarithms:
             beyond = _beyond_zone(exponent)
             above.append(exp(sub(exponent, beyond)))
             shift = beyond if shift is None else add(shift, beyond)
-        product = _product(above)
-        return _Scaled(div(product, _product(below)) if below else product, shift)
+        product = product_of(above)
+        return _Scaled(div(product, product_of(below)) if below else product, shift)
 
     def _scaled_sum(self, node: Einsum) -> _Scaled:
         """A contraction whose operands are scaled by their largest scales along the summed axes."""
@@ -290,8 +290,8 @@ class ScaledLogarithms:
             return None
         above = [one for one, is_divisor in others if not is_divisor]
         below = [one for one, is_divisor in others if is_divisor]
-        product = _product([*above, self._times(exponents[0], shift)])
-        return div(product, _product(below)) if below else product
+        product = product_of([*above, self._times(exponents[0], shift)])
+        return div(product, product_of(below)) if below else product
 
 
 def _is_sum(node: Expr) -> bool:
@@ -342,11 +342,4 @@ def _flat(product: Part) -> list[tuple[Part, bool]]:
             stack += [(right, not is_divisor), (left, is_divisor)]
         else:
             result.append((part, is_divisor))
-    return result
-
-
-def _product(factors: Sequence[Expr]) -> Expr:
-    result: Expr = Const(1.0)
-    for factor in factors:
-        result = mul(result, factor)
     return result

@@ -15,10 +15,10 @@ roundings times the sum of the magnitudes of the terms.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from math import ceil, prod, sqrt
+from math import ceil, sqrt
 
 from slomodel.errors import ShapeError
-from slomodel.ir.dims import Dim, Shape, concrete
+from slomodel.ir.dims import Dim, number_of_elements
 from slomodel.ir.expr import Expr, Recur
 from slomodel.ir.loop import SliceAt, StateAt, Whole
 from slomodel.ir.walk import dependents, postorder
@@ -81,11 +81,7 @@ def _is_long(node: Recur, facts: Facts) -> bool:
 
 def _width(node: Recur, sizes: Sizes) -> int:
     """The numbers in all states at one step."""
-    return sum(_elements(shape, sizes) for shape in node.loop.shapes)
-
-
-def _elements(shape: Shape, sizes: Sizes) -> int:
-    return prod(concrete(shape, sizes))
+    return sum(number_of_elements(shape, sizes) for shape in node.loop.shapes)
 
 
 def _plan(
@@ -120,10 +116,12 @@ def _plan(
             start = max(start, one.row.end)
         else:
             end = min(end, one.row.start)
-    stored = sum(_elements(one.row.graph.shape, sizes) for one in result if _is_stored(one))
+    stored = sum(
+        number_of_elements(one.row.graph.shape, sizes) for one in result if _is_stored(one)
+    )
     whole = {s.operand for _, s in loop.sources if isinstance(s, Whole)}
     active = [node.operands[k] for k in whole if node.operands[k] in varying]
-    kept = lag * width + sum(_elements(one.shape, sizes) for one in active)
+    kept = lag * width + sum(number_of_elements(one.shape, sizes) for one in active)
     own = max(ceil(sqrt(max(end - start, 0) * kept / (_ARRAYS * width))), 1)
     count = (end - start) // own
     memory = count * kept + (start + _ARRAYS * own) * width + length * stored

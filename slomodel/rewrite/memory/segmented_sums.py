@@ -13,10 +13,10 @@ Law: the same terms, added by segments: a difference of roundings times the sum 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from math import isqrt, prod
+from math import isqrt
 
 from slomodel.errors import ShapeError
-from slomodel.ir.dims import concrete
+from slomodel.ir.dims import number_of_elements
 from slomodel.ir.expr import Einsum, Expr, Extreme, Input, Map, MatrixOperation, Recur, Scan
 from slomodel.ir.walk import dependents, inputs, postorder, users
 from slomodel.rewrite.facts import Facts
@@ -38,13 +38,16 @@ def with_segmented_sums(objective: Expr, facts: Facts) -> tuple[Expr, tuple[str,
     """The objective with its sums over very large arrays in segments, and a note on each."""
     sizes = facts.sizes
     notes: list[str] = []
-    given = sum(_elements(one, sizes) for one in inputs(objective))
+    given = sum(number_of_elements(one.shape, sizes) for one in inputs(objective))
     least = max(LARGEST_ARRAYS // 8, _LARGER * given)
     passed: set[Expr] = set()
     while True:
         order = postorder(objective)
         varying = dependents(order, is_varying_input)
-        if sum(_elements(one, sizes) for one in varying if isinstance(one, Map)) < least:
+        if (
+            sum(number_of_elements(one.shape, sizes) for one in varying if isinstance(one, Map))
+            < least
+        ):
             return objective, tuple(notes)
         plan = None
         for node in reversed(order):
@@ -57,10 +60,6 @@ def with_segmented_sums(objective: Expr, facts: Facts) -> tuple[Expr, tuple[str,
             return objective, tuple(notes)
         objective = plan.objective(objective)
         notes.append(f"a sum in segments of {plan.length:,} of {plan.steps:,} terms")
-
-
-def _elements(node: Expr, sizes: Sizes) -> int:
-    return prod(concrete(node.shape, sizes))
 
 
 def _plan(
@@ -81,13 +80,13 @@ def _plan(
         if any(isinstance(one, (Recur, Scan, MatrixOperation)) for one in computed):
             continue
         maps = [one for one in computed if isinstance(one, (Map, Extreme))]
-        if sum(_elements(one, sizes) for one in maps) < least or _is_read(node, computed, order):
+        computed_elements = sum(number_of_elements(one.shape, sizes) for one in maps)
+        if computed_elements < least or _is_read(node, computed, order):
             continue
-        width = max(sum(_elements(one, sizes) for one in maps) // steps, 1)
+        width = max(computed_elements // steps, 1)
         wholes = [leaf.array for leaf in readers.leaves.values() if isinstance(leaf, WholeArray)]
-        kept = sum(_elements(whole, sizes) for whole in wholes if whole in varying) + _elements(
-            node, sizes
-        )
+        stored = (node, *(whole for whole in wholes if whole in varying))
+        kept = sum(number_of_elements(one.shape, sizes) for one in stored)
         length = max(isqrt(steps * kept // width), 1)
         count = steps // length
         if count >= _FEWEST and 2 * (count * kept + length * width) <= steps * width:

@@ -191,7 +191,7 @@ class Segments:
         rank = array.rank + 1
         sign, offset = leaf.sign, literal(leaf.sign * self.start + leaf.shift)
         place = Affine(offset, (sign * self.length, sign, *[0] * (rank - 2)))
-        rest = [Affine(Dim(), tuple(int(j == k) for j in range(rank))) for k in range(2, rank)]
+        rest = [Affine.along(k, rank) for k in range(2, rank)]
         shape = (literal(self.count), literal(self.length), *array.shape[1:])
         return build.gather(array, (place, *rest), shape)
 
@@ -230,7 +230,7 @@ def _joined(reader: StepSum | ArrayOfSteps, parts: Sequence[tuple[int, Expr]]) -
     for begin, part in parts:
         if isinstance(reader, ArrayOfSteps):
             rank = part.rank
-            index = [Affine(Dim(), tuple(int(j == k) for j in range(rank))) for k in range(rank)]
+            index = Affine.identity(rank)
             index[0] = replace(index[0], offset=literal(begin - reader.row.start))
             shape = first_axis(reader.node, reader.axis).shape
             part = build.scatter(part, index, shape)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from slomodel.functions import abs, div, exp, mul, pow, sqrt, square
 from slomodel.ir.exact import is_exact
 from slomodel.ir.expr import Const, Expr, Map
-from slomodel.rewrite.elementwise.matching import Part, is_map, scaled, whole
+from slomodel.rewrite.elementwise.matching import Part, is_map, product_of, scaled, whole
 
 _MOST_FACTORS = 8
 
@@ -120,8 +120,8 @@ def merged_product(node: Map) -> Expr | None:
     for u, multiples in result.exponents.items():
         for p in [sum(multiples)] if u in joins else multiples:
             above.append(exp(mul(p, u.along(shape))))
-    product = _times(above)
-    return div(product, _times(below)) if below else product
+    product = product_of(above)
+    return div(product, product_of(below)) if below else product
 
 
 def _has_powers(product: Map) -> bool:
@@ -206,13 +206,6 @@ def _single_power(part: Part) -> tuple[float, Part, float] | None:
 
 def _power(x: Expr, p: float) -> Expr:
     return pow(x, Const(p))
-
-
-def _times(factors: Sequence[Expr]) -> Expr:
-    result: Expr = Const(1.0)
-    for factor in factors:
-        result = mul(result, factor)
-    return result
 
 
 def _is_exact_product(a: float, b: float) -> bool:

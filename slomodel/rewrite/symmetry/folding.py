@@ -18,10 +18,10 @@ from math import prod
 from slomodel.calculus.symmetry import Symmetries, as_product
 from slomodel.functions import mul, neg
 from slomodel.ir import build
-from slomodel.ir.dims import Dim, Shape, concrete
+from slomodel.ir.dims import Dim, Shape, number_of_elements
 from slomodel.ir.expr import Affine, Axes, Const, Einsum, Expr, Index, Map, Multiset
 from slomodel.ir.walk import postorder, rewrite
-from slomodel.rewrite.symmetry.multisets import Multisets
+from slomodel.rewrite.symmetry.multisets import Multisets, swapped
 
 # Copying elements costs a few passes over the folded arrays; smaller savings do not pay for it.
 LEAST_RANK = 3
@@ -100,7 +100,7 @@ class _Folder:
         most = max(
             (operand.shape for operand in node.operands if operand.rank >= len(labels)), key=len
         )
-        full = prod(concrete(most, self.tuples.sizes))
+        full = number_of_elements(most, self.tuples.sizes)
         tuples = self.tuples.number(dim, len(labels))
         fewer = full * tuples // max(1, prod([dim.size(self.tuples.sizes)] * len(labels)))
         return full >= _LEAST_GAIN * fewer and full - fewer >= _LEAST_SAVED
@@ -159,7 +159,7 @@ class _Folder:
     def _is_symmetric(self, operand: Expr, own: Axes, labels: Axes) -> bool:
         axes = [own.index(label) for label in labels]
         return len(own) == len(set(own)) and all(
-            self.known.is_invariant(operand, _swapped(operand.rank, axes[0], other))
+            self.known.is_invariant(operand, swapped(operand.rank, axes[0], other))
             for other in axes[1:]
         )
 
@@ -173,7 +173,7 @@ class _Folder:
         group = [
             axis
             for axis in range(operand.rank)
-            if self.known.is_invariant(operand, _swapped(operand.rank, first, axis))
+            if self.known.is_invariant(operand, swapped(operand.rank, first, axis))
         ]
         others = [own[axis] for axis in group if own[axis] not in labels]
         labelled = dict(zip(group, (*labels, *others), strict=True))
@@ -271,9 +271,3 @@ def _without_factors(operands: Sequence[Expr]) -> tuple[list[Expr], tuple[Expr, 
     number = prod(one.value for one in factors if isinstance(one, Const))
     others = [factor for factor in factors if not isinstance(factor, Const)]
     return ([build.const(number)] if number != 1.0 else []) + others, tuple(rest)
-
-
-def _swapped(rank: int, a: int, b: int) -> Axes:
-    order = list(range(rank))
-    order[a], order[b] = b, a
-    return tuple(order)

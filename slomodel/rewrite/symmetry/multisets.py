@@ -77,11 +77,14 @@ class Multisets:
                 source, place = operand, axis
             else:
                 source, place = self.monomial(operand, axis, stop - start), len(rest)
-            index: list[Index] = [_unit(k, len(shape)) for k in range(len(rest))]
+            index: list[Index] = [Affine.along(k, len(shape)) for k in range(len(rest))]
             index.insert(place, Multiset(len(rest), dim, degree, start, stop))
             factors.append(build.gather(source, index, shape))
         return build.apply(mul, *factors)
 
 
-def _unit(axis: int, rank: int) -> Affine:
-    return Affine(Dim(), tuple(int(k == axis) for k in range(rank)))
+def swapped(rank: int, a: int, b: int) -> tuple[int, ...]:
+    """All axes in order, except that two are exchanged."""
+    order = list(range(rank))
+    order[a], order[b] = b, a
+    return tuple(order)

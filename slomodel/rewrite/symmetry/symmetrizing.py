@@ -16,6 +16,7 @@ from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map
 from slomodel.ir.walk import rewrite
 from slomodel.rewrite.elementwise.matching import varies
+from slomodel.rewrite.symmetry.multisets import swapped
 
 _LEAST_RANK = 3
 
@@ -100,7 +101,7 @@ def _split(
 def is_symmetric(node: Expr, symmetric: Collection[Expr]) -> bool:
     """True when an array is known to be equal to all its transposes."""
     known = Symmetries(symmetric)
-    swaps = (_swapped(node.rank, 0, axis) for axis in range(1, node.rank))
+    swaps = (swapped(node.rank, 0, axis) for axis in range(1, node.rank))
     return all(known.is_invariant(node, swap) for swap in swaps)
 
 
@@ -113,13 +114,7 @@ def symmetric_part(node: Expr) -> Expr:
     for last in range(1, node.rank):
         total = node
         for axis in range(last):
-            moved = build.transpose(node, _swapped(node.rank, axis, last))
+            moved = build.transpose(node, swapped(node.rank, axis, last))
             total = build.apply(add, total, moved)
         node = build.apply(mul, build.const(1.0 / (last + 1)), total)
     return node
-
-
-def _swapped(rank: int, a: int, b: int) -> tuple[int, ...]:
-    order = list(range(rank))
-    order[a], order[b] = b, a
-    return tuple(order)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from slomodel.calculus import Known, gradient
-from slomodel.ir.dims import concrete, show_shape
+from slomodel.ir.dims import number_of_elements, show_shape
 from slomodel.ir.expr import Einsum, Expr, Input
 from slomodel.ir.walk import postorder
 from slomodel.rewrite.facts import Facts
@@ -37,7 +37,7 @@ def symmetry(objective: Expr, variables: Sequence[Input], facts: Facts) -> Joint
         return None
     sizes, known = facts.sizes, facts.known
     made, parts = symmetrized(objective, known.symmetric)
-    if any(_elements(part, sizes) > _LARGEST_DATA for part in parts):
+    if any(number_of_elements(part.shape, sizes) > _LARGEST_DATA for part in parts):
         made, parts = objective, frozenset()
     symmetric = known.symmetric | parts
     slopes = gradient(made, variables, Known(known.finite, symmetric))
@@ -53,13 +53,6 @@ def _may_fold(objective: Expr) -> bool:
         isinstance(node, Einsum) and any(operand.rank >= LEAST_RANK for operand in node.operands)
         for node in postorder(objective)
     )
-
-
-def _elements(node: Expr, sizes: Mapping[str, int]) -> int:
-    count = 1
-    for size in concrete(node.shape, sizes):
-        count *= size
-    return count
 
 
 def _operands(found: Folded) -> set[Expr]:

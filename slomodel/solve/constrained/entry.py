@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from slomodel.solve.constrained.augmented_lagrangian import AugmentedLagrangian, ConstrainedOutcome
 from slomodel.solve.constrained.checkpoint import SavedRun
@@ -16,7 +16,7 @@ from slomodel.solve.constrained.objective import ConstrainedObjective, Constrain
 from slomodel.solve.constrained.primal_dual import PrimalDual
 from slomodel.solve.constrained.record import RunRecord
 from slomodel.solve.constrained.scaled import SAMPLES, ScaledConstraints
-from slomodel.solve.entry import Diagnose, Unpack, View, start_in, with_multipliers
+from slomodel.solve.entry import Diagnose, Unpack, View, copies, start_in, with_multipliers
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import EvaluationLost
 from slomodel.solve.options import start_vector
@@ -89,11 +89,7 @@ def solve_constrained(
         solution = _solution(outcome, steps, in_sets)
     if user is not None:
         solution = replace(solution, x=user(solution.x), unconstrained=solution.x)
-    return replace(solution, variables=_copies(unpack(solution.x))) if unpack else solution
-
-
-def _copies(variables: Mapping[str, NDArray[np.float64]]) -> dict[str, NDArray[np.float64]]:
-    return {name: np.array(array) for name, array in variables.items()}
+    return replace(solution, variables=copies(unpack(solution.x))) if unpack else solution
 
 
 def _solution(

@@ -39,7 +39,7 @@ def _placed(value: Value, position: Dim, size: Dim) -> Value:
     count = len(value.labels)
     shape = value.expr.shape
     rank = len(shape)
-    index = [Affine(Dim(), tuple(int(j == k) for j in range(rank))) for k in range(rank)]
+    index = Affine.identity(rank)
     index.insert(count, Affine(position, (0,) * rank))
     expr = build.scatter(value.expr, index, (*shape[:count], size, *shape[count:]))
     return replace(value, expr=expr, axes=(size, *value.axes))

@@ -225,4 +225,4 @@ def _whole_sums(call: ArrayCall, x: Value, kernel: Value) -> Value:
 
 def _units(count: int, rank: int) -> list[Affine]:
     """Indices that leave the first axes as they are."""
-    return [Affine(Dim(), tuple(int(j == k) for j in range(rank))) for k in range(count)]
+    return [Affine.along(k, rank) for k in range(count)]

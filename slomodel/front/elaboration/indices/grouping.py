@@ -87,8 +87,8 @@ def read_at(value: Value, positions: Mapping[Label, Value]) -> Value:
             own = positions[label]
             index.append(Lookup(tuple(map(labels.index, own.labels)), own.expr))
         else:
-            index.append(_along(labels.index(label), len(shape)))
-    index += [_along(axis, len(shape)) for axis in range(len(labels), len(shape))]
+            index.append(Affine.along(labels.index(label), len(shape)))
+    index += [Affine.along(axis, len(shape)) for axis in range(len(labels), len(shape))]
     return Value(build.gather(value.expr, index, shape), labels, value.axes)
 
 
@@ -112,8 +112,8 @@ def summed_by_group(
             value = positions[label]
             index.append(Lookup(tuple(map(every.index, value.labels)), value.expr))
         else:
-            index.append(_along(every.index(label), len(shape)))
-    index += [_along(axis, len(shape)) for axis in rest]
+            index.append(Affine.along(every.index(label), len(shape)))
+    index += [Affine.along(axis, len(shape)) for axis in rest]
     result = (*(label.dim for label in labels), *body.dims)
     return Value(build.scatter(operand, index, result), labels, body.axes)
 
@@ -164,7 +164,3 @@ def _number_of(positions: Sequence[Value], labels: Sequence[Label]) -> Value:
     for position, label in zip(more, labels[1:], strict=True):
         result = combine(add, combine(mul, result, number_of(label.dim)), position)
     return result
-
-
-def _along(axis: int, rank: int) -> Affine:
-    return Affine(Dim(), tuple(int(k == axis) for k in range(rank)))

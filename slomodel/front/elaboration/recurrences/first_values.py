@@ -13,7 +13,7 @@ from slomodel.front.elaboration.errors import StatementError, error, shape_error
 from slomodel.front.elaboration.indices.affine_index import size
 from slomodel.front.elaboration.indices.index_sets import check_name, label_of
 from slomodel.front.elaboration.recurrences.earlier_steps import CODE, NotExpression
-from slomodel.front.elaboration.recurrences.step_order import nodes
+from slomodel.front.elaboration.recurrences.step_order import is_name, nodes
 from slomodel.front.elaboration.scope import Scope, ValueRequest
 from slomodel.front.elaboration.shape_mismatch import marks, operand
 from slomodel.front.elaboration.values import Label, Value, merged, with_unit_axes
@@ -82,9 +82,9 @@ class CaseReader:
     def _count(self, test: Compare) -> Dim | None:
         """The number of steps for which a test holds, if these are the first ones."""
         op, edge = test.op, test.right
-        if not _is_name(test.left, self.time):
+        if not is_name(test.left, self.time):
             op, edge = _MIRRORED[test.op], test.left
-            if not _is_name(test.right, self.time):
+            if not is_name(test.right, self.time):
                 return None
         try:
             place = size(edge, self.scope)
@@ -95,10 +95,6 @@ class CaseReader:
         if op == "==":
             return literal(1) if place == Dim() else None
         return {"<": place, "<=": place + 1}.get(op)
-
-
-def _is_name(node: Node, text: str) -> bool:
-    return isinstance(node, Name) and node.text == text
 
 
 def first_values(

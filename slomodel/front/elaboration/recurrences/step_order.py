@@ -89,7 +89,7 @@ def read_ahead(statement: Let, orders: Mapping[str, StepOrder]) -> Index | None:
         item = node.items[axis] if axis < len(node.items) else None
         if isinstance(item, SumChain) and _shift(item, index) == "later":
             parts = (item.first, *(term.operand for term in item.rest))
-            if all(isinstance(part, NumberLiteral) or _is_name(part, index) for part in parts):
+            if all(isinstance(part, NumberLiteral) or is_name(part, index) for part in parts):
                 return node
     return None
 
@@ -118,14 +118,15 @@ def _shift(item: Item, index: str) -> Shift:
     if not isinstance(item, SumChain):
         return "fixed"
     terms = [("+", item.first), *((term.op, term.operand) for term in item.rest)]
-    others = [(op, node) for op, node in terms if not _is_name(node, index)]
+    others = [(op, node) for op, node in terms if not is_name(node, index)]
     if len(others) != len(terms) - 1 or ("+", index) not in [(o, _text(n)) for o, n in terms]:
         return "fixed"
     is_earlier = any((op == "-") != isinstance(node, Negate) for op, node in others)
     return "earlier" if is_earlier else "later"
 
 
-def _is_name(node: Node, text: str) -> bool:
+def is_name(node: Node, text: str) -> bool:
+    """Whether a node is that name."""
     return isinstance(node, Name) and node.text == text
 
 

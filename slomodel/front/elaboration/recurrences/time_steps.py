@@ -115,7 +115,7 @@ def _continued(
 def _placed(array: Expr, start: Dim, length: Dim) -> Expr:
     """The array from `start` on along its first axis, among zeros."""
     rank = array.rank
-    index = [Affine(Dim(), tuple(int(j == k) for j in range(rank))) for k in range(rank)]
+    index = Affine.identity(rank)
     index[0] = Affine(start, index[0].coefficients)
     return build.scatter(array, index, (length, *array.shape[1:]))
 

@@ -146,18 +146,14 @@ def _shifted(latest: Expr, before: Expr) -> Expr:
     )
 
 
-def _unit(k: int, rank: int) -> Affine:
-    return Affine(Dim(), tuple(int(j == k) for j in range(rank)))
-
-
 def _along_second(offset: Dim, factor: int, rank: int) -> list[Affine]:
     """The index of the same axes, with `offset + factor k` along the second."""
-    index = [_unit(k, rank) for k in range(rank)]
+    index = Affine.identity(rank)
     index[1] = Affine(offset, tuple(factor * int(k == 1) for k in range(rank)))
     return index
 
 
 def _second_at_zero(rank: int) -> list[Affine]:
     """The index of an array without the second axis, put at 0 along it."""
-    own = [_unit(k, rank - 1) for k in range(rank - 1)]
+    own = [Affine.along(k, rank - 1) for k in range(rank - 1)]
     return [own[0], Affine(Dim(), (0,) * (rank - 1)), *own[1:]]

@@ -178,7 +178,7 @@ def _first_alone(array: Graph, axis: int) -> Graph:
     """The first elements along an axis, with zeros after them."""
     shape = (*array.shape[:axis], literal(1), *array.shape[axis + 1 :])
     rank = array.rank
-    same = [Affine(Dim(), tuple(int(j == k) for j in range(rank))) for k in range(rank)]
+    same = Affine.identity(rank)
     return build.scatter(build.gather(array, same, shape), same, array.shape)
 
 
