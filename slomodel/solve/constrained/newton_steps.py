@@ -21,7 +21,6 @@ from slomodel.solve.constrained.primal_dual import PrimalDual
 from slomodel.solve.constrained.quadratic_program import QuadraticProgram, QuadraticStep
 from slomodel.solve.constrained.scaled import ScaledConstraints
 from slomodel.solve.norms import Vector
-from slomodel.solve.sets.box import Box
 from slomodel.solve.sets.convex_set import Set
 
 LARGEST = 300
@@ -137,8 +136,8 @@ class NewtonSteps:
         H = 0.5 * (H + H.T)
         low, high, basis = np.full(n, -np.inf), np.full(n, np.inf), np.eye(n)
         gradient = at.g - rows.T @ at.y
-        if isinstance(self.within, Box):
-            low, high = self.within.low - at.x, self.within.high - at.x
+        if self.within is not None and self.within.is_box:
+            low, high = (limit - at.x for limit in self.within.limits())
         elif self.within is not None:
             face = self.within.face(at.x, at.g)
             if not face.whole:

@@ -10,7 +10,7 @@ from slomodel.solve.directions.newton import dense, positive
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.quadratics.quadratic import REACHED
-from slomodel.solve.sets.convex_set import Coordinates, Face, Set
+from slomodel.solve.sets.convex_set import Face, Set
 from slomodel.solve.subroutine import Iterate
 
 
@@ -121,8 +121,8 @@ def on_face(B: Vector, face: Face, r: Vector) -> Vector:
 
     The matrix is completed by a multiple of I − Q, which has no effect on d.
     """
-    if isinstance(face, Coordinates):
-        d, free = np.zeros_like(r), np.flatnonzero(face.free)
+    if face.coordinates is not None:
+        d, free = np.zeros_like(r), np.flatnonzero(face.coordinates)
         d[free] = np.linalg.solve(B[free[:, None], free], -r[free])
         return d
     return face.project(np.linalg.solve(completed(B, face), -face.project(r)).astype(np.float64))

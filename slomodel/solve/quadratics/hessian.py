@@ -12,7 +12,6 @@ from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.quadratics.quadratic import REACHED
 from slomodel.solve.quadratics.sparse import SparseFaces
-from slomodel.solve.sets.box import Box
 from slomodel.solve.sets.convex_set import Face, Set
 from slomodel.solve.subroutine import Iterate
 
@@ -100,9 +99,9 @@ class HessianProducts:
 
     def minimiser_over(self, within: Set, y: Vector, r: Vector) -> Vector | None:
         """By sparse factors, of a quadratic objective over a box."""
-        if not (self.is_exact and isinstance(within, Box)):
+        if not (self.is_exact and within.is_box):
             return None
-        return self._sparse.minimiser(self._at, within, y, r)
+        return self._sparse.minimiser(self._at, within.limits(), y, r)
 
     def learn(self, pair: SecantPair) -> None:
         pass

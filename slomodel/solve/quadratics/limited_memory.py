@@ -7,7 +7,7 @@ import numpy as np
 from slomodel.solve.directions.direction import SecantPair
 from slomodel.solve.directions.lbfgs import LBFGS
 from slomodel.solve.norms import Vector, ratio
-from slomodel.solve.sets.convex_set import Coordinates, Face, Mask, Set
+from slomodel.solve.sets.convex_set import Face, Mask, Set
 from slomodel.solve.subroutine import Iterate
 
 # A product of rows over the free elements is the difference of two sums if it is at least this
@@ -124,8 +124,8 @@ class LimitedMemory:
             return d, self.product(d)
         S, Y = self._pairs.pairs
         self._multiply()
-        if isinstance(face, Coordinates):
-            WW = self._products.over(face.free, S, Y, self._theta) / self._theta
+        if face.coordinates is not None:
+            WW = self._products.over(face.coordinates, S, Y, self._theta) / self._theta
             c = np.linalg.solve(self._inner() - WW, self._times(S, Y, d)).astype(np.float64)
         else:
             W = np.concatenate([face.project(Y), self._theta * face.project(S)])

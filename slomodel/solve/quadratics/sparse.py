@@ -8,7 +8,6 @@ from slomodel.solve.coloured_hessian import Sparse
 from slomodel.solve.directions.sparse_newton import CALL, SparseNewton, positive_factor
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.sets.box import Box
 from slomodel.solve.subroutine import Iterate
 
 # Products with the Hessian before its pattern is computed, and operations for that for each
@@ -41,8 +40,11 @@ class SparseFaces:
         """Note the number of products that conjugate gradients took on a face."""
         self._on_a_face = max(self._on_a_face, products)
 
-    def minimiser(self, at: Iterate, within: Box, y: Vector, r: Vector) -> Vector | None:
-        """The minimiser (n,) of the objective over a box, from y, where its gradient is r, (n,).
+    def minimiser(
+        self, at: Iterate, limits: tuple[Vector, Vector], y: Vector, r: Vector
+    ) -> Vector | None:
+        """The minimiser (n,) of the objective over the box between two limits (n,), from y (n,),
+        where its gradient is r (n,).
 
         None if a factor is not worth its work, if the Hessian is not sparse or not positive
         definite on a face, or if no guess is confirmed. There is at most one attempt.
@@ -55,7 +57,7 @@ class SparseFaces:
         entries = structure.entries(lambda v, Hv: self._evaluate.hvp(at.x, v, Hv))
         if not np.isfinite(entries).all():
             return None
-        return _by_guesses(structure.matrix(entries).tocsr(), within, y, r)
+        return _by_guesses(structure.matrix(entries).tocsr(), limits, y, r)
 
     def _is_due(self) -> bool:
         if not self._is_possible or self._evaluate.nhev - self._before < self._wait:
@@ -66,9 +68,9 @@ class SparseFaces:
         return self._on_a_face >= self._sparse.work
 
 
-def _by_guesses(H: Sparse, within: Box, y: Vector, r: Vector) -> Vector | None:
+def _by_guesses(H: Sparse, limits: tuple[Vector, Vector], y: Vector, r: Vector) -> Vector | None:
     """The minimiser (n,) of a quadratic with the Hessian H (n, n) and the gradient r at y, (n,)."""
-    low, high = within.low, within.high
+    low, high = limits
     below, above = (y <= low) & (r > 0.0), (y >= high) & (r < 0.0)
     size = abs(H)
     for _ in range(MOST_GUESSES):

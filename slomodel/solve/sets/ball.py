@@ -23,6 +23,7 @@ class EuclideanBall:
     convex = True
     within = None
     polyhedral = False
+    is_box = False
 
     @property
     def diameter(self) -> float:
@@ -106,6 +107,7 @@ class TangentPlane:
     multiplier: float
 
     whole = False
+    coordinates = None
 
     @property
     def shift(self) -> Vector:

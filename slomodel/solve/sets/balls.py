@@ -26,6 +26,7 @@ class RowBalls:
 
     convex = True
     polyhedral = False
+    is_box = False
 
     def contains(self, x: Vector, slack: float = 0.0) -> bool:
         beyond = np.maximum(self._lengths(x) - self.radius, 0.0)

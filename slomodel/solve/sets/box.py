@@ -25,6 +25,7 @@ class Box:
     convex = True
     within = None
     polyhedral = True
+    is_box = True
 
     @property
     def diameter(self) -> float:

@@ -26,6 +26,11 @@ class Face(Protocol):
         ...
 
     @property
+    def coordinates(self) -> Mask | None:
+        """The mask (n,) of the elements that move, on a face of a box; None on others."""
+        ...
+
+    @property
     def whole(self) -> bool:
         """Whether no bound is active, so that the subspace is ℝⁿ."""
         ...
@@ -44,6 +49,11 @@ class Set(Protocol):
     @property
     def polyhedral(self) -> bool:
         """Whether its boundary is flat: finitely many linear inequalities and equations."""
+        ...
+
+    @property
+    def is_box(self) -> bool:
+        """Whether it is the box of its limits."""
         ...
 
     def contains(self, x: Vector, slack: float = 0.0) -> bool:
@@ -106,6 +116,7 @@ class WholeFace:
     """All of ℝⁿ, in the interior of a set."""
 
     shift = None
+    coordinates = None
     whole = True
 
     def project(self, v: Vector) -> Vector:
@@ -119,6 +130,10 @@ class Coordinates:
     free: Mask
 
     shift = None
+
+    @property
+    def coordinates(self) -> Mask:
+        return self.free
 
     @property
     def whole(self) -> bool:

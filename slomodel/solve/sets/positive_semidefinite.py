@@ -21,6 +21,7 @@ class PositiveSemidefinite:
 
     convex = True
     polyhedral = False
+    is_box = False
 
     def contains(self, x: Vector, slack: float = 0.0) -> bool:
         if slack > 0.0:
@@ -87,6 +88,7 @@ class SymmetricMatrices:
 
     shift = None
     whole = False
+    coordinates = None
 
     def project(self, v: Vector) -> Vector:
         matrices = v.reshape(*v.shape[:-1], self.k, self.k)

@@ -37,6 +37,10 @@ class ProductSet:
     def polyhedral(self) -> bool:
         return all(part.set.polyhedral for part in self.parts)
 
+    @property
+    def is_box(self) -> bool:
+        return all(part.set.is_box for part in self.parts)
+
     def contains(self, x: Vector, slack: float = 0.0) -> bool:
         if slack == 0.0:
             return all(part.set.contains(x[part.of]) for part in self.parts)
@@ -80,6 +84,8 @@ class ProductFace:
 
     parts: tuple[SetPart, ...]
     faces: tuple[Face, ...]
+
+    coordinates = None
 
     @property
     def whole(self) -> bool:

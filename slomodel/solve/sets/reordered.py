@@ -34,6 +34,10 @@ class ReorderedSet:
     def polyhedral(self) -> bool:
         return self.of.polyhedral
 
+    @property
+    def is_box(self) -> bool:
+        return self.of.is_box
+
     def contains(self, x: Vector, slack: float = 0.0) -> bool:
         return self.of.contains(x[self.order], slack)
 
@@ -85,6 +89,15 @@ class ReorderedFace:
     @property
     def whole(self) -> bool:
         return self.of.whole
+
+    @property
+    def coordinates(self) -> Mask | None:
+        lines = self.of.coordinates
+        if lines is None:
+            return None
+        free = np.empty_like(lines)
+        free[self.order] = lines
+        return free
 
     @property
     def shift(self) -> Vector | None:

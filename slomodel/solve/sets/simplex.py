@@ -23,6 +23,7 @@ class Simplex:
 
     convex = True
     polyhedral = True
+    is_box = False
 
     def contains(self, x: Vector, slack: float = 0.0) -> bool:
         if slack == 0.0:
@@ -116,6 +117,7 @@ class SimplexFace:
 
     shift = None
     whole = False
+    coordinates = None
 
     def project(self, v: Vector) -> Vector:
         simplex, before = self.simplex, v.shape[:-1]

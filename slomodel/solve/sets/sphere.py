@@ -23,6 +23,7 @@ class Sphere:
 
     convex = False
     polyhedral = False
+    is_box = False
 
     def contains(self, x: Vector, slack: float = 0.0) -> bool:
         off = np.abs(self._lengths(x) - self.radius)
@@ -90,6 +91,7 @@ class TangentPlanes:
     shift: Vector
 
     whole = False
+    coordinates = None
 
     def project(self, v: Vector) -> Vector:
         rows = v.reshape(*v.shape[:-1], *self.normals.shape)
