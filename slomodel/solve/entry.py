@@ -14,7 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from slomodel.errors import Diagnostic, DomainError, StartWarning
 from slomodel.solve.constants.proved import Clocked, ProofSource, Prove, SignedErrors, proof_source
 from slomodel.solve.constants.source import LipschitzSource
+from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.facts import compiled_facts, facts_of
+from slomodel.solve.methods.norm_armijo import NormArmijo
 from slomodel.solve.methods.table import method_of
 from slomodel.solve.norms import EPS, Vector, norm
 from slomodel.solve.objective import Evaluator, Objective
@@ -153,6 +155,8 @@ def _set_up(
             evaluate.within,
             own_test(options),
         )
+    if isinstance(subroutine, NormArmijo) and DIRECTIONS[subroutine.direction].linearises:
+        evaluate.own_gradient = evaluate.gradient_of_residuals
     run.leaves_saddles = trajectory.method == "auto" and own_test(options)
     run.own_test = subroutine.own_test
     if options.second_order and evaluate.within is not None:

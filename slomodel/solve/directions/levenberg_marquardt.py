@@ -18,7 +18,7 @@ from slomodel.solve.subroutine import Iterate
 # decrease below POOR or a rejected trial, and to LENGTHEN times the last one after a ratio above
 # GOOD. At first the limit is the length of x0. Lengths are in units in which columns have length 1.
 POOR, GOOD = 0.25, 0.75
-SHORTEN, LENGTHEN = 0.25, 2.0
+SHORTEN, LENGTHEN = 0.25, 4.0
 # Accuracy to which a step has the length of its limit.
 CLOSE = 0.1
 # Lengths of columns are forgotten by this factor per step: from a start far away they may have been
@@ -29,6 +29,10 @@ FAR = 1e-6
 # A step is slow if f and the part of the residual in the range of J both stay above this fraction.
 # After PATIENCE slow steps in a row quasi-Newton steps take over for as much work as was spent.
 SLOW, PATIENCE = 0.7, 4
+# Affine unknowns are not moved to their best values after a whole Gauss–Newton step, the one before
+# it as good as predicted, whose predicted decrease is below this fraction of f: that would lower f
+# by terms of higher order.
+SMALL = 1e-4
 # Trials of one step with its affine unknowns at their best values.
 CORRECTIONS = 8
 
@@ -63,6 +67,8 @@ class LevenbergMarquardt:
         self._s = np.empty(0)
         self._V = np.empty((0, 0))
         self._Ur = np.empty(0)
+        self._square = 0.0
+        self._was_good = self._is_whole = False
         self._J: Vector | None = None
         self._r = np.empty(0)
         self._change = np.empty(0)
@@ -166,6 +172,7 @@ class LevenbergMarquardt:
         self._change = self._projection.begin(r, J)
         U, self._s, self._V = np.linalg.svd(J * self.units, full_matrices=False)
         self._Ur = r.dot(U)
+        self._square = float(r.dot(r))
         in_range = norm(self._Ur) / (norm(r) or 1.0)
         if not self._limit:
             self._limit = norm(self._lengths * at.x) or 1.0
@@ -186,6 +193,7 @@ class LevenbergMarquardt:
 
     def _judge(self, ratio: float) -> None:
         """Adapt the limit to the ratio of the actual to the predicted decrease."""
+        self._was_good = ratio > GOOD
         if ratio < POOR:
             self._limit = SHORTEN * self._length
         elif ratio > GOOD:
@@ -199,7 +207,8 @@ class LevenbergMarquardt:
         """
         for _ in range(CORRECTIONS):
             self._damped(at, out)
-            if self._projection.correct(at, out):
+            small = self._is_whole and self._was_good and self._predicted <= SMALL * self._square
+            if small or self._projection.correct(at, out):
                 break
             if self._change.any():
                 out[:] = self._change
@@ -218,7 +227,7 @@ class LevenbergMarquardt:
         s, b = s[determined], b[determined]
         damping = damping_of(s, b, self._limit)
         p = -s * b / (s * s + damping)
-        self._length = norm(p)
+        self._length, self._is_whole = norm(p), damping == 0.0
         along = s * p
         self._predicted = float(along.dot(along)) + 2.0 * damping * float(p.dot(p))
         np.multiply(p @ self._V[determined], self.units, out=out)

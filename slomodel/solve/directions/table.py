@@ -35,7 +35,8 @@ class Rule:
     `most` is the largest admissible n. `alpha` is the least cosine with −∇f, `idle` the number of
     steps without a gain that ends a run. `any_units`: the direction, apart from its memory, does
     not depend on the units of the variables. `predicts`: its proposals are steps to the minimum of
-    a model of f, and `confirm` makes the model that of the Hessian.
+    a model of f, and `confirm` makes the model that of the Hessian. `linearises`: it needs the
+    Jacobian of the residuals at every point.
     """
 
     start: Callable[[Evaluator, Iterate, float], Direction]
@@ -46,6 +47,7 @@ class Rule:
     idle: int = IDLE_STEPS
     any_units: bool = False
     predicts: bool = False
+    linearises: bool = False
 
 
 def dense(
@@ -94,6 +96,7 @@ _ALONE: dict[str, Rule] = {
         alpha=LEAST_COSINE,
         any_units=True,
         predicts=True,
+        linearises=True,
     ),
     "bfgs": Rule(QuasiNewton, "unit", alpha=LEAST_COSINE, any_units=True, predicts=True),
     "cg": Rule(lambda evaluate, start, delta_bar: ConjugateGradient(len(start.x)), "bb"),

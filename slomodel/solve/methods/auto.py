@@ -11,6 +11,8 @@ from slomodel.solve.subroutine import Iterate
 
 FEW = 20
 """Largest n for which a matrix per step costs no more than the rest of the step."""
+FEW_IN_SQUARES = 9
+"""Largest n for which Jacobians, of n columns per step, cost less than more steps of `bfgs`."""
 SOME = 300
 """Largest n for which the Hessian of a quadratic over a polyhedron is formed."""
 MANY = 1000
@@ -73,8 +75,8 @@ def chosen(facts: ObjectiveFacts, n: int) -> tuple[str, str]:
 
     The first case that applies: kinks, or many unknowns without Hessian products: `lbfgs`. Few
     unknowns without Hessian products: `lbfgs/newton`. A quadratic of very many unknowns:
-    `newton-cg`, whose conjugate gradients solve it in few steps. Few unknowns and a sum of squares:
-    `levenberg-marquardt`. Otherwise `bfgs`.
+    `newton-cg`, whose conjugate gradients solve it in few steps. Very few unknowns and a sum of
+    squares: `levenberg-marquardt`. Otherwise `bfgs`.
     """
     few = n <= FEW
     size = f"{n} unknown{'' if n == 1 else 's'}"
@@ -84,7 +86,7 @@ def chosen(facts: ObjectiveFacts, n: int) -> tuple[str, str]:
         return ("lbfgs/newton" if few else "lbfgs"), f"plain functions of {size}"
     if is_quadratic(facts) and n > MANY:
         return "newton-cg", f"a quadratic objective of {size}"
-    if facts.squares and n <= FEW:
+    if facts.squares and n <= FEW_IN_SQUARES:
         return "levenberg-marquardt", f"a sum of squares in {size}"
     return "bfgs", f"a smooth objective of {size}"
 
