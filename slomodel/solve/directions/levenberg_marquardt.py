@@ -18,7 +18,7 @@ from slomodel.solve.subroutine import Iterate
 # decrease below POOR or a rejected trial, and to LENGTHEN times the last one after a ratio above
 # GOOD. At first the limit is the length of x0. Lengths are in units in which columns have length 1.
 POOR, GOOD = 0.25, 0.75
-SHORTEN, LENGTHEN = 0.25, 4.0
+SHORTEN, LENGTHEN = 0.25, 2.0
 # Accuracy to which a step has the length of its limit.
 CLOSE = 0.1
 # Lengths of columns are forgotten by this factor per step: from a start far away they may have been
