@@ -9,6 +9,7 @@ from html import escape
 from math import isfinite, log10
 
 _STYLE = """
+:root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
        color: #1b1f24; background: #fff; }
 h1 { margin-bottom: 0; } h2 { margin-top: 2.2rem; border-bottom: 1px solid #d0d7de; }
@@ -17,10 +18,15 @@ table { border-collapse: collapse; } th { text-align: left; font-weight: 600; }
 th, td { padding: .2rem 1.2rem .2rem 0; vertical-align: top; }
 th { white-space: nowrap; } td { overflow-wrap: break-word; }
 img, svg { max-width: 100%; }
+.scrolled { overflow-x: auto; margin: .8rem 0; }
 section { overflow-x: auto; } math { margin: 1rem 0; }
 mtable.aligned > mtr > mtd { text-align: left; padding: .25rem .3rem; }
 mtable.aligned > mtr > mtd:first-child { text-align: right; } mtable.cases mtd { text-align: left; }
-@media (max-width: 40rem) { th { white-space: normal; } th, td { padding-right: .6rem; } }
+@media (max-width: 40rem) { th { white-space: normal; } th, td { padding-right: .6rem; }
+  .scrolled img { max-width: none; width: 44rem; } }
+@media (prefers-color-scheme: dark) { body { color: #e6edf3; background: #0d1117; }
+  pre { background: #161b22; } h2 { border-color: #30363d; }
+  polyline, rect { filter: brightness(1.7); } }
 """
 
 
@@ -85,7 +91,8 @@ def _cell(text: str) -> str:
 
 def picture(png: bytes, says: str) -> str:
     """An embedded PNG with `says` as its alternative text."""
-    return f'<img src="data:image/png;base64,{b64encode(png).decode()}" alt="{escape(says)}">'
+    image = f'<img src="data:image/png;base64,{b64encode(png).decode()}" alt="{escape(says)}">'
+    return f'<div class="scrolled">{image}</div>'
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +149,8 @@ def chart(curves: Sequence[Curve], x_label: str, y_label: str, *, log_x: bool = 
     says = escape(f"{y_label} against {x_label}")
     return (
         f'<svg role="img" aria-label="{says}" viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" '
-        f'width="{_WIDTH:g}" style="max-width:100%;font:11px sans-serif">{"".join(parts)}</svg>'
+        f'width="{_WIDTH:g}" fill="currentColor" style="max-width:100%;font:11px sans-serif">'
+        f"{''.join(parts)}</svg>"
     )
 
 

@@ -135,6 +135,30 @@ def test_data_constants_and_the_command_are_on_the_page(folder: Path) -> None:
     assert page.count("<rect") == 16
 
 
+def test_standard_errors_are_on_the_page_if_wanted(folder: Path) -> None:
+    (folder / "y.csv").write_text("y,g\n1,a\n2,b\n7,a\n3,b\n")
+    text = (
+        'dim n, S\ndata y[n], g[n] in S labels from "y.csv"\nvar u[S]\nminimize sumsq(y - u[g])\n'
+    )
+    (folder / "banana.slo").write_text(text)
+    told = json.loads(run("--radius", "0.1", "--standard-errors", "auto", "--json").stdout)
+    assert len(told["standard_errors"]["variables"]["u"]) == 2
+    shown = " ".join(read(folder / "page.html").text)
+    assert "u[a]" in shown
+    assert "Assumed: least squares of 4 residuals" in shown
+    assert "--standard-errors auto" in shown
+    assert run("--radius", "0.1").exit_code == 0
+    assert "Standard errors" not in " ".join(read(folder / "page.html").text)
+
+
+def test_the_page_follows_the_colours_of_the_system(folder: Path) -> None:
+    (folder / "banana.slo").write_text("var a, b minimize a^4 + b^2 - a\n")
+    assert run("--radius", "0.1", "1").exit_code == 0
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    assert "prefers-color-scheme: dark" in page
+    assert 'fill="currentColor"' in page
+
+
 def test_the_formula_is_typeset_and_methods_are_compared(folder: Path) -> None:
     found = run("--compare", "adgd", "--compare", "norm-armijo:newton", "--max-iter", "50")
     assert found.exit_code == 0, found.output

@@ -223,6 +223,60 @@ def test_probabilities_in_a_simplex() -> None:
         found.interval("p", method="profile")
 
 
+def test_intervals_stay_where_quantities_have_values() -> None:
+    """By hand: log scale of s, logit scales of q in (0, 10) and of p in a simplex, images of both.
+
+    The log-scale interval of s is s exp(± z SE/s); the logit-scale one of q has the slope
+    10/(q (10 - q)); the functions of s alone are monotone, and r is of neither.
+    """
+    text = """
+    data n = 3 var s > 0, q in (0, 10)
+    let half = log(2) / s  let v = s^2  let w = 1 / (1 + s)  let r = q - 2 * s  let b = min(s, 9)
+    minimize n * (s - 1 - log(s)) + 0.05 * (q - 2)^2 + 0.001 * (s - 1) * (q - 2)
+    """
+    found, z = compiled(text).solve(gtol=1e-12).uncertainty("likelihood"), ndtri(0.975)
+    s, q = (found.rows(name)[0].estimate for name in "sq")
+    growth = np.exp(z * found.standard_error("s") / s)
+    low, high = s / growth, s * growth
+    np.testing.assert_allclose(found.interval("s"), [low, high], rtol=1e-9)
+    np.testing.assert_allclose(found.interval("half"), np.log(2) / [high, low], rtol=1e-9)
+    np.testing.assert_allclose(found.interval("v"), [low**2, high**2], rtol=1e-9)
+    np.testing.assert_allclose(found.interval("w"), [1 / (1 + high), 1 / (1 + low)], rtol=1e-9)
+    change = z * found.standard_error("q") * 10 / (q * (10 - q))
+    ends = 10 * scipy.special.expit(scipy.special.logit(q / 10) + np.array([-change, change]))
+    np.testing.assert_allclose(found.interval("q"), ends, rtol=1e-9)
+    r = found.rows("r")[0]
+    assert r.high - r.estimate == pytest.approx(r.estimate - r.low, rel=1e-12)
+    counts = "data y[3] var p[3] in open_simplex maximize sum(y .* log(p))"
+    wide = compiled(counts, data={"y": [1.0, 20.0, 30.0]}).solve().uncertainty()
+    p, error = 1 / 51, np.sqrt(50) / 51**1.5
+    ends = scipy.special.expit(
+        scipy.special.logit(p) + z * error / (p * (1 - p)) * np.array([-1, 1])
+    )
+    np.testing.assert_allclose(wide.interval("p[0]"), ends, rtol=1e-4)
+
+
+def test_intervals_of_rates_and_probabilities_are_images_of_those_of_the_predictor() -> None:
+    y = (RNG.random(N) < scipy.special.expit(X @ [0.2, 0.3, 40.0])).astype(float)
+    text = LOGISTIC.replace("let p", "let eta = X @ b let p")
+    found = compiled(text, data={"X": X, "y": y}).solve().uncertainty()
+    rows = {"X": 3 * X[:9]}
+    p, eta = found.predict("p", rows), found.predict("eta", rows)
+    np.testing.assert_allclose(p.low, scipy.special.expit(eta.low), rtol=1e-9)
+    np.testing.assert_allclose(p.high, scipy.special.expit(eta.high), rtol=1e-9)
+    np.testing.assert_allclose(found.interval("odds"), np.exp(found.interval("b[1]")), rtol=1e-9)
+
+
+def test_intervals_in_closed_sets_are_cut_with_a_note() -> None:
+    text = "data y[2], hi = 1 var b[2] in [0, hi] minimize sumsq(b - y)"
+    found = compiled(text, data={"y": [0.1, 0.5]}).solve().uncertainty("likelihood")
+    np.testing.assert_allclose(found.interval("b"), [[0, 1], [0, 1]])
+    np.testing.assert_allclose(found.standard_errors["b"], np.sqrt(0.5))
+    assert "`b` are cut at the ends" in str(found)
+    assert "`b` are cut at the ends" in found._repr_html_()
+    assert "cut" not in found.table(level=0.01)
+
+
 def test_variables_at_bounds_are_held() -> None:
     """The slope of the first column would be negative: the second is fitted alone."""
     column = X[:, 2]

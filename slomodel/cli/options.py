@@ -165,6 +165,13 @@ RUN = (
 )
 """Options of a run."""
 
+STANDARD_ERRORS = click.option(
+    "--standard-errors",
+    "scale",
+    type=click.Choice(["auto", "likelihood", "least-squares"]),
+    help="Show standard errors of the variables; the choice says how the objective is read.",
+)
+
 SOLVE = (
     *RUN[:-1],
     click.option("--plot", type=FILE, help="Draw gradient norm and objective against time."),
@@ -176,12 +183,7 @@ SOLVE = (
         metavar="NAME",
         help="Show this definition (let) at the result. Repeatable.",
     ),
-    click.option(
-        "--standard-errors",
-        "scale",
-        type=click.Choice(["auto", "likelihood", "least-squares"]),
-        help="Show standard errors of the variables; the choice says how the objective is read.",
-    ),
+    STANDARD_ERRORS,
     RUN[-1],
 )
 

@@ -40,6 +40,7 @@ from slomodel.html import (
     verbatim,
 )
 from slomodel.model import Model
+from slomodel.model.inference import Scale
 from slomodel.solve import Solution
 
 OPTIONS = (
@@ -61,6 +62,7 @@ OPTIONS = (
         metavar="METHOD[:DIRECTION]",
         help="A further method from the same start, on the same plot; may be repeated.",
     ),
+    options.STANDARD_ERRORS,
     *options.RUN,
     options.MODEL[-1],
 )
@@ -77,6 +79,7 @@ def report(
     out: Path,
     radii: tuple[float, ...],
     compared: tuple[str, ...],
+    scale: Scale | None,
     x0: Path | None,
     backend: str,
     dtype: str,
@@ -87,15 +90,15 @@ def report(
     """Write a page about a model and a run: one self-contained HTML file.
 
     FILE is a model, or - for standard input. The page shows the model and its formula, the data,
-    the run with its curves, proved Lipschitz constants over balls about the final point, what is
-    proved about it, and the command that writes the page again. Ctrl-C ends the run, and the page
-    is written.
+    the run with its curves, standard errors if wanted, proved Lipschitz constants over balls about
+    the final point, what is proved about it, and the command that writes the page again. Ctrl-C
+    ends the run, and the page is written.
 
     \b
     slomodel report models/deep_linear.slo --max-time 5 -o deep_linear.html
     slomodel report models/rosenbrock.slo --set n=10 --verify --radius 0.1 1 -o rosenbrock.html
-    slomodel report models/rosenbrock.slo --set n=10 --compare adgd --compare norm-armijo:newton \
-      -o rosenbrock.html
+    slomodel report models/rosenbrock.slo --set n=10 --compare adgd -o rosenbrock.html
+    slomodel report plots.slo --standard-errors likelihood -o plots.html
     """
     given: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
     with handled_errors(as_json):
@@ -108,14 +111,15 @@ def report(
         if x0:
             given["x0"] = start_of_run(x0)
         words = {**chosen, "x0": x0, "compare": compared, "radius": radii}
-        words |= {"backend": backend, "dtype": dtype}
-        result = _run_of(model, given, progress)
+        words |= {"backend": backend, "dtype": dtype, "standard_errors": scale}
+        result = _run_of(model, given, progress, scale)
         others = [_other_run(model, one, given, progress) for one in compared]
         bounds = _bounds_at(model, result.solution, radii)
         sections = [
             *_model(requested.text, model),
             *data_sections(model),
             _run(result, others),
+            *_standard_errors(result),
             _bounds(bounds),
             *_certificate(model, result.solution, bounds),
             Section(
@@ -127,12 +131,15 @@ def report(
         sys.exit(result.exit_code)
 
 
-def _run_of(model: Model, given: dict[str, Any], progress: bool) -> Result:
+def _run_of(model: Model, given: dict[str, Any], progress: bool, scale: Scale | None) -> Result:
     began = perf_counter()
     with shown_warnings():
         solution = model.solve(progress=progress, **given)
+    seconds = perf_counter() - began
+    uncertainty = None if scale is None else model.uncertainty_of(solution, scale)
     return Result(
-        model.name, solution, perf_counter() - began, given.keys(), None, None, model.axis_labels
+        *(model.name, solution, seconds, given.keys(), None, None, model.axis_labels),
+        uncertainty=uncertainty,
     )
 
 
@@ -232,6 +239,12 @@ def _run(result: Result, others: Sequence[Solution]) -> Section:
     if result.solution.certificate:
         parts.append(verbatim(result.solution.certificate.summary))
     return Section("The run", "\n".join(parts))
+
+
+def _standard_errors(result: Result) -> list[Section]:
+    """The table of estimates, if it was requested, with what it assumes."""
+    fit = result.uncertainty
+    return [] if fit is None else [Section("Standard errors", fit._repr_html_())]
 
 
 def _compared(solution: Solution) -> tuple[str, ...]:

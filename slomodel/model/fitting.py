@@ -17,6 +17,11 @@ from slomodel.ir.dims import Shape
 from slomodel.ir.walk import inputs
 from slomodel.model.evaluation import Evaluating
 from slomodel.model.inference import Curvature, FittedPoint, Scale, UncertaintyOptions
+from slomodel.model.interval_scales import (
+    ends_of_variable,
+    scale_of_graph,
+    scale_of_variable,
+)
 from slomodel.model.quantities import Quantities
 from slomodel.model.unconstrained import UserCoordinates
 from slomodel.problem import Problem
@@ -137,7 +142,11 @@ class Fitting(Evaluating, ABC):
                 problem, binding = change.problem, change.binding(binding)
             result = Quantities(problem, binding, change)
             value, jacobian = result.value(name, parts), result.jacobian(name, parts)
-            return Linearised(value, jacobian, self._labelled(name, result))
+            own = next((one for one in self._problem.variables if one.name == name), None)
+            scale = None if own is None else scale_of_variable(own, value, jacobian)
+            scale = scale or scale_of_graph(result.graph(name), result, parts, name)
+            ends = None if own is None else ends_of_variable(own, result, parts)
+            return Linearised(value, jacobian, self._labelled(name, result), scale, ends)
 
         return linearised
 

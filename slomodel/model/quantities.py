@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import final
 
 import numpy as np
@@ -111,7 +112,7 @@ class Quantities:
             return _unit_rows(parts, graph, columns)
         if not graph.rank:
             slopes = gradient(graph, wrt)
-            evaluated = self._evaluated(slopes, parts)
+            evaluated = self.evaluated(tuple(slopes), parts)
             return np.concatenate([one.ravel() for one in evaluated])[None, :]
         directions = {node: build.direction(node.name, node.shape) for node in wrt}
         along_each: dict[Expr, Expr] = dict(directions.items())
@@ -125,26 +126,29 @@ class Quantities:
                 along[node].flat[k] = 1.0
                 given = {directions[one]: array for one, array in along.items()}
                 (found_at,) = evaluate([tangent], values | given, self._binding.sizes)
-                jacobian[:, column] = np.broadcast_to(found_at, self._shape(graph)).ravel()
+                jacobian[:, column] = np.broadcast_to(found_at, self.shape_of(graph)).ravel()
                 along[node].flat[k] = 0.0
                 column += 1
         return jacobian
 
-    def evaluated(self, graphs: tuple[Expr, ...], parts: Mapping[str, Vector]) -> list[Vector]:
-        """The values of graphs over the variables and data, each of its own shape."""
-        return self._evaluated(graphs, parts)
-
-    def _evaluated(self, graphs: tuple[Expr, ...], parts: Mapping[str, Vector]) -> list[Vector]:
-        values: dict[Input, Vector] = {}
+    def evaluated(
+        self,
+        graphs: tuple[Expr, ...],
+        parts: Mapping[str, Vector],
+        given: Mapping[Input, Vector] = MappingProxyType({}),
+    ) -> list[Vector]:
+        """The values of graphs over the variables, data and `given` inputs, each of its shape."""
+        values: dict[Input, Vector] = dict(given)
         for graph in graphs:
             values |= self._values(graph, parts)
         result = evaluate(graphs, values, self._binding.sizes)
         return [
-            _real(np.broadcast_to(array, self._shape(graph)))
+            _real(np.broadcast_to(array, self.shape_of(graph)))
             for graph, array in zip(graphs, result, strict=True)
         ]
 
-    def _shape(self, graph: Expr) -> tuple[int, ...]:
+    def shape_of(self, graph: Expr) -> tuple[int, ...]:
+        """The shape of the values of a graph."""
         return concrete(graph.shape, self._binding.sizes)
 
     def _values(self, graph: Expr, parts: Mapping[str, Vector]) -> dict[Input, Vector]:

@@ -44,15 +44,30 @@ class StatisticalScale:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class IntervalScale:
+    """A scale on which an interval is symmetric: `back`, which is monotone, leads to the quantity.
+
+    `value` and `jacobian` (k, m) are those on this scale.
+    """
+
+    value: Vector
+    jacobian: Vector
+    back: Callable[[Vector], Vector]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Linearised:
     """A quantity at a point: its value, Jacobian (k, m) by the solver's variables, and elements.
 
-    `labels` names its elements in C order.
+    `labels` names its elements in C order. Intervals are symmetric on `scale`, by default the
+    quantity's own, and are cut at `ends`.
     """
 
     value: Vector
     jacobian: Vector
     labels: tuple[str, ...]
+    scale: IntervalScale | None = None
+    ends: tuple[Vector, Vector] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -139,7 +154,9 @@ class Uncertainty:
     def interval(self, name: str, level: float = 0.95, method: IntervalMethod = "delta") -> Vector:
         """Intervals (…, 2) of a variable, definition or element, with its shape in front.
 
-        `delta` is the estimate plus and minus a multiple of the standard error. `profile`, for
+        `delta` is the estimate plus and minus a multiple of the standard error; of a variable in an
+        open set, and of a monotone function of another quantity such as exp(eta) or log(2) / k for
+        k > 0, it is the image of such an interval, and stays in the range. `profile`, for
         variables, are the values at which the objective, minimised over all others, has grown by
         the corresponding amount; an end may be infinite.
         """
@@ -164,10 +181,28 @@ class Uncertainty:
         whole, element = self._located(name, data)
         result = self._linearise(whole, data)
         value, error = result.value, self._errors(result.jacobian).reshape(result.value.shape)
+        parts = (value, error, *self._cut(result, quantile))
         if element is not None:
-            value, error = value.reshape(-1)[element], error.reshape(-1)[element]
-        width = quantile * error
-        return Prediction(value, error, value - width, value + width)
+            parts = tuple(one.reshape(-1)[element] for one in parts)
+        return Prediction(*parts)
+
+    def _cut(self, quantity: Linearised, quantile: float) -> tuple[Vector, Vector]:
+        """The ends of the intervals of a quantity, inside its set."""
+        low, high = self._ends(quantity, quantile)
+        if quantity.ends is not None:
+            low, high = np.maximum(low, quantity.ends[0]), np.minimum(high, quantity.ends[1])
+        return low, high
+
+    def _ends(self, quantity: Linearised, quantile: float) -> tuple[Vector, Vector]:
+        """The images of the ends of intervals that are symmetric on the scale of a quantity."""
+        scale = quantity.scale
+        if scale is None:
+            scale = IntervalScale(quantity.value, quantity.jacobian, np.asarray)
+        width = quantile * self._errors(scale.jacobian).reshape(scale.value.shape)
+        # Of an undetermined quantity both ends are infinite; of one at a bound they are NaN.
+        with np.errstate(all="ignore"):
+            ends = scale.back(scale.value - width), scale.back(scale.value + width)
+        return np.minimum(*ends), np.maximum(*ends)
 
     def _located(self, name: str, data: Mapping[str, object] | None) -> tuple[str, int | None]:
         """The quantity that a name such as `u[north]` is an element of, and the place in it."""
@@ -236,7 +271,8 @@ class Uncertainty:
         lines = _aligned([head, *cells])
         if len(shown) < len(rows):
             lines.append(f"… {more} more rows")
-        said = [fill(one, _WIDTH) for one in (self.assumption, *self.notes)]
+        every = (self.assumption, *self.notes, *self._note_of_cuts(names, level))
+        said = [fill(one, _WIDTH) for one in every]
         return "\n".join([*lines, "", *said])
 
     def __repr__(self) -> str:
@@ -251,7 +287,20 @@ class Uncertainty:
         ]
         shown = table(("", "estimate", "std. error", "95 % interval"), cells)
         more = [f"… {len(rows) - _MOST_ROWS} more rows"] if len(rows) > _MOST_ROWS else []
-        return shown + "".join(map(paragraph, (*more, self.assumption, *self.notes)))
+        notes = (self.assumption, *self.notes, *self._note_of_cuts((), 0.95))
+        return shown + "".join(map(paragraph, (*more, *notes)))
+
+    def _note_of_cuts(self, names: Sequence[str], level: float) -> list[str]:
+        """A sentence on the quantities whose intervals are cut at the ends of closed sets."""
+        quantile = self._scale.quantile(level)
+        cut = []
+        for name in dict.fromkeys(self._located(one, None)[0] for one in names or self._shapes):
+            quantity = self._linearise(name, None)
+            if quantity.ends is not None:
+                low, high = self._ends(quantity, quantile)
+                if (low < quantity.ends[0]).any() or (high > quantity.ends[1]).any():
+                    cut.append(f"`{name}`")
+        return [f"Intervals of {', '.join(cut)} are cut at the ends of the set."] if cut else []
 
 
 def _ends(row: EstimateRow) -> str:

@@ -138,6 +138,8 @@ CASES = [
     ("¦ ; # nothing\n", "E121", "the model is empty"),
     ("check a ¦= 3", "E122", "compare with `==`"),
     ("let y = sum(a for i in n if i ¦= 3)", "E122", "compare with `==`"),
+    ("data ¦yield[n]", "E103", '`data yield_[n] from "file.csv:yield"`'),
+    ("data x[n], ¦class[n]", "E103", '`data class_[n] from "file.csv:class"`'),
     ("var x ¦= 3", "E122", "`init`"),
     ("let h[t ¦= 1:T] = a[t]", "E122", "`t in range(a, b)`"),
     ("let h[s in S, t ¦= 0] = a[t]", "E122", "`t in T` runs over a dim"),

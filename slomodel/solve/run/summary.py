@@ -58,7 +58,15 @@ def _with_variables(
 
 def abbreviated(array: NDArray[np.float64], width: int = _WIDTH) -> str:
     """The elements of an array as text, with `...` in place of most of them if there are many."""
-    return np.array2string(array, max_line_width=width, precision=6, threshold=10)
+
+    # NumPy rounds a single number to decimals, 1.05e-4 to 0.000105; six digits count.
+    return np.array2string(
+        array, max_line_width=width, formatter={"float_kind": _six_digits}, threshold=10
+    )
+
+
+def _six_digits(number: np.floating) -> str:
+    return f"{number:.6g}"
 
 
 def _shown(value: object, width: int) -> list[str]:

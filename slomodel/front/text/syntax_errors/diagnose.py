@@ -54,7 +54,8 @@ def _unreadable(f: Failure) -> Diagnostic | None:
     if f.text[0] == '"':
         return messages.unterminated_text(f.span)
     if f.text in _WORDS:
-        return messages.reserved(f.span)
+        is_declared = f.statement == "DATA" and not (f.open_brackets or f.after_operand)
+        return (messages.reserved_data if is_declared else messages.reserved)(f.span)
     if f.text[0] == ".":
         return messages.unknown_attribute_access(f.span, _after_dot(f))
     return messages.unknown_character(f.span, of_character(f))
@@ -122,6 +123,8 @@ def _reserved(f: Failure) -> Diagnostic | None:
     if f.text not in _WORDS or (f.starts_statement and f.first_on_line):
         return None
     wants_name = "NAME" in f.accepts and not f.after_operand
+    if wants_name and f.statement == "DATA" and not f.open_brackets:
+        return messages.reserved_data(f.span)
     return messages.reserved(f.span) if wants_name else None
 
 

@@ -182,6 +182,13 @@ def reserved(span: Span, meant: str = "") -> Diagnostic:
     )
 
 
+def reserved_data(span: Span) -> Diagnostic:
+    """A reserved word as the name of data, which may be that of a column."""
+    named = f'`data {span.text}_[n] from "file.csv:{span.text}"`'
+    remedy = f"choose another name, and read a column of this name by {named}"
+    return reserved(span, remedy)
+
+
 def unknown_statement(span: Span, is_definition: bool, is_function: bool = False) -> Diagnostic:
     """A word at the beginning of a statement that is not a keyword."""
     better = similar_statement(span.text)
