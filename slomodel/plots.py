@@ -184,7 +184,7 @@ def bounds(
 
 
 def of_bounds(
-    found: Sequence[Bounds],
+    every: Sequence[Bounds],
     sampled: Sequence[float],
     *,
     name: str = "",
@@ -197,20 +197,20 @@ def of_bounds(
     """
     figure = _new_figure()
     left, right = figure.subplots(1, 2)
-    radii = [one.radius for one in found]
-    _curves_of(left, radii, {"L1, proved": [one.L1 for one in found], "L1, sampled": sampled})
-    values = [one for one in (*sampled, *(one.L1 for one in found)) if 0.0 < one < _HUGEST]
+    radii = [one.radius for one in every]
+    _curves_of(left, radii, {"L1, proved": [one.L1 for one in every], "L1, sampled": sampled})
+    values = [one for one in (*sampled, *(one.L1 for one in every)) if 0.0 < one < _HUGEST]
     if values and max(values) >= _WORTH_A_LOG_AXIS * min(values):
         left.set_yscale("log")
     elif values:
         left.set_ylim(0.0, 1.1 * max(values))
-    ends = {"upper": [one.upper for one in found], "lower": [one.lower for one in found]}
+    ends = {"upper": [one.upper for one in every], "lower": [one.lower for one in every]}
     _curves_of(right, radii, ends)
     right.axhline(0.0, color=_DOT, linewidth=0.8)
     if doubling is not None and radii[0] <= doubling <= radii[-1]:
         left.axvline(doubling, color=_END, linewidth=0.8, linestyle="--")
         left.set_title(f"L1 doubles within {doubling:.3g}", fontsize="medium", color=_END)
-    convex = [one.radius for one in found if one.convex]
+    convex = [one.radius for one in every if one.convex]
     right.set_title(
         f"convex within {max(convex):.3g}" if convex else "eigenvalues of the Hessian",
         fontsize="medium",

@@ -108,11 +108,11 @@ def _enclosed(
         return None
     rows = [np.eye(n) if first is None else first, np.eye(n)][:directions]
     chunk = max(NUMBERS_AT_ONCE // (prod(front[1:]) * max(elements, n)), 1)
-    found = [
+    ranges = [
         _along(setting, graphs, [rows[0][start : start + chunk], *rows[1:]], known)
         for start in range(0, front[0], chunk)
     ]
-    lows, highs = [one.lo for one in found], [one.hi for one in found]
+    lows, highs = [one.lo for one in ranges], [one.hi for one in ranges]
     entries = Interval(np.concatenate(lows), np.concatenate(highs))
     fixed = 0 if first is None else 1
     result = entries

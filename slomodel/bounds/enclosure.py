@@ -143,10 +143,10 @@ def add_by_variables(
     return total
 
 
-def least(found: Sequence[Enclosure]) -> Enclosure:
+def least(enclosures: Sequence[Enclosure]) -> Enclosure:
     """The smallest bound on each quantity of one function, from several rules."""
-    best = found[0]
-    for one in found[1:]:
+    best = enclosures[0]
+    for one in enclosures[1:]:
         smoother = one if one.order > best.order else best
         best = Enclosure(
             best.centre.least(one.centre),

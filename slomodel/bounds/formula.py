@@ -52,11 +52,11 @@ def bound_formula(setting: Setting, which: str) -> sp.Expr:
     return _formula(setting, series, order=int(which[1]) + 1)
 
 
-def _least(found: Sequence[Series]) -> Series:
+def _least(every: Sequence[Series]) -> Series:
     """The series of the least bounds per degree; a degree that a series lacks has the bound 0."""
-    degrees = sorted({k for one in found for k in one.sizes})
-    sizes = {k: min(one.sizes.get(k, 0.0) for one in found) for k in degrees}
-    return replace(found[0], sizes=sizes, hessian=min(one.hessian for one in found))
+    degrees = sorted({k for one in every for k in one.sizes})
+    sizes = {k: min(one.sizes.get(k, 0.0) for one in every) for k in degrees}
+    return replace(every[0], sizes=sizes, hessian=min(one.hessian for one in every))
 
 
 def _formula(setting: Setting, series: Series, order: int) -> sp.Expr:

@@ -72,11 +72,11 @@ def _closed_claims(setting: Setting, radius: float) -> Claims:
     return with_closed(setting, radius, _in_other_units(setting, radius, claims(setting, radius)))
 
 
-def _in_other_units(setting: Setting, radius: float, found: Claims) -> Claims:
+def _in_other_units(setting: Setting, radius: float, known: Claims) -> Claims:
     """The claims, together with those of the rescaled problem where magnitudes are extreme."""
     if radius == math.inf or setting.n == 0:
-        return found
-    parts = [found]
+        return known
+    parts = [known]
     units = units_of_variables(setting, radius)
     if units.x:
         parts.append(_claims_in(units, setting, radius))
@@ -84,8 +84,8 @@ def _in_other_units(setting: Setting, radius: float, found: Claims) -> Claims:
     if units.f:
         parts.append(_claims_in(units, setting, radius))
     for part in parts[1:]:
-        found = found.joined(part)
-    return found
+        known = known.joined(part)
+    return known
 
 
 def _claims_in(units: Units, setting: Setting, radius: float) -> Claims:

@@ -71,17 +71,17 @@ class Answer:
             self._claim(second, OVER_SECOND, own.third_by),
         )
 
-    def _claim(self, found: Closed, over: str, by: Derivation) -> Claim:
+    def _claim(self, closed: Closed, over: str, by: Derivation) -> Claim:
         """The claim by this inequality; `over` names the one that does not need the centre."""
-        named = [(by.inequality if name == over else name, value) for name, value in found.tried]
-        inequality = by.inequality if found.rule == over else found.rule
+        named = [(by.inequality if name == over else name, value) for name, value in closed.tried]
+        inequality = by.inequality if closed.rule == over else closed.rule
         others = sorted((value, name or over) for name, value in named if name != inequality)
         lines = [f"or {name} ≤ {shown(value)}" for value, name in others if value < math.inf]
-        if found.rule != over:
+        if closed.rule != over:
             at = self.enclosure.centre
             lines = [f"‖H(c)‖ ≤ {shown(norm_of(at.second))}, ‖D³f(c)‖ ≤ {shown(at.third)}", *lines]
         name = f"{self.rule.name}: {inequality}" if inequality else self.rule.name
-        return Claim(name, found.value, self.enclosure.reason, (*by.lines, *lines))
+        return Claim(name, closed.value, self.enclosure.reason, (*by.lines, *lines))
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,25 +294,25 @@ def least_enclosure(
     return replace(result.enclosure, over=over, reason="" if is_finite else next(reasons, ""))
 
 
-def with_closed(part: Setting, radius: float, found: Claims) -> Claims:
+def with_closed(part: Setting, radius: float, claims: Claims) -> Claims:
     """The claims, with those closed from the least bound on each derivative over all rules.
 
     H(c) is bounded for this over the ball of radius 0, unless r·L2 alone is no less than another
     bound, or every rule bounds it.
     """
     if not 0.0 < radius < math.inf:
-        return found
-    own, known = found.enclosure, found.constants
+        return claims
+    own, known = claims.enclosure, claims.constants
     centre, rise = own.centre, float(moved(0.0, radius, known.third))
-    if not found.has_centre and rise < norm_of(known.second):
+    if not claims.has_centre and rise < norm_of(known.second):
         centre = centre.least(_claims_at_centre(part).constants)
     closure = close(replace(own, centre=centre, over=own.over.least(known)), radius)
     L1, L2 = closure.first, closure.second
     lines = (f"‖H(c)‖ ≤ {shown(norm_of(centre.second))}", f"r·L2 ≤ {shown(rise)}")
     return replace(
-        found,
-        L1=(*found.L1, *_if_less(L1, norm_of(known.second), lines)),
-        L2=(*found.L2, *_if_less(L2, known.third)),
+        claims,
+        L1=(*claims.L1, *_if_less(L1, norm_of(known.second), lines)),
+        L2=(*claims.L2, *_if_less(L2, known.third)),
     )
 
 
@@ -321,7 +321,7 @@ def _claims_at_centre(part: Setting) -> Claims:
     return claims(part, 0.0)
 
 
-def _if_less(found: Closed, known: float, lines: tuple[str, ...] = ()) -> tuple[Claim, ...]:
-    if not found.value < _REPEATED * known:
+def _if_less(closed: Closed, known: float, lines: tuple[str, ...] = ()) -> tuple[Claim, ...]:
+    if not closed.value < _REPEATED * known:
         return ()
-    return (Claim(f"{LEAST}: {found.rule}", found.value, trace=lines),)
+    return (Claim(f"{LEAST}: {closed.rule}", closed.value, trace=lines),)

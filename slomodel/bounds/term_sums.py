@@ -188,44 +188,44 @@ def _numbers(bounds: DerivativeBounds) -> FormMajorants:
     return FormMajorants(second, FormMajorant(None, bounds.third), fourth)
 
 
-def _with_matrices(found: TermBounds, setting: Setting, radius: float) -> TermBounds:
+def _with_matrices(bounds: TermBounds, setting: Setting, radius: float) -> TermBounds:
     """With the arrays that the effort permits."""
     n = setting.n
     if n * n > MOST_NUMBERS:
-        return found
+        return bounds
     try:
         hessian = centre_hessian(setting)
-        found = replace(found, hessian=hessian, entries=hessian_over_ball(setting, radius))
+        bounds = replace(bounds, hessian=hessian, entries=hessian_over_ball(setting, radius))
         third = centre_third(setting)
         if third is not None and n**3 <= MOST_NUMBERS:
-            found = replace(found, third=midpoint(third))
-        return _with_gram_matrices(found, as_written(setting), radius)
+            bounds = replace(bounds, third=midpoint(third))
+        return _with_gram_matrices(bounds, as_written(setting), radius)
     except MissingRule:
-        return found
+        return bounds
 
 
-def _with_gram_matrices(found: TermBounds, setting: Setting, radius: float) -> TermBounds:
+def _with_gram_matrices(bounds: TermBounds, setting: Setting, radius: float) -> TermBounds:
     """With the Gram matrices of a sum over elements."""
     parts = element_sums(setting)
     if parts is None:
-        return found
+        return bounds
     over = sums_over(setting, parts, radius)
     if over.order < 1:
-        return found
-    matrices = replace(found.over, second=_sides(over.parts, matrix_of_side))
+        return bounds
+    matrices = replace(bounds.over, second=_sides(over.parts, matrix_of_side))
     if over.order < 2:
-        return replace(found, over=matrices)
+        return replace(bounds, over=matrices)
     matrices = replace(matrices, third=FormMajorant(matrix_of_third(over.parts)))
     if over.order > 2:
         matrices = replace(matrices, fourth=_sides(over.parts, matrix_of_fourth))
     at = sums_at_centre(setting, parts)
     centre = replace(
-        found.centre,
+        bounds.centre,
         second=_sides(at.parts, matrix_of_side),
         third=FormMajorant(matrix_of_third(at.parts)),
     )
-    third = found.third if found.third is not None else at.third.form
-    return replace(found, centre=centre, over=matrices, third=third)
+    third = bounds.third if bounds.third is not None else at.third.form
+    return replace(bounds, centre=centre, over=matrices, third=third)
 
 
 def _sides(
@@ -285,9 +285,9 @@ def bounds_of_sum(
     )
 
 
-def _constant(found: Closed, reason: str) -> Constant:
+def _constant(closed: Closed, reason: str) -> Constant:
     """The inequalities that were tried, the best first."""
-    values = dict(found.tried)
+    values = dict(closed.tried)
     claims = [
         Claim(f"{SUM}: {rule}", value, "" if math.isfinite(value) else reason)
         for rule, value in sorted(values.items(), key=lambda pair: pair[1])

@@ -35,11 +35,11 @@ def jvp(roots: Sequence[Expr], tangents: Mapping[Expr, Expr]) -> tuple[Expr, ...
     """The derivative of each root along `tangents`, which maps nodes to nodes of the same shape."""
     order = postorder(*roots)
     active = dependents(order, tangents.__contains__)
-    found: dict[Expr, Expr | None] = dict(tangents)
+    known: dict[Expr, Expr | None] = dict(tangents)
     for node in order:
-        if node in active and node not in found:
-            found[node] = tangent(node, [found.get(operand) for operand in node.operands])
-    results = [found.get(root) for root in roots]
+        if node in active and node not in known:
+            known[node] = tangent(node, [known.get(operand) for operand in node.operands])
+    results = [known.get(root) for root in roots]
     return tuple(
         result if result is not None else build.zeros(root.shape)
         for root, result in zip(roots, results, strict=True)

@@ -172,32 +172,32 @@ def shown_work() -> Iterator[None]:
             sys.stderr.flush()
 
 
-def document(found: Bounds) -> dict[str, object]:
+def document(bounds: Bounds) -> dict[str, object]:
     """The result as data for JSON; inf is null, and `reason` says why."""
     return {
-        "radius": _finite(found.radius),
-        "n": found.n,
-        "L1": _finite(found.L1),
-        "L2": _finite(found.L2),
-        "source": found.source,
-        "rigor": found.rigor,
-        "lower": _finite(found.lower),
-        "upper": _finite(found.upper),
-        "convex": found.convex,
-        "blocks": {f"{v}, {w}": _finite(norm) for (v, w), norm in found.blocks.items()},
-        "majorant": _listed(found),
-        "rule": found.rule,
-        "runner_up": found.runner_up,
-        "reason": found.reason,
-        "explanation": found.explain(),
+        "radius": _finite(bounds.radius),
+        "n": bounds.n,
+        "L1": _finite(bounds.L1),
+        "L2": _finite(bounds.L2),
+        "source": bounds.source,
+        "rigor": bounds.rigor,
+        "lower": _finite(bounds.lower),
+        "upper": _finite(bounds.upper),
+        "convex": bounds.convex,
+        "blocks": {f"{v}, {w}": _finite(norm) for (v, w), norm in bounds.blocks.items()},
+        "majorant": _listed(bounds),
+        "rule": bounds.rule,
+        "runner_up": bounds.runner_up,
+        "reason": bounds.reason,
+        "explanation": bounds.explain(),
     }
 
 
-def _listed(found: Bounds) -> list[float] | None:
+def _listed(bounds: Bounds) -> list[float] | None:
     """The diagonal majorant, if it is short and proved."""
-    if found.n > _MOST_IN_JSON or not math.isfinite(found.upper):
+    if bounds.n > _MOST_IN_JSON or not math.isfinite(bounds.upper):
         return None
-    numbers: list[float] = found.majorant.tolist()
+    numbers: list[float] = bounds.majorant.tolist()
     return numbers
 
 
@@ -205,17 +205,17 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def table(found: Sequence[Bounds]) -> str:
+def table(every: Sequence[Bounds]) -> str:
     """One line per ball, the eigenvalues over each, and the reasons for bounds that are inf."""
     lines = [f"{'radius':>10}  {'L1':>12}  {'L2':>12}  source    rule"]
     lines += [
         f"{one.radius:>10g}  {shown(one.L1):>12}  {shown(one.L2):>12}  {one.source:<8}  {one.rule}"
-        for one in found
+        for one in every
     ]
     lines += [
         f"{one.radius:>10g}  {one.spectrum_in_words}"
-        for one in found
+        for one in every
         if one.source == "analytic" and one.n and math.isfinite(one.L1)
     ]
-    reasons = dict.fromkeys(one.reason for one in found if one.reason)
+    reasons = dict.fromkeys(one.reason for one in every if one.reason)
     return "\n".join([*lines, *reasons])

@@ -131,9 +131,9 @@ class LanguageServer:
         self._documents[uri] = document
         self._publish(uri, document.diagnostics())
 
-    def _publish(self, uri: str, found: list[dict[str, Any]]) -> None:
+    def _publish(self, uri: str, diagnostics: list[dict[str, Any]]) -> None:
         method = "textDocument/publishDiagnostics"
-        parameters = {"uri": uri, "diagnostics": found}
+        parameters = {"uri": uri, "diagnostics": diagnostics}
         self._send({"jsonrpc": "2.0", "method": method, "params": parameters})
 
     def _hover(self, parameters: Any) -> dict[str, Any] | None:

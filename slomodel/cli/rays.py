@@ -42,16 +42,16 @@ def _downhill(model: Model, center: Point) -> Vector:
     return -gradient / norm
 
 
-def ray_document(found: RayBounds) -> dict[str, object]:
+def ray_document(bounds: RayBounds) -> dict[str, object]:
     """The bounds as data for JSON; numbers that are not finite are null, `reason` says why."""
-    numbers = {name: float(getattr(found, name)) for name in _NUMBERS}
+    numbers = {name: float(getattr(bounds, name)) for name in _NUMBERS}
     finite = {name: x if math.isfinite(x) else None for name, x in numbers.items()}
-    return {**finite, "reason": found.reason}
+    return {**finite, "reason": bounds.reason}
 
 
-def ray_table(found: Sequence[RayBounds]) -> str:
+def ray_table(every: Sequence[RayBounds]) -> str:
     """The derivatives at the centre, one line for each length, and the reasons for inf."""
-    start = found[0]
+    start = every[0]
     rows = [
         ("f", start.value, start.value_error),
         ("f'", start.slope, start.slope_error),
@@ -60,7 +60,7 @@ def ray_table(found: Sequence[RayBounds]) -> str:
     lines = [f"{name:<4} {value:.10g} ± {error:.2g}" for name, value, error in rows]
     heads = ("lower f''", "upper f''", "lower f'''", "upper f'''")
     lines.append("  ".join([f"{'T':>10}", *(f"{head:>12}" for head in heads)]))
-    for one in found:
+    for one in every:
         ends = (one.lower, one.upper, one.third_lower, one.third_upper)
         lines.append("  ".join([f"{one.T:>10g}", *(f"{shown(end):>12}" for end in ends)]))
-    return "\n".join([*lines, *dict.fromkeys(one.reason for one in found if one.reason)])
+    return "\n".join([*lines, *dict.fromkeys(one.reason for one in every if one.reason)])

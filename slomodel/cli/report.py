@@ -152,19 +152,19 @@ def _other_run(model: Model, name: str, given: dict[str, Any], progress: bool) -
         return model.solve(method, progress=progress, **options)
 
 
-def _report(result: Result, found: Sequence[Bounds], out: Path, as_json: bool) -> None:
+def _report(result: Result, balls: Sequence[Bounds], out: Path, as_json: bool) -> None:
     if as_json:
-        bounds = [document(one) for one in found]
+        bounds = [document(one) for one in balls]
         print_json({**result.document(), "bounds": bounds, "out": str(out)})
         return
     click.echo(f"{result.solution.status}: {result.solution.message}\nwrote {out}")
 
 
-def _certificate(model: Model, solution: Solution, found: Sequence[Bounds]) -> list[Section]:
+def _certificate(model: Model, solution: Solution, bounds: Sequence[Bounds]) -> list[Section]:
     """Statements proved about the final point, and a picture of the bounds around it."""
     parts = [*map(paragraph, model.certify(solution).summary.splitlines())]
-    balls = sorted((b for b in found if 0.0 < b.radius < math.inf), key=lambda b: b.radius)
-    if len(balls) > 1 and math.isfinite(found[0].L1):
+    balls = sorted((b for b in bounds if 0.0 < b.radius < math.inf), key=lambda b: b.radius)
+    if len(balls) > 1 and math.isfinite(bounds[0].L1):
         try:
             seen = [model.sample_bounds(solution.x, ball.radius, 20).L1 for ball in balls]
             figure = plots.of_bounds(balls, seen, name=model.name)
@@ -277,10 +277,10 @@ def _bounds_at(model: Model, solution: Solution, radii: Sequence[float]) -> list
     return [first, *(first.at(radius) for radius in radii[1:])]
 
 
-def _bounds(found: Sequence[Bounds]) -> Section:
+def _bounds(every: Sequence[Bounds]) -> Section:
     """Table of the bounds over the balls, with foldable derivations."""
     rows: list[tuple[str, ...]] = [
-        (f"{b.radius:g}", shown(b.L1), shown(b.L2), b.rule, b.reason or "") for b in found
+        (f"{b.radius:g}", shown(b.L1), shown(b.L2), b.rule, b.reason or "") for b in every
     ]
     says = paragraph(
         "Over the ball of this radius about the final point, the gradient has the Lipschitz "
@@ -288,13 +288,13 @@ def _bounds(found: Sequence[Bounds]) -> Section:
         "bound exists or none is found."
     )
     drawn = [
-        Curve(name, [one.radius for one in found], [getattr(one, name) for one in found])
+        Curve(name, [one.radius for one in every], [getattr(one, name) for one in every])
         for name in ("L1", "L2")
     ]
-    curves = chart(drawn, "radius", "constant", log_x=True) if len(found) > 1 else ""
-    steps = [folded(f"steps of the bound, radius {b.radius:g}", b.explain()) for b in found]
+    curves = chart(drawn, "radius", "constant", log_x=True) if len(every) > 1 else ""
+    steps = [folded(f"steps of the bound, radius {b.radius:g}", b.explain()) for b in every]
     head = ["radius", "L1", "L2", "rule", "why inf"]
-    if not any(b.reason for b in found):
+    if not any(b.reason for b in every):
         head, rows = head[:-1], [row[:-1] for row in rows]
     return Section(
         "Proved Lipschitz constants", "\n".join([says, table(head, rows), curves, *steps])

@@ -53,9 +53,9 @@ def group(
     return result
 
 
-def _joined(node: Map, uses: Sequence[Expr], found: Mapping[Expr, Group]) -> Group | None:
-    groups = {id(found[user]): found[user] for user in uses if user in found}
-    if len(groups) != 1 or any(user not in found for user in uses):
+def _joined(node: Map, uses: Sequence[Expr], known: Mapping[Expr, Group]) -> Group | None:
+    groups = {id(known[user]): known[user] for user in uses if user in known}
+    if len(groups) != 1 or any(user not in known for user in uses):
         return None
     target = next(iter(groups.values()))
     if node.shape != target.root.shape or not all(_in_full(node, user) for user in uses):

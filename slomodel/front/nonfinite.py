@@ -60,22 +60,22 @@ def nonfinite_origin(
     return _named(problem, text)
 
 
-def _described(found: NonFinite, sizes: Mapping[str, int]) -> str:
+def _described(nonfinite: NonFinite, sizes: Mapping[str, int]) -> str:
     """The operation that is not finite, with its operands and the element."""
-    if isinstance(found.node, Map):
-        name = found.node.function.name
+    if isinstance(nonfinite.node, Map):
+        name = nonfinite.node.function.name
         name = _IN_WORDS.get(name, name)
-        operands = " and ".join(_shown(found, k) for k in range(len(found.operands)))
-    elif isinstance(found.node, MatrixOperation):
-        name = found.node.function.partition("_")[0].replace("inverse", "inv")
-        batch = found.element[: found.node.operands[0].rank - 2]
-        problem = outside_domain(found.node.function, found.operands[0][batch])
+        operands = " and ".join(_shown(nonfinite, k) for k in range(len(nonfinite.operands)))
+    elif isinstance(nonfinite.node, MatrixOperation):
+        name = nonfinite.node.function.partition("_")[0].replace("inverse", "inv")
+        batch = nonfinite.element[: nonfinite.node.operands[0].rank - 2]
+        problem = outside_domain(nonfinite.node.function, nonfinite.operands[0][batch])
         operands = f"a matrix that is not {problem}" if problem else "a matrix"
     else:
-        name, operands = "a sum of products", _largest(found, sizes)
-    where = f" at element {list(found.element)}" if found.element else ""
+        name, operands = "a sum of products", _largest(nonfinite, sizes)
+    where = f" at element {list(nonfinite.element)}" if nonfinite.element else ""
     of = f" of {operands}" if operands else ""
-    return f"{name}{of} is {found.value}{where}"
+    return f"{name}{of} is {nonfinite.value}{where}"
 
 
 def _named(problem: Problem, text: str) -> str:
@@ -84,19 +84,19 @@ def _named(problem: Problem, text: str) -> str:
         return text
     names = [variable.name for variable in problem.variables]
     element = rf"{re.escape(problem.vector.name)}\[(\d+)\]"
-    return re.sub(element, lambda found: names[int(found[1])], text)
+    return re.sub(element, lambda match: names[int(match[1])], text)
 
 
 def _element(name: str, element: tuple[int, ...]) -> str:
     return f"{name}[{', '.join(map(str, element))}]" if element else name
 
 
-def _shown(found: NonFinite, k: int) -> str:
+def _shown(nonfinite: NonFinite, k: int) -> str:
     """The value of operand k that enters the non-finite element, as text."""
-    array, node = found.operands[k], found.node
-    at = found.element
+    array, node = nonfinite.operands[k], nonfinite.node
+    at = nonfinite.element
     if isinstance(node, Map):
-        at = tuple(found.element[axis] for axis in node.axes[k])
+        at = tuple(nonfinite.element[axis] for axis in node.axes[k])
     operand = node.operands[k]
     value = f"{array[at] if len(at) == array.ndim else array.shape}"
     if not isinstance(operand, Input) or operand.role == "step":
@@ -104,13 +104,13 @@ def _shown(found: NonFinite, k: int) -> str:
     return f"{_element(operand.name, at)} = {value}"
 
 
-def _largest(found: NonFinite, sizes: Mapping[str, int]) -> str:
+def _largest(nonfinite: NonFinite, sizes: Mapping[str, int]) -> str:
     """The largest element that enters a sum, by name if possible."""
-    node, shown = found.node, []
+    node, shown = nonfinite.node, []
     chosen = np.zeros(concrete(node.shape, sizes), dtype=bool)
-    chosen[found.element] = True
-    for k, (operand, array) in enumerate(zip(node.operands, found.operands, strict=True)):
-        used = read(node, k, chosen, list(found.operands), sizes)
+    chosen[nonfinite.element] = True
+    for k, (operand, array) in enumerate(zip(node.operands, nonfinite.operands, strict=True)):
+        used = read(node, k, chosen, list(nonfinite.operands), sizes)
         if used.any() and operand not in node.operands[:k]:
             magnitudes = np.where(used, np.abs(np.nan_to_num(array)), -1.0)
             at = tuple(map(int, np.unravel_index(int(magnitudes.argmax()), array.shape)))
@@ -121,13 +121,13 @@ def _largest(found: NonFinite, sizes: Mapping[str, int]) -> str:
     return f"numbers up to {', '.join(shown)}" if shown else ""
 
 
-def _origins(found: NonFinite, values: Mapping[Input, Array], sizes: Mapping[str, int]) -> str:
+def _origins(nonfinite: NonFinite, values: Mapping[Input, Array], sizes: Mapping[str, int]) -> str:
     """The inputs of which only one or two elements enter the non-finite element."""
-    arrays = evaluate_all([found.node], values, sizes)
-    chosen = np.zeros(arrays[found.node].shape, dtype=bool)
-    chosen[found.element] = True
-    used = {found.node: chosen}
-    for node in reversed(postorder(found.node)):
+    arrays = evaluate_all([nonfinite.node], values, sizes)
+    chosen = np.zeros(arrays[nonfinite.node].shape, dtype=bool)
+    chosen[nonfinite.element] = True
+    used = {nonfinite.node: chosen}
+    for node in reversed(postorder(nonfinite.node)):
         taken = [arrays[operand] for operand in node.operands]
         for k, operand in enumerate(node.operands):
             which = read(node, k, used[node], taken, sizes)
@@ -135,7 +135,7 @@ def _origins(found: NonFinite, values: Mapping[Input, Array], sizes: Mapping[str
     shown = [
         f"{_element(node.name, at)} = {arrays[node][at]}"
         for node, which in used.items()
-        if isinstance(node, Input) and node not in found.node.operands and which.sum() <= 2
+        if isinstance(node, Input) and node not in nonfinite.node.operands and which.sum() <= 2
         for at in (tuple(map(int, row)) for row in np.argwhere(which))
     ]
     return f", where {', '.join(shown[:_MOST_ORIGINS])}" if shown else ""

@@ -151,19 +151,19 @@ class FittedPoint:
             self._notes(information, scale, gradient, directions),
         )
 
-    def _freedom(self, found: _Residuals, options: UncertaintyOptions, held: Mask) -> int:
-        return (options.residuals or found.count) - int((~held).sum())
+    def _freedom(self, residuals: _Residuals, options: UncertaintyOptions, held: Mask) -> int:
+        return (options.residuals or residuals.count) - int((~held).sum())
 
     def _uses_squares(
-        self, options: UncertaintyOptions, found: _Residuals | None, free: int
+        self, options: UncertaintyOptions, residuals: _Residuals | None, free: int
     ) -> bool:
         """Whether the objective is read as a sum of squares of unknown variance."""
         if options.scale == "likelihood":
             return False
-        count = 0 if found is None else options.residuals or found.count
+        count = 0 if residuals is None else options.residuals or residuals.count
         if options.scale == "auto":
-            return found is not None and found.is_all and count > free
-        if found is None:
+            return residuals is not None and residuals.is_all and count > free
+        if residuals is None:
             message = "the objective is not a sum of squares with weights of one sign"
             remedy = 'read it as a likelihood, scale="likelihood"'
             raise DomainError(Diagnostic("E607", message, help=remedy))
@@ -176,18 +176,18 @@ class FittedPoint:
     def _scale(
         self,
         options: UncertaintyOptions,
-        found: _Residuals | None,
+        residuals: _Residuals | None,
         information: Information,
         kind: str,
     ) -> StatisticalScale:
         """The scale of the covariance, and what it assumes."""
         matrix = "Gauss-Newton matrix" if kind == "gauss-newton" else "Hessian"
-        if found is not None:
-            count = options.residuals or found.count
+        if residuals is not None:
+            count = options.residuals or residuals.count
             freedom = count - information.rank
-            variance = found.sum_of_squares / freedom
-            each = "" if found.weight is not None else ", times their weights,"
-            deviation = math.sqrt(variance / (found.weight or 1.0))
+            variance = residuals.sum_of_squares / freedom
+            each = "" if residuals.weight is not None else ", times their weights,"
+            deviation = math.sqrt(variance / (residuals.weight or 1.0))
             return StatisticalScale(
                 2.0 * variance,
                 float(freedom),
@@ -248,10 +248,10 @@ class FittedPoint:
         exact = rest <= _NO_CONSTANT * all_squares
         return _Residuals(result, total, count, float(weights[0]) if equal else None, exact)
 
-    def _factor(self, found: _Residuals) -> Vector:
+    def _factor(self, residuals: _Residuals) -> Vector:
         """A factor (N, m) of the Gauss-Newton matrix: √(2w)·J over all squares."""
         blocks = []
-        for square in found.squares:
+        for square in residuals.squares:
             (weight,) = self.quantities.evaluated((square.weight,), self.parts)
             jacobian = self.quantities.derivatives(square.residual, self.parts, "the residuals")
             blocks.append(np.sqrt(2.0 * np.abs(weight)).reshape(-1, 1) * jacobian)

@@ -206,15 +206,15 @@ class Plans:
             self._latest = [(result, self._derivatives_of(result)), *self._latest[: _MOST_KEPT - 1]]
             return self._latest[0]
 
-    def _derivatives_of(self, found: Optimized) -> Derivatives:
+    def _derivatives_of(self, optimized: Optimized) -> Derivatives:
         """The derivatives of a rewritten objective; those of an equal, recent one are reused."""
-        if found.objective is self.written.objective and found.joint is None:
+        if optimized.objective is self.written.objective and optimized.joint is None:
             return self.written
-        objective = found.objective if found.joint is None else found.joint.objective
+        objective = optimized.objective if optimized.joint is None else optimized.joint.objective
         for one, derivatives in self._latest:
-            if derivatives.objective is objective and one.prepared == found.prepared:
+            if derivatives.objective is objective and one.prepared == optimized.prepared:
                 return derivatives
         known = known_of(self.problem)
-        known = replace(known, finite=known.finite.union(found.prepared))
-        slopes = None if found.joint is None else found.joint.gradient
-        return Derivatives(objective, self._variables, known, slopes, found.structure)
+        known = replace(known, finite=known.finite.union(optimized.prepared))
+        slopes = None if optimized.joint is None else optimized.joint.gradient
+        return Derivatives(objective, self._variables, known, slopes, optimized.structure)

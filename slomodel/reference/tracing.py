@@ -75,12 +75,12 @@ def first_nonfinite(
     return None
 
 
-def inside_loop(found: NonFinite, sizes: Sizes) -> tuple[NonFinite, int] | None:
+def inside_loop(at: NonFinite, sizes: Sizes) -> tuple[NonFinite, int] | None:
     """The node in the body of a recurrence that is not finite first, and its step.
 
     None for other nodes. A state that is not finite at the start of the loop is not explained.
     """
-    node = found.node
+    node = at.node
     if not isinstance(node, Recur):
         return None
     loop = node.loop
@@ -88,12 +88,12 @@ def inside_loop(found: NonFinite, sizes: Sizes) -> tuple[NonFinite, int] | None:
     def values(roots: Sequence[Expr], given: Mapping[Expr, Array]) -> list[Array]:
         return evaluate(roots, _of_inputs(given), sizes)
 
-    states = states_of(loop, found.operands, sizes, values)
+    states = states_of(loop, at.operands, sizes, values)
     steps = range(loop.length.size(sizes))
     for t in reversed(steps) if loop.backwards else steps:
         for k, update in enumerate(loop.updates):
             if t >= update.start.value(sizes):
-                given = inputs_at(loop, k, t, states, found.operands, sizes)
+                given = inputs_at(loop, k, t, states, at.operands, sizes)
                 inner = first_nonfinite([update.value], _of_inputs(given), sizes)
                 if inner is not None and not isinstance(inner.node, Input):
                     return inner, t

@@ -112,11 +112,15 @@ def _differences(node: Map, rows: int) -> Expr:
     return build.apply(add, build.iota(n + m - 1), least)
 
 
-def _as_array(node: Expr, found: _ByDifference) -> Expr:
-    others = [axis for axis in range(node.rank) if axis not in (found.rows, found.columns)]
-    along = {found.rows: 1, found.columns: -1}
+def _as_array(node: Expr, by_difference: _ByDifference) -> Expr:
+    others = [
+        axis for axis in range(node.rank) if axis not in (by_difference.rows, by_difference.columns)
+    ]
+    along = {by_difference.rows: 1, by_difference.columns: -1}
     index = [
-        Affine(node.shape[found.columns] - 1, tuple(along.get(k, 0) for k in range(node.rank)))
+        Affine(
+            node.shape[by_difference.columns] - 1, tuple(along.get(k, 0) for k in range(node.rank))
+        )
     ]
     index += [Affine.along(axis, node.rank) for axis in others]
-    return build.gather(found.values, index, node.shape)
+    return build.gather(by_difference.values, index, node.shape)

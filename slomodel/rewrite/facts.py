@@ -60,7 +60,7 @@ class Facts:
     def agrees(self, other: Facts) -> bool:
         """True if the sizes, and the answers to all queries to `other`, are the same here."""
         return self.sizes == other.sizes and all(
-            self.answer(*key) == found for key, found in other.queries.items()
+            self.answer(*key) == answer for key, answer in other.queries.items()
         )
 
     def _found(self, question: Question, node: Expr) -> bool:

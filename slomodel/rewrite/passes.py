@@ -255,6 +255,6 @@ def optimized(
     whole = () if objective is structure else (structure,)
     roots = (joint.objective if joint else objective, *whole, *slopes)
     (value, *rest), parts = prepared(roots, taken)
-    found = rest.pop(0) if whole else None
+    written = rest.pop(0) if whole else None
     joint = None if joint is None else replace(joint, objective=value, gradient=tuple(rest))
-    return Optimized(objective if joint else value, tuple(changes), facts, joint, parts, found)
+    return Optimized(objective if joint else value, tuple(changes), facts, joint, parts, written)

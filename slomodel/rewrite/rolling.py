@@ -203,8 +203,8 @@ def _terms(node: Expr, inner: set[Expr]) -> list[_Part]:
             )
             stack += reversed(list(zip(signs, one.operands, strict=True)))
             continue
-        found = scaled(whole(one), sign)
-        result.append((found.coefficient, None if found.core is None else found.core.node))
+        term = scaled(whole(one), sign)
+        result.append((term.coefficient, None if term.core is None else term.core.node))
     return result
 
 

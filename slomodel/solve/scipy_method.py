@@ -72,12 +72,12 @@ def scipy_method(
     return minimize
 
 
-def _result(found: Solution) -> OptimizeResult:
+def _result(solution: Solution) -> OptimizeResult:
     """The result in SciPy's form, without named arrays: SciPy cannot print an empty table."""
     from scipy.optimize import OptimizeResult  # costs half a second
 
     named = ("variables", "multipliers", "active")
-    return OptimizeResult({key: value for key, value in dict(found).items() if key not in named})
+    return OptimizeResult({key: value for key, value in dict(solution).items() if key not in named})
 
 
 def _product(

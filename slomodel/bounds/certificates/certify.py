@@ -128,16 +128,16 @@ def certify(setting: Setting, maximises: bool, part: FreeUnknowns) -> PointCerti
 
 
 def _neighbourhood(
-    setting: Setting, found: CriticalPoint, free: Truths, sign: float
+    setting: Setting, point: CriticalPoint, free: Truths, sign: float
 ) -> Neighbourhood:
     """Proofs over balls around x: by entries of the Hessian, or by cheaper bounds for large n."""
     if setting.n <= _MOST_ENTRIES:
-        return ByEntries(setting, free, sign, found.R)
-    spectrum = UNKNOWN if found.at is None else spectral_interval(of_free(found.at, free))
+        return ByEntries(setting, free, sign, point.R)
+    spectrum = UNKNOWN if point.at is None else spectral_interval(of_free(point.at, free))
     least = spectrum.low if sign > 0.0 else -spectrum.high
-    distance = float(up_norm(found.error))
+    distance = float(up_norm(point.error))
     at = cache(partial(bounds, replace(setting, effort=less_effort(setting.effort))))
-    return ByBounds(at, sign, least, not free.all(), found.inverse, distance)
+    return ByBounds(at, sign, least, not free.all(), point.inverse, distance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,24 +186,24 @@ def _critical_point(setting: Setting, at: BoundsAt, part: FreeUnknowns) -> Criti
     return _with_reason(result, part.reason) if part.reason else result
 
 
-def _blocked(found: CriticalPoint, part: FreeUnknowns, x: Array, sign: float) -> str:
+def _blocked(point: CriticalPoint, part: FreeUnknowns, x: Array, sign: float) -> str:
     """Why x* on the face may not be stationary on the whole set; empty if it is.
 
     The free elements of x* lie between their ends, and the slope of ±f at x* along each held
     element, which differs from that at x by at most |H| |x* - x|, points out of the set.
     """
-    if float(up_norm(found.error)) > part.margin:
+    if float(up_norm(point.error)) > part.margin:
         return "x is too close to the boundary of its set for the error bars"
-    if part.low is None or part.high is None or found.near is None:
+    if part.low is None or part.high is None or point.near is None:
         return ""
-    e, free = found.error, part.free
+    e, free = point.error, part.free
     inside = (part.low < down_add(x, -e)) & (up_add(x, e) < part.high)
     if not inside[free].all():
         return "elements of x are too close to their bounds for the error bars"
-    moved = np.asarray(up_matmul(found.near.magnitude, e))
-    off = float(up_mul(found.slack, float(up_norm(e))))
+    moved = np.asarray(up_matmul(point.near.magnitude, e))
+    off = float(up_mul(point.slack, float(up_norm(e))))
     moved = np.asarray(up_add(moved, np.full(len(x), off)))
-    slope = found.gradient if sign > 0.0 else -found.gradient
+    slope = point.gradient if sign > 0.0 else -point.gradient
     at_low, at_high = ~free & (x <= part.low), ~free & (x >= part.high)
     held = (slope.lo > moved) & at_low | (-slope.hi > moved) & at_high | at_low & at_high
     if not held[~free].all():
@@ -224,23 +224,23 @@ def _not_finite(setting: Setting) -> str:
     return ""
 
 
-def _spectrum(found: CriticalPoint, free: Truths) -> SpectralInterval:
+def _spectrum(point: CriticalPoint, free: Truths) -> SpectralInterval:
     """The interval of the eigenvalues at x*, of the free unknowns."""
-    if not found.exists or found.near is None:
+    if not point.exists or point.near is None:
         return UNKNOWN
-    return spectral_interval(of_free(found.near, free)).widened(found.slack)
+    return spectral_interval(of_free(point.near, free)).widened(point.slack)
 
 
-def _kind(spectrum: SpectralInterval, found: CriticalPoint, free: Truths) -> Kind:
+def _kind(spectrum: SpectralInterval, point: CriticalPoint, free: Truths) -> Kind:
     """The kind of x*: a saddle has proved curvature of both signs along two vectors."""
-    if not found.exists or found.near is None:
+    if not point.exists or point.near is None:
         return "unknown"
     if spectrum.low > 0.0:
         return "minimum"
     if spectrum.high < 0.0:
         return "maximum"
-    H = of_free(found.near, free)
-    ends = [_curvature_along(H, v, found.slack) for v in _extreme_vectors(H)]
+    H = of_free(point.near, free)
+    ends = [_curvature_along(H, v, point.slack) for v in _extreme_vectors(H)]
     return "saddle" if ends[0][1] < 0.0 < ends[1][0] else "unknown"
 
 

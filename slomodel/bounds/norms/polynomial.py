@@ -247,7 +247,7 @@ def _over_boxes(
     return _rounded_up(result, powers, middle, half), width * (mean + k * fraction), seen
 
 
-def _rounded_up(found: Array, powers: Array, middle: Array, half: Array) -> Array:
+def _rounded_up(computed: Array, powers: Array, middle: Array, half: Array) -> Array:
     """The bounds of `_over_boxes` rounded up, for M products of powers of degree k.
 
     A product has the exponentials of Σ p_b m_b, at most k max|m|, of 2 m_b to the power k/2 in
@@ -259,7 +259,7 @@ def _rounded_up(found: Array, powers: Array, middle: Array, half: Array) -> Arra
     arguments = k * (2.0 * largest + blocks * widest)
     functions = blocks + int(k) + 3
     roundings = terms + (int(k) + 4) * (blocks + 4)
-    bounds = exponentials_rounded_up(found, arguments, blocks + 16, functions, roundings)
+    bounds = exponentials_rounded_up(computed, arguments, blocks + 16, functions, roundings)
     lost = terms * SMALLEST_NORMAL * float(np.exp(k * blocks * widest))
     return np.asarray(up_add(bounds, np.asarray(2.0 * lost)))
 

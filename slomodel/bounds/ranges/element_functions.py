@@ -50,9 +50,9 @@ class ElementDerivatives:
     def sums(self) -> tuple[Expr, ...]:
         return tuple(one for sums in self.row_sums for one in sums)
 
-    def named(self, found: Sequence[Interval]) -> tuple[dict[Slots, Interval], list[Interval]]:
+    def named(self, values: Sequence[Interval]) -> tuple[dict[Slots, Interval], list[Interval]]:
         """The ranges of `graphs` by slots, and those of the row sums by argument."""
-        ranges = iter(found)
+        ranges = iter(values)
         derivatives = {slots: next(ranges) for slots in self.derivatives}
         return derivatives, [reduce(hull, [next(ranges) for _ in sums]) for sums in self.row_sums]
 

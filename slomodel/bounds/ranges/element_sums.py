@@ -48,15 +48,15 @@ class ElementSum(Generic[AnyRows]):
     rows: tuple[AnyRows, ...]
 
 
-def parts_of(setting: Setting, found: Sequence[Elements]) -> tuple[ElementSum[Rows], ...] | None:
+def parts_of(setting: Setting, terms: Sequence[Elements]) -> tuple[ElementSum[Rows], ...] | None:
     """The evaluated parts of the objective; None where they are too large."""
     if setting.n > MOST_VARIABLES:
         return None
-    sizes = [_count(setting, one) for one in found]
-    numbers = sum(m * len(one.arguments) for m, one in zip(sizes, found, strict=True))
+    sizes = [_count(setting, one) for one in terms]
+    numbers = sum(m * len(one.arguments) for m, one in zip(sizes, terms, strict=True))
     if numbers * setting.n > MOST_NUMBERS or not all(sizes):
         return None
-    affine = affine_of(found)
+    affine = affine_of(terms)
     slopes = jacobians(setting, affine)
 
     def rows(node: Expr) -> Rows:
@@ -64,23 +64,23 @@ def parts_of(setting: Setting, found: Sequence[Elements]) -> tuple[ElementSum[Ro
         whole = slopes[node].each(lambda a: np.broadcast_to(a, shape))
         return Rows.of(whole.each(lambda a: np.ascontiguousarray(a.reshape(setting.n, -1).T)))
 
-    return with_rows(setting, found, {node: rows(node) for node in affine})
+    return with_rows(setting, terms, {node: rows(node) for node in affine})
 
 
-def affine_of(found: Sequence[Elements]) -> list[Expr]:
+def affine_of(terms: Sequence[Elements]) -> list[Expr]:
     """The affine nodes that the elements are functions of."""
-    return list(dict.fromkeys(laid.node for one in found for laid in one.affine))
+    return list(dict.fromkeys(laid.node for one in terms for laid in one.affine))
 
 
 def with_rows(
-    setting: Setting, found: Sequence[Elements], rows: Mapping[Expr, AnyRows], orders: int = 4
+    setting: Setting, terms: Sequence[Elements], rows: Mapping[Expr, AnyRows], orders: int = 4
 ) -> tuple[ElementSum[AnyRows], ...]:
     """The evaluated parts, with derivatives to an order, from the rows of their affine nodes."""
     affine: list[Expr] = list(rows)
-    data: list[Expr] = [laid.node for one in found for laid in one.data.values()]
-    weights: list[Expr] = [one.weight for one in found]
+    data: list[Expr] = [laid.node for one in terms for laid in one.data.values()]
+    weights: list[Expr] = [one.weight for one in terms]
     values = enclose([*affine, *data, *weights], boxed(setting.values), setting.sizes)
-    return tuple(_part(setting, one, values, rows, orders) for one in found)
+    return tuple(_part(setting, one, values, rows, orders) for one in terms)
 
 
 def _live(setting: Setting, own: Elements) -> Truths | None:

@@ -281,16 +281,16 @@ class _Block:
         roots = (self.functions.value, *(self.functions.graphs if with_derivatives else ()))
         return enclose(roots, {**_pieces(self.boxes, self.pieces), **known}, {}, axes + 1)
 
-    def hulls(self, found: Mapping[Expr, Interval]) -> list[Interval]:
+    def hulls(self, ranges: Mapping[Expr, Interval]) -> list[Interval]:
         along = tuple(range(len(self.boxes)))
 
         def hull(a: Interval) -> Interval:
             lo, hi = np.min(a.lo, axis=along), np.max(a.hi, axis=along)
             return Interval(*(np.broadcast_to(end, (self.count,)) for end in (lo, hi)))
 
-        return [hull(found[graph]) for graph in self.functions.graphs]
+        return [hull(ranges[graph]) for graph in self.functions.graphs]
 
-    def pieces_of(self, found: Mapping[Expr, Interval], start: int) -> Pieces:
+    def pieces_of(self, ranges: Mapping[Expr, Interval], start: int) -> Pieces:
         """The pieces as `Pieces`, with elements numbered from `start`."""
         shape = (*(self.pieces,) * len(self.boxes), self.count)
 
@@ -299,7 +299,7 @@ class _Block:
 
         boxes = tuple(flat(box) for box in _pieces(self.boxes, self.pieces).values())
         element = np.broadcast_to(np.arange(start, start + self.count), shape).ravel()
-        return Pieces(boxes, element, tuple(flat(found[graph]) for graph in self.functions.graphs))
+        return Pieces(boxes, element, tuple(flat(ranges[graph]) for graph in self.functions.graphs))
 
     def by_turns(self, table: _Turning) -> list[Interval]:
         """Hulls by the critical points of the table: (φ(c u + d))^(k) = c^k φ^(k)(c u + d)."""

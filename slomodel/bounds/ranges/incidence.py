@@ -74,38 +74,38 @@ def _under(nodes: Collection[Expr], varying: Collection[Expr]) -> set[Expr]:
 
 
 @singledispatch
-def reads(node: Expr, found: Mapping[Expr, Truths], setting: Setting) -> Truths:
+def reads(node: Expr, known: Mapping[Expr, Truths], setting: Setting) -> Truths:
     """Whether an element of a node may depend on an unknown; any may, without a rule."""
     return np.ones((1,) * (node.rank + 1), dtype=bool)
 
 
 @reads.register
-def _(node: Map, found: Mapping[Expr, Truths], setting: Setting) -> Truths:
+def _(node: Map, known: Mapping[Expr, Truths], setting: Setting) -> Truths:
     result = np.zeros((1,) * (node.rank + 1), dtype=bool)
     for operand, axes in zip(node.operands, node.axes, strict=True):
-        if operand in found:
+        if operand in known:
             missing = tuple(1 + axis for axis in range(node.rank) if axis not in axes)
-            result = result | np.expand_dims(found[operand], missing)
+            result = result | np.expand_dims(known[operand], missing)
     return np.asarray(result)
 
 
 @reads.register(Gather)
 @reads.register(Scatter)
 @reads.register(Reshape)
-def _(node: Gather | Scatter | Reshape, found: Mapping[Expr, Truths], setting: Setting) -> Truths:
+def _(node: Gather | Scatter | Reshape, known: Mapping[Expr, Truths], setting: Setting) -> Truths:
     index = () if isinstance(node, Reshape) else tables(node.index)
-    known = [point(setting.tables[one][np.newaxis]) for one in index]
-    own = found[node.operands[0]].astype(np.float64)
-    return np.asarray(range_of(node, [point(own), *known], setting.sizes, 1).hi > 0.0)
+    arrays = [point(setting.tables[one][np.newaxis]) for one in index]
+    own = known[node.operands[0]].astype(np.float64)
+    return np.asarray(range_of(node, [point(own), *arrays], setting.sizes, 1).hi > 0.0)
 
 
 @reads.register
-def _(node: Einsum, found: Mapping[Expr, Truths], setting: Setting) -> Truths:
+def _(node: Einsum, known: Mapping[Expr, Truths], setting: Setting) -> Truths:
     dims = concrete(node.dims, setting.sizes)
     result = np.zeros((1,) * (len(node.output) + 1), dtype=bool)
     for operand, labels in zip(node.operands, node.inputs, strict=True):
-        if operand in found:
-            parts = [(point(found[operand].astype(np.float64)), labels)]
+        if operand in known:
+            parts = [(point(known[operand].astype(np.float64)), labels)]
             missing = tuple(k for k in range(len(dims)) if k not in labels)
             parts += [(point(np.ones((1, dims[k]))), (k,)) for k in missing]
             result = result | (contract(parts, node.output, dims, 1).hi > 0.0)

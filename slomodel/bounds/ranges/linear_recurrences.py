@@ -176,16 +176,16 @@ def _has_several_cells(body: LinearBody, operands: Sequence[Interval], batch: in
 
 def add_ranges(
     order: Sequence[Expr],
-    found: dict[Expr, Interval],
+    ranges: dict[Expr, Interval],
     sizes: Sizes,
     batch: int,
     ranges_of: RangesOf,
 ) -> None:
     """Add the intervals of nodes in `order`, each after its operands; loops for all states."""
     for one in order:
-        if one not in found:
-            own = ranges_of(one, [found[o] for o in one.operands], sizes, batch)
-            found |= zip(one.states if isinstance(one, Recur) else (one,), own, strict=True)
+        if one not in ranges:
+            own = ranges_of(one, [ranges[o] for o in one.operands], sizes, batch)
+            ranges |= zip(one.states if isinstance(one, Recur) else (one,), own, strict=True)
 
 
 def _evaluated(

@@ -39,14 +39,14 @@ def _interval(one: Known) -> Interval:
     return interval(-up_add(-one.value, one.error), up_add(one.value, one.error))
 
 
-def _known(node: Expr, argument: Input, x: Array, found: dict[Expr, Known]) -> Known | None:
+def _known(node: Expr, argument: Input, x: Array, known: dict[Expr, Known]) -> Known | None:
     if node is argument:
         return Bounded(x, np.zeros_like(x))
     if isinstance(node, Const):
         return Bounded(np.asarray(float(node.value)), np.zeros(()))
     if not isinstance(node, Map):
         return None
-    operands = [found[o] for o in node.operands]
+    operands = [known[o] for o in node.operands]
     function = node.function
     if function is table.neg:
         return Bounded(-operands[0].value, operands[0].error)

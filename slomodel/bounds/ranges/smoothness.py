@@ -53,7 +53,7 @@ class Walk:
     `deciding` are the nodes that a choice depends on.
     """
 
-    found: Mapping[Expr, Interval]
+    ranges: Mapping[Expr, Interval]
     batch: int
     live: Live = field(default_factory=dict)
     sizes: Sizes = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Walk:
 
     def put(self, node: Expr, orders: Orders) -> None:
         """Store the orders of a node's elements; dead ones count as analytic."""
-        orders = np.broadcast_to(orders, self.found[node].shape)
+        orders = np.broadcast_to(orders, self.ranges[node].shape)
         live = self.live.get(node)
         self.orders[node] = orders if live is None else np.where(live, orders, ANALYTIC)
 
@@ -85,7 +85,7 @@ class Walk:
 
 def smoothness(
     objective: Expr,
-    found: Mapping[Expr, Interval],
+    ranges: Mapping[Expr, Interval],
     batch: int = 0,
     spans: Mapping[Expr, Span] | None = None,
     live: Live | None = None,
@@ -96,7 +96,7 @@ def smoothness(
     `live` holds the elements that it depends on, for nodes with dead elements; `sizes` the dims of
     recurrences.
     """
-    walk = Walk(found, batch, live or {}, sizes)
+    walk = Walk(ranges, batch, live or {}, sizes)
     _pass_over(postorder(objective), walk)
     order = walk.least(objective)
     return Smoothness(order, _reason(objective, walk, order, spans or {}))
@@ -151,7 +151,7 @@ def _(node: Einsum, walk: Walk) -> Orders:
 @order_of.register
 def _(node: Extreme, walk: Walk) -> Orders:
     """As smooth as its operand where one element certainly is the extreme one, else with a kink."""
-    a = walk.found[node.operands[0]]
+    a = walk.ranges[node.operands[0]]
     axes = tuple(walk.batch + axis for axis in node.axes)
     rest = tuple(k for k in range(a.lo.ndim) if k not in axes)
     order = (*rest, *axes)
@@ -169,7 +169,7 @@ def _(node: Extreme, walk: Walk) -> Orders:
 
 @order_of.register
 def _(node: Map, walk: Walk) -> Orders:
-    operands = [_aligned(walk.found[o], node, k, walk) for k, o in enumerate(node.operands)]
+    operands = [_aligned(walk.ranges[o], node, k, walk) for k, o in enumerate(node.operands)]
     orders = [
         np.expand_dims(walk.orders[o], _missing(node, k, walk)) for k, o in enumerate(node.operands)
     ]
@@ -191,7 +191,7 @@ def _(node: Recur, walk: Walk) -> Orders:
     """A composition of the body with itself: as smooth as the body at the states of all steps."""
     least = np.minimum.reduce(np.broadcast_arrays(*(walk.least(o) for o in node.operands)))
     values = bodies(node)
-    result = enclose(values, {}, walk.sizes, walk.batch, known=walk.found)
+    result = enclose(values, {}, walk.sizes, walk.batch, known=walk.ranges)
     order = postorder(*values)
     of_body = Walk(result, walk.batch, walk.live, walk.sizes)
     of_body.orders.update(walk.orders)

@@ -134,7 +134,7 @@ def _rows(own: _Entries) -> SparseRows:
 
 @singledispatch
 def _entries(
-    node: Expr, found: Mapping[Expr, _Entries], varying: Collection[Expr], setting: Setting
+    node: Expr, known: Mapping[Expr, _Entries], varying: Collection[Expr], setting: Setting
 ) -> _Entries | None:
     """The entries of a linear node from those of its operands; None where they are too many."""
     return None
@@ -142,7 +142,7 @@ def _entries(
 
 @_entries.register
 def _(
-    node: Map, found: Mapping[Expr, _Entries], varying: Collection[Expr], setting: Setting
+    node: Map, known: Mapping[Expr, _Entries], varying: Collection[Expr], setting: Setting
 ) -> _Entries | None:
     shape = concrete(node.shape, setting.sizes)
     columns, sizes = [], []
@@ -154,7 +154,7 @@ def _(
         slope = tangent(node, others)
         if slope is None:
             continue
-        own = found[operand]
+        own = known[operand]
         factor = np.broadcast_to(_magnitude(slope, setting), shape)[..., np.newaxis]
         missing = tuple(axis for axis in range(len(shape)) if axis not in node.axes[k])
         full = (*shape, own.size.shape[-1])
@@ -167,31 +167,31 @@ def _(
 
 @_entries.register
 def _(
-    node: Gather, found: Mapping[Expr, _Entries], varying: Collection[Expr], setting: Setting
+    node: Gather, known: Mapping[Expr, _Entries], varying: Collection[Expr], setting: Setting
 ) -> _Entries | None:
     operand = node.operands[0]
     indexed = concrete(operand.shape, setting.sizes)
     where = positions(
         node.index, concrete(node.shape, setting.sizes), indexed, setting.sizes, setting.tables
     )
-    return _Entries(found[operand].column[where], found[operand].size[where])
+    return _Entries(known[operand].column[where], known[operand].size[where])
 
 
 @_entries.register
 def _(
-    node: Reshape, found: Mapping[Expr, _Entries], varying: Collection[Expr], setting: Setting
+    node: Reshape, known: Mapping[Expr, _Entries], varying: Collection[Expr], setting: Setting
 ) -> _Entries | None:
-    own = found[node.operands[0]]
+    own = known[node.operands[0]]
     shape = (*concrete(node.shape, setting.sizes), own.size.shape[-1])
     return _Entries(own.column.reshape(shape), own.size.reshape(shape))
 
 
 @_entries.register
 def _(
-    node: Scatter, found: Mapping[Expr, _Entries], varying: Collection[Expr], setting: Setting
+    node: Scatter, known: Mapping[Expr, _Entries], varying: Collection[Expr], setting: Setting
 ) -> _Entries | None:
     """An element to which several elements are scattered has the entries of all of them."""
-    own = found[node.operands[0]]
+    own = known[node.operands[0]]
     p = own.size.shape[-1]
     shape = concrete(node.shape, setting.sizes)
     where = positions(node.index, own.size.shape[:-1], shape, setting.sizes, setting.tables)
@@ -213,7 +213,7 @@ def _(
 
 @_entries.register
 def _(
-    node: Einsum, found: Mapping[Expr, _Entries], varying: Collection[Expr], setting: Setting
+    node: Einsum, known: Mapping[Expr, _Entries], varying: Collection[Expr], setting: Setting
 ) -> _Entries | None:
     """Σ c u over labels: the entries of every u of the sum, each times the magnitude of its c."""
     dims = concrete(node.dims, setting.sizes)
@@ -224,7 +224,7 @@ def _(
     order = (*node.output, *(k for k in range(len(dims)) if k not in node.output))
     shape = tuple(dims[label] for label in order)
     (place,) = (k for k, operand in enumerate(node.operands) if operand in varying)
-    own = found[node.operands[place]]
+    own = known[node.operands[place]]
     p = own.size.shape[-1]
     if prod(shape) * p > _MOST_ENTRIES:
         return None

@@ -64,8 +64,8 @@ class SearchedFunctions:
             one: a if a.shape == (1,) else a.each(itemgetter(element)) for one, a in flat.items()
         }
         wide = [g for graph in self.graphs for g in (graph, *self.slopes.get(graph, ()))]
-        found = enclose(wide, {**dict(zip(self.boxes, boxes, strict=True)), **own}, {}, 1)
-        result = {graph: found[graph] for graph in self.graphs}
+        enclosed = enclose(wide, {**dict(zip(self.boxes, boxes, strict=True)), **own}, {}, 1)
+        result = {graph: enclosed[graph] for graph in self.graphs}
         if self.slopes:
             centres = [point(box.mid) for box in boxes]
             at = dict(zip(self.boxes, centres, strict=True))
@@ -73,7 +73,7 @@ class SearchedFunctions:
             for graph, slopes in self.slopes.items():
                 moved = values[graph]
                 for box, centre, slope in zip(boxes, centres, slopes, strict=True):
-                    moved = moved + found[slope] * (box - centre)
+                    moved = moved + enclosed[slope] * (box - centre)
                 result[graph] = meet(result[graph], moved)
         shape = element.shape
         return tuple(result[g].each(lambda x: np.broadcast_to(x, shape)) for g in self.graphs)

@@ -74,14 +74,14 @@ def in_blocks(
         rule(*(a.each(itemgetter(slice(k, k + _BLOCK))) for a in flat))
         for k in range(0, size, _BLOCK)
     ]
-    return [_joined_parts(found, shape) for found in zip(*parts, strict=True)]
+    return [_joined_parts(pieces, shape) for pieces in zip(*parts, strict=True)]
 
 
-def _joined_parts(found: Sequence[Interval], shape: tuple[int, ...]) -> Interval:
-    lo = np.concatenate([a.lo for a in found]).reshape(shape)
-    if all(a.is_point for a in found):
+def _joined_parts(pieces: Sequence[Interval], shape: tuple[int, ...]) -> Interval:
+    lo = np.concatenate([a.lo for a in pieces]).reshape(shape)
+    if all(a.is_point for a in pieces):
         return Interval(lo, lo)
-    return Interval(lo, np.concatenate([a.hi for a in found]).reshape(shape))
+    return Interval(lo, np.concatenate([a.hi for a in pieces]).reshape(shape))
 
 
 def value_range(function: ScalarFunction, *operands: Interval) -> Interval:
@@ -222,13 +222,13 @@ def _over_corners(
         inside = np.asarray(np.logical_and.reduce(np.broadcast_arrays(*(one for _, one in corner))))
         if not inside.any():
             continue
-        found = values(*(x for x, _ in corner))
+        at_corner = values(*(x for x, _ in corner))
         if result is None:
-            result = found
+            result = at_corner
         elif inside.all():
-            result = hull(result, found)
+            result = hull(result, at_corner)
         else:
-            result = _joined(result, found, inside)
+            result = _joined(result, at_corner, inside)
     assert result is not None  # the corner of all lower endpoints
     return result
 

@@ -137,7 +137,7 @@ def _pays(parts: Sequence[CellBounds], whole: CellBounds) -> bool:
     pairs = [([norm_of(part.ends) for part in parts], norm_of(whole.ends))]
     pairs.append(([part.third for part in parts], whole.third))
     return any(
-        max(found, default=0.0) < _GAIN * known
-        or (math.isinf(known) and min(found, default=0.0) < known)
-        for found, known in pairs
+        max(bounds, default=0.0) < _GAIN * known
+        or (math.isinf(known) and min(bounds, default=0.0) < known)
+        for bounds, known in pairs
     )

@@ -171,7 +171,10 @@ def _natural(
         if cell.order < order:
             order, reason = cell.order, cell.reason
         jets.append(NetworkJets(values, cell))
-    second, third = (max(found) for found in zip(*(one.orders(3) for one in jets), strict=True))
+    second, third = (
+        max(bounds_of_cells)
+        for bounds_of_cells in zip(*(one.orders(3) for one in jets), strict=True)
+    )
     rest = prepared.rest.over(setting, radius)
     if rest.order < order:
         order, reason = rest.order, rest.reason

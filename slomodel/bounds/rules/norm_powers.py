@@ -66,10 +66,10 @@ def _power(x: float, p: float) -> float:
 @once_per_setting
 def _powers(setting: Setting) -> tuple[tuple[_NormTerm, ...], float] | None:
     """The powers of norms, and an upper bound on the curvature of the quadratic remainder."""
-    found = norm_powers_of(setting.objective, setting.variables)
-    if found is None:
+    terms = norm_powers_of(setting.objective, setting.variables)
+    if terms is None:
         return None
-    powers, rest = found
+    powers, rest = terms
     remainder = constant_hessian(replace(setting, objective=rest))
     if remainder is None:
         return None

@@ -112,29 +112,29 @@ def _large_sums(setting: Setting) -> Sums | None:
     return _spanned_or_sparse(setting, result, _FEW_ROWS) if result else None
 
 
-def sums_of(setting: Setting, found: Sequence[Elements]) -> Sums | None:
+def sums_of(setting: Setting, terms: Sequence[Elements]) -> Sums | None:
     """Evaluated sums beside other terms; None where they are too large.
 
     In many variables they are mostly penalties, whose rows are unit vectors: coordinates of a span
     would only add errors.
     """
-    if not found:
+    if not terms:
         return Sums()
     if setting.n > MOST_VARIABLES:
-        return _spanned_or_sparse(setting, found, 0)
-    dense = parts_of(setting, found)
+        return _spanned_or_sparse(setting, terms, 0)
+    dense = parts_of(setting, terms)
     return None if dense is None else Sums(dense)
 
 
-def _spanned_or_sparse(setting: Setting, found: Sequence[Elements], most_rows: int) -> Sums | None:
+def _spanned_or_sparse(setting: Setting, terms: Sequence[Elements], most_rows: int) -> Sums | None:
     """The sums with few rows in coordinates of their span, the others with sparse rows."""
-    if not all(number_of_elements(one.shape, setting.sizes) for one in found):
+    if not all(number_of_elements(one.shape, setting.sizes) for one in terms):
         return None
     few: list[Elements] = []
-    for one in sorted(found, key=lambda one: _numbers([one], setting)):
+    for one in sorted(terms, key=lambda one: _numbers([one], setting)):
         if _numbers([*few, one], setting) <= min(most_rows, setting.n):
             few.append(one)
-    others = [one for one in found if one not in few]
+    others = [one for one in terms if one not in few]
     spanned = _spanned(setting, few) if few else ()
     sparse = sparse_rows(setting, affine_of(others)) if others else {}
     if spanned is None or sparse is None:
@@ -142,15 +142,15 @@ def _spanned_or_sparse(setting: Setting, found: Sequence[Elements], most_rows: i
     return Sums(spanned, with_rows(setting, others, sparse, orders=3))
 
 
-def _numbers(found: Sequence[Elements], setting: Setting) -> int:
+def _numbers(terms: Sequence[Elements], setting: Setting) -> int:
     """The number of affine numbers."""
-    return sum(number_of_elements(node.shape, setting.sizes) for node in affine_of(found))
+    return sum(number_of_elements(node.shape, setting.sizes) for node in affine_of(terms))
 
 
-def _spanned(setting: Setting, found: Sequence[Elements]) -> tuple[ElementSum[Rows], ...] | None:
-    affine, count = affine_of(found), _numbers(found, setting)
-    sizes = sum(number_of_elements(one.shape, setting.sizes) for one in found)
+def _spanned(setting: Setting, terms: Sequence[Elements]) -> tuple[ElementSum[Rows], ...] | None:
+    affine, count = affine_of(terms), _numbers(terms, setting)
+    sizes = sum(number_of_elements(one.shape, setting.sizes) for one in terms)
     if count * setting.n > _MOST_NUMBERS_OF_FEW or count * sizes > MOST_NUMBERS:
         return None
     rows = few_rows(setting, affine)
-    return None if rows is None else with_rows(setting, found, rows)
+    return None if rows is None else with_rows(setting, terms, rows)

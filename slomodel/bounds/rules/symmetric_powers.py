@@ -94,20 +94,20 @@ def symmetric_terms(setting: Setting) -> Series | None:
     return refined(setting, Series(names, parts, sizes, hessian))
 
 
-def _centre(setting: Setting, found: PowerSum) -> Centre | None:
+def _centre(setting: Setting, sum_of_powers: PowerSum) -> Centre | None:
     """The values at the centre; None where they are too expensive."""
-    x = np.asarray(setting.values[found.vectors], dtype=np.float64)
-    x = x[np.newaxis] if x.ndim == 1 else (x.T if found.turned else x)
-    k, (m, d) = found.order, x.shape
+    x = np.asarray(setting.values[sum_of_powers.vectors], dtype=np.float64)
+    x = x[np.newaxis] if x.ndim == 1 else (x.T if sum_of_powers.turned else x)
+    k, (m, d) = sum_of_powers.order, x.shape
     if m > _MOST_VECTORS or m * d**k > _MOST_ENTRIES:
         return None
     c = point(np.ascontiguousarray(x))
     axes = tuple(range(1, k + 1))
     powers = contract([(c, (0, axis)) for axis in axes], axes, (m, *([d] * k)))
     R = point(np.zeros((d,) * k))
-    if found.target is not None:
-        values = enclose([found.target], boxed(setting.values), setting.sizes)
-        R = _symmetric_part(values[found.target])
+    if sum_of_powers.target is not None:
+        values = enclose([sum_of_powers.target], boxed(setting.values), setting.sizes)
+        R = _symmetric_part(values[sum_of_powers.target])
     residual = {}
     left = (R - powers).each(partial(np.broadcast_to, shape=(m, *([d] * k))))
     for q in range(k, 0, -1):

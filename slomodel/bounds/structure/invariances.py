@@ -156,9 +156,9 @@ def invariances(setting: Setting) -> tuple[Invariance, ...]:
     return tuple(result)
 
 
-def _is_known(own: Invariance, found: Sequence[Invariance]) -> bool:
+def _is_known(own: Invariance, known: Sequence[Invariance]) -> bool:
     """Whether a known invariance acts on some of the same places and implies this one."""
-    for one in found:
+    for one in known:
         implied = own.kind == one.kind or own.kind in _IMPLIED.get(one.kind, ())
         if implied and set(one.places) <= set(own.places):
             return True

@@ -95,9 +95,9 @@ def with_matrix_equations(setting: Setting) -> MatrixEquations:
     if not operations:
         return MatrixEquations(setting)
     operands = [operation.operands[0] for operation in operations]
-    found = evaluate(operands, setting.values, setting.sizes)
+    arrays = evaluate(operands, setting.values, setting.sizes)
     at_centre = {
-        one: np.asarray(a, dtype=np.float64) for one, a in zip(operations, found, strict=True)
+        one: np.asarray(a, dtype=np.float64) for one, a in zip(operations, arrays, strict=True)
     }
     run = _Equations(setting.sizes)
     done: dict[Expr, Expr] = {}

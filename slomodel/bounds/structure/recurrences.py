@@ -67,8 +67,8 @@ def _with_given_tables(setting: Setting) -> Setting:
         table: Input(f"table [{k}]", "data", table.shape, "whole")
         for k, table in enumerate(computed)
     }
-    found = evaluate(computed, setting.values, setting.sizes)
-    arrays = [np.asarray(one, dtype=np.float64) for one in found]
+    tables = evaluate(computed, setting.values, setting.sizes)
+    arrays = [np.asarray(one, dtype=np.float64) for one in tables]
     values = {**setting.values, **dict(zip(given.values(), arrays, strict=True))}
     known = replace(setting.known, finite=setting.known.finite.union(given.values()))
     result = setting.rewritten(with_tables((setting.objective,), given), known)

@@ -84,15 +84,15 @@ def _read(node: Expr) -> tuple[Expr, ...]:
     return node.operands
 
 
-def _shifted(node: Expr, found: Mapping[Expr, Shift], varying: Collection[Expr]) -> Shift | None:
+def _shifted(node: Expr, shifts: Mapping[Expr, Shift], varying: Collection[Expr]) -> Shift | None:
     """The shift of a node some of whose operands are shifted; None for none."""
     if isinstance(node, Map):
         if len(_read(node)) < len(node.operands):
-            return found[_read(node)[0]]  # for numbers that are finite
-        return _of_map(node, found, varying)
+            return shifts[_read(node)[0]]  # for numbers that are finite
+        return _of_map(node, shifts, varying)
     if isinstance(node, Einsum):
-        return _of_contraction(node, found, varying)
-    own = found.get(node.operands[0])
+        return _of_contraction(node, shifts, varying)
+    own = shifts.get(node.operands[0])
     if own is None:
         raise NotCarried
     if isinstance(node, Extreme) and set(own.axes).isdisjoint(node.axes):
@@ -103,10 +103,10 @@ def _shifted(node: Expr, found: Mapping[Expr, Shift], varying: Collection[Expr])
     raise NotCarried
 
 
-def _of_map(node: Map, found: Mapping[Expr, Shift], varying: Collection[Expr]) -> Shift | None:
+def _of_map(node: Map, shifts: Mapping[Expr, Shift], varying: Collection[Expr]) -> Shift | None:
     parts: list[Shift | None] = []
     for operand, axes in zip(node.operands, node.axes, strict=True):
-        own = found.get(operand)
+        own = shifts.get(operand)
         placed = None if own is None else Shift(own.by, tuple(axes[k] for k in own.axes))
         parts.append(placed)
     known = [part for part in parts if part is not None]
@@ -145,12 +145,12 @@ def _applied(node: Map, parts: list[Shift]) -> Shift:
     return Shift(build.apply_along(node.function, [part.by for part in parts], along, shape), axes)
 
 
-def _of_contraction(node: Einsum, found: Mapping[Expr, Shift], varying: Collection[Expr]) -> Shift:
+def _of_contraction(node: Einsum, shifts: Mapping[Expr, Shift], varying: Collection[Expr]) -> Shift:
     own = [k for k, operand in enumerate(node.operands) if operand in varying]
     if len(own) != 1 or len(set(node.output)) < node.rank:
         raise NotCarried
     (k,) = own
-    shift, labels = found[node.operands[k]], node.inputs[k]
+    shift, labels = shifts[node.operands[k]], node.inputs[k]
     if len(set(labels)) < len(labels):
         raise NotCarried
     operands = [shift.by if j == k else operand for j, operand in enumerate(node.operands)]

@@ -106,12 +106,12 @@ def states_along(
     while True:
         step = _Step(node, operands, forms, end)
         jets = [body(update.value, dict(step.jets), step.end) for update in loop.updates]
-        found = list(forms)
+        wider = list(forms)
         for update, jet in zip(loop.updates, jets, strict=True):
-            found[update.state] = found[update.state].joined(form_of(jet))
-        if found == forms:
+            wider[update.state] = wider[update.state].joined(form_of(jet))
+        if wider == forms:
             break
-        forms = found
+        forms = wider
     states: list[tuple[Shape, Expr | None]] = []
     updates: list[Update] = []
     by_state = {update.state: (update, jet) for update, jet in zip(loop.updates, jets, strict=True)}

@@ -129,14 +129,14 @@ class Fusion:
         if not self.in_order:
             return set()
         using = users(self.order)
-        found: set[Expr] = set()
+        quick: set[Expr] = set()
         for node in self.order:
             if isinstance(node, Map) and node.rank and using[node] and node not in self._moving:
                 arrays = [operand for operand in node.operands if operand.rank]
                 plain = len(arrays) == 1 and isinstance(arrays[0], Input)
                 if plain and is_quick(node.function) and all(map(self._is_called, using[node])):
-                    found.add(node)
-        return found
+                    quick.add(node)
+        return quick
 
     def _is_called(self, node: Expr) -> bool:
         return node in self._calling and self.forms[node] is Form.ELEMENTWISE
@@ -280,7 +280,7 @@ class Fusion:
         if region.alone or not region.shape:
             return {}
         rank, size = len(region.shape), elements(region.shape)
-        found: dict[Expr, set[tuple[int, ...]]] = {}
+        accesses: dict[Expr, set[tuple[int, ...]]] = {}
         others: set[Expr] = set()
         for user in region.nodes:
             for start in (self.start_of(user), self.in_place(user)):
@@ -289,12 +289,12 @@ class Fusion:
             for read in self.reads(user):
                 access, owner = self.accesses.of(read.node), self._owner(read.node)
                 if access.offset == 0 and read.is_in_place(rank):
-                    found.setdefault(owner, set()).add(access.strides)
+                    accesses.setdefault(owner, set()).add(access.strides)
                 else:
                     others.add(owner)
         return {
             one: strides
-            for one, strides in found.items()
+            for one, strides in accesses.items()
             if one not in others and elements(self.accesses.shape(one)) == size
         }
 
@@ -373,25 +373,25 @@ class Fusion:
 
     def _recomputed_for(self, node: Expr) -> list[Expr]:
         """The nodes that the loop of a node computes again, operands first."""
-        found: list[Expr] = []
+        recomputed: list[Expr] = []
         waiting = [one for one in node.operands if one in self._recomputed]
         while waiting:
             one = waiting.pop()
-            found.append(one)
+            recomputed.append(one)
             waiting += [operand for operand in one.operands if operand in self._recomputed]
-        return list(dict.fromkeys(reversed(found)))
+        return list(dict.fromkeys(reversed(recomputed)))
 
     def _outer(self) -> set[Expr]:
         """Nodes that each loop computes: of narrower arrays; on a device, all looked up ones."""
         using = users(self.order)
         again = self._is_narrow if self.in_order else self.is_looked_up
-        found = {
+        outer = {
             node
             for node in self.order
             if node in self._moving and again(node)
             if all(self._joins(user, node) for user in using[node])
         }
-        return found - set(self.program.roots)
+        return outer - set(self.program.roots)
 
     def _is_narrow(self, node: Expr) -> bool:
         """Whether a node is quick to compute from narrower arrays: x_i - y_j, looked up rows."""

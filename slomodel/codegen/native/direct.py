@@ -141,12 +141,12 @@ def _tile(
 
 def _along_sum(one: DirectProduct) -> Lines | None:
     """Vectors along a summed label, in which both operands are contiguous."""
-    found = [
+    candidates = [
         k for k in one.summed if one.steps[0][k] == 1 == one.steps[1][k] and one.sizes[k] >= LANES
     ]
-    if not found:
+    if not candidates:
         return None
-    label = max(found, key=lambda k: one.sizes[k])
+    label = max(candidates, key=lambda k: one.sizes[k])
     tile: list[int] = []
     for k in reversed(one.columns):
         if one.sizes[k] * prod(one.sizes[j] for j in tile) <= _MOST_TERMS:

@@ -94,20 +94,20 @@ static inline __attribute__((always_inline)) void slo_log_products(
 """
 
 
-def log_product_lines(loop: TimeLoop, found: LogProducts, names: EntryNames) -> list[str]:
+def log_product_lines(loop: TimeLoop, products: LogProducts, names: EntryNames) -> list[str]:
     """The statement that computes the states of a loop from step `first` on."""
     (begin,) = loop.begins
     number = loop.length - loop.first
     if number <= 0:
         return []
-    terms, weights = found.terms.position, found.weights.position
+    terms, weights = products.terms.position, products.weights.position
     operands = (
-        f"{names.base(begin.array)} + {loop.first * found.count}",
-        f"{names.base(found.terms.array)} + {terms.offset}",
+        f"{names.base(begin.array)} + {loop.first * products.count}",
+        f"{names.base(products.terms.array)} + {terms.offset}",
         *map(str, terms.strides),
-        f"{names.base(found.weights.array)} + {weights.offset}",
+        f"{names.base(products.weights.array)} + {weights.offset}",
         *map(str, weights.strides),
-        str(found.count),
+        str(products.count),
         str(number),
     )
     return [f"{NAME}({', '.join(operands)});"]

@@ -97,11 +97,11 @@ def single_name(dim: Dim) -> str | None:
 
 
 def _conflict(
-    problem: Problem, declaration: DataDeclaration, name: str, found: int, known: int, origin: str
+    problem: Problem, declaration: DataDeclaration, name: str, size: int, known: int, origin: str
 ) -> ShapeError:
     shape = show_shape(declaration.declared_shape)
     own = f"data `{declaration.name}` {shape}"
-    message = f"dim `{name}` is {found} in {own}, but {known} in {origin}"
+    message = f"dim `{name}` is {size} in {own}, but {known} in {origin}"
     partly = _partly_dropped(problem)
     remedy = f'write `drop missing` after every `"{partly}"`' if partly else _AGREE
     return ShapeError(Diagnostic("E311", message, declaration.span, help=remedy))

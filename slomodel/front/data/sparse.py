@@ -89,12 +89,12 @@ def _are_sorted(places: Sequence[Array]) -> bool:
     return bool(later.all())
 
 
-def _in_order(found: StoredArray) -> StoredArray:
+def _in_order(array: StoredArray) -> StoredArray:
     """The entries in C order, with those at one position added up."""
     sorted_places: list[Array] = [
-        np.asarray(position, dtype=np.float64) for position in found.positions
+        np.asarray(position, dtype=np.float64) for position in array.positions
     ]
-    values: Array = np.asarray(found.values, dtype=np.float64)
+    values: Array = np.asarray(array.values, dtype=np.float64)
     if not _are_sorted(sorted_places):
         order = np.lexsort(sorted_places[::-1])
         sorted_places = [place[order] for place in sorted_places]
@@ -106,4 +106,4 @@ def _in_order(found: StoredArray) -> StoredArray:
             starts = np.flatnonzero(is_new)
             values = np.add.reduceat(values, starts)
             sorted_places = [one[starts] for one in sorted_places]
-    return StoredArray(values, tuple(sorted_places), tuple(map(int, found.shape)))
+    return StoredArray(values, tuple(sorted_places), tuple(map(int, array.shape)))

@@ -28,9 +28,9 @@ def with_saddle_warning(problem: Problem) -> Problem:
     starts = {v.node: s for v in problem.variables if (s := _number(v)) is not None}
     order = postorder(problem.objective) if starts else []
     varying = dependents(order, lambda n: isinstance(n, Input) and n.role == "variable")
-    products = {node: found for node in order if len(found := _factors(node, varying)) > 1}
+    products = {node: own for node in order if len(own := _factors(node, varying)) > 1}
     facts = initial_facts([problem.objective], starts) if products else {}
-    products = {node: found for node, found in products.items() if _is_suspect(node, found, facts)}
+    products = {node: own for node, own in products.items() if _is_suspect(node, own, facts)}
     if not products:
         return problem
     nodes = problem.inputs

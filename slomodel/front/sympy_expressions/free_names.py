@@ -38,26 +38,26 @@ class FreeNames:
     sizes: dict[str, sp.Basic] = field(default_factory=dict)
     indices: dict[str, sp.Basic] = field(default_factory=dict)
 
-    def add(self, name: str, found: sp.Basic) -> None:
+    def add(self, name: str, named: sp.Basic) -> None:
         """Record a name; raise an error if it stands for two objects."""
-        known = self.objects.setdefault(name, found)
-        if known != found:
-            message = f"`{name}` names two objects: {described(known)} and {described(found)}"
+        known = self.objects.setdefault(name, named)
+        if known != named:
+            message = f"`{name}` names two objects: {described(known)} and {described(named)}"
             remedy = "construct each symbol once and use it everywhere, or rename one"
             raise error("E402", message, None, remedy)
 
 
-def described(found: sp.Basic) -> str:
+def described(named: sp.Basic) -> str:
     """The constructor call of an object as text, with the assumptions of a symbol."""
-    if isinstance(found, sp.Symbol):
-        return str(sp.srepr(found))
-    shape = "" if found.shape is None else f" of shape {found.shape}"
-    return f"{type(found).__name__}('{name_of(found)}'){shape}"
+    if isinstance(named, sp.Symbol):
+        return str(sp.srepr(named))
+    shape = "" if named.shape is None else f" of shape {named.shape}"
+    return f"{type(named).__name__}('{name_of(named)}'){shape}"
 
 
-def name_of(found: sp.Basic) -> str:
+def name_of(named: sp.Basic) -> str:
     """The name of a symbol, IndexedBase or MatrixSymbol."""
-    name: str = found.label.name if isinstance(found, sp.IndexedBase) else found.name
+    name: str = named.label.name if isinstance(named, sp.IndexedBase) else named.name
     return name
 
 
@@ -75,49 +75,49 @@ def scan(roots: Iterable[sp.Basic], scope: IndexScope) -> FreeNames:
 
 
 def _below(
-    node: sp.Basic, scope: IndexScope, found: FreeNames
+    node: sp.Basic, scope: IndexScope, free: FreeNames
 ) -> Sequence[tuple[sp.Basic, IndexScope]]:
-    """The parts of a node to scan next; names are added to `found`."""
+    """The parts of a node to scan next; names are added to `free`."""
     if isinstance(node, (sp.Symbol, Idx)):
-        _symbol(node, scope, found)
+        _symbol(node, scope, free)
         return ()
     if isinstance(node, RecurrentBase):
-        _sizes(node.shape, scope, found)
+        _sizes(node.shape, scope, free)
         return parts_of(node, scope)
     if isinstance(node, sp.IndexedBase):
-        _base(node, scope, found)
+        _base(node, scope, free)
         return ()
     if isinstance(node, sp.Indexed) and isinstance(node.base, (RecurrentBase, EarlierBase)):
-        _indices(node.indices, scope, found)
+        _indices(node.indices, scope, free)
         whole = ((node.base, scope),) if isinstance(node.base, RecurrentBase) else ()
         return (*whole, *_tables(node.indices, scope))
     if isinstance(node, sp.Indexed):
-        _base(node.base, scope, found)
-        forms = _indices(node.indices, scope, found)
-        found.uses.setdefault(name_of(node.base), []).append((node, forms))
+        _base(node.base, scope, free)
+        forms = _indices(node.indices, scope, free)
+        free.uses.setdefault(name_of(node.base), []).append((node, forms))
         return _tables(node.indices, scope)
     if isinstance(node, (sp.Sum, sp.Product)):
         _, inner = enter(node, scope)
         for limit in node.limits:
-            _limit_sizes(limit[1:], inner, found)
+            _limit_sizes(limit[1:], inner, free)
         _refuse_matrices((node.function,), node)
         return ((node.function, inner),)
     if isinstance(node, sp.Piecewise):
         _refuse_moved(node, scope)
     if isinstance(node, MatrixElement):
-        _indices((node.i, node.j), scope, found)
+        _indices((node.i, node.j), scope, free)
         return ((node.parent, scope), *_tables((node.i, node.j), scope))
-    return [(part, scope) for part in _plain(node, scope, found)]
+    return [(part, scope) for part in _plain(node, scope, free)]
 
 
-def _plain(node: sp.Basic, scope: IndexScope, found: FreeNames) -> Sequence[sp.Basic]:
+def _plain(node: sp.Basic, scope: IndexScope, free: FreeNames) -> Sequence[sp.Basic]:
     """The parts of a node that does not bind an index."""
     if isinstance(node, sp.MatrixSymbol):
-        found.add(node.name, node)
-        _sizes(node.shape, scope, found)
+        free.add(node.name, node)
+        _sizes(node.shape, scope, free)
         return ()
     if isinstance(node, FIXED_MATRICES):
-        _sizes(node.shape, scope, found)
+        _sizes(node.shape, scope, free)
         return ()
     if isinstance(node, sp.MatrixBase):
         return tuple(node.flat())
@@ -183,13 +183,13 @@ def _refuse_complex_power(node: sp.Pow) -> None:
         raise error("E403", "a power is not a real number", node, kind=DomainError)
 
 
-def _symbol(node: sp.Basic, scope: IndexScope, found: FreeNames) -> None:
+def _symbol(node: sp.Basic, scope: IndexScope, free: FreeNames) -> None:
     if node in scope.labels:
         return
     if isinstance(node, Idx):
         affine(node, scope)
     _require_real(node)
-    found.add(node.name, node)
+    free.add(node.name, node)
 
 
 def _require_real(symbol: sp.Symbol) -> None:
@@ -204,30 +204,30 @@ def _require_real(symbol: sp.Symbol) -> None:
         raise error("E403", message, symbol, remedy, DomainError)
 
 
-def _base(node: sp.IndexedBase, scope: IndexScope, found: FreeNames) -> None:
+def _base(node: sp.IndexedBase, scope: IndexScope, free: FreeNames) -> None:
     if not isinstance(node.label, sp.Symbol):
         raise error("E404", "an IndexedBase needs a name", node, "like IndexedBase('x')")
-    found.add(node.label.name, node)
-    _sizes(node.shape or (), scope, found)
+    free.add(node.label.name, node)
+    _sizes(node.shape or (), scope, free)
 
 
-def _sizes(parts: Iterable[sp.Basic], scope: IndexScope, found: FreeNames) -> None:
+def _sizes(parts: Iterable[sp.Basic], scope: IndexScope, free: FreeNames) -> None:
     """Record the names in shapes or limits."""
     for part in parts:
         size(part, scope)
         for symbol in part.free_symbols:
-            found.add(symbol.name, symbol)
-            found.sizes.setdefault(symbol.name, part)
+            free.add(symbol.name, symbol)
+            free.sizes.setdefault(symbol.name, part)
 
 
-def _limit_sizes(parts: Iterable[sp.Basic], inner: IndexScope, found: FreeNames) -> None:
+def _limit_sizes(parts: Iterable[sp.Basic], inner: IndexScope, free: FreeNames) -> None:
     """Record the sizes in the limits of an index, which may also contain other indices."""
     for part in parts:
         affine(part, inner)
         for symbol in part.free_symbols:
             if symbol not in inner.labels:
-                found.add(symbol.name, symbol)
-                found.sizes.setdefault(symbol.name, part)
+                free.add(symbol.name, symbol)
+                free.sizes.setdefault(symbol.name, part)
 
 
 def _tables(parts: Iterable[sp.Basic], scope: IndexScope) -> Sequence[tuple[sp.Basic, IndexScope]]:
@@ -235,7 +235,7 @@ def _tables(parts: Iterable[sp.Basic], scope: IndexScope) -> Sequence[tuple[sp.B
     return [(part, scope) for part in parts if part.has(sp.Indexed, sp.Mod)]
 
 
-def _indices(parts: Iterable[sp.Basic], scope: IndexScope, found: FreeNames) -> tuple[Form, ...]:
+def _indices(parts: Iterable[sp.Basic], scope: IndexScope, free: FreeNames) -> tuple[Form, ...]:
     forms: list[Form] = []
     for part in parts:
         if part.has(sp.Indexed):
@@ -243,6 +243,6 @@ def _indices(parts: Iterable[sp.Basic], scope: IndexScope, found: FreeNames) -> 
             continue
         forms.append(None if part.has(sp.Mod) else affine(part, scope))
         for symbol in part.free_symbols - set(scope.labels):
-            found.add(symbol.name, symbol)
-            found.indices.setdefault(symbol.name, part)
+            free.add(symbol.name, symbol)
+            free.indices.setdefault(symbol.name, part)
     return tuple(forms)

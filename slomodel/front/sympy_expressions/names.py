@@ -52,7 +52,7 @@ def listed(variables: object) -> tuple[sp.Basic | str, ...]:
 
 
 def declare(
-    found: FreeNames,
+    free: FreeNames,
     order: Sequence[sp.Basic | str] | None,
     data_names: Collection[str],
     shapes: Mapping[str, tuple[int, ...]],
@@ -63,15 +63,15 @@ def declare(
 
     Variables are in natural order, or in the order given; `bounds` are of variables by name.
     """
-    names = sorted(found.objects, key=_natural)
-    dims = [name for name in names if name in found.sizes or name in translation.sizes]
+    names = sorted(free.objects, key=_natural)
+    dims = [name for name in names if name in free.sizes or name in translation.sizes]
     data = [name for name in names if name in data_names]
     known = {*dims, *data}
     rest = [name for name in names if name not in known]
     for name in dims:
-        _check_size(name, found, data)
+        _check_size(name, free, data)
         translation.values[name] = number_of(named(name))
-    chosen = rest if order is None else _chosen(found, order, rest, dims, data)
+    chosen = rest if order is None else _chosen(free, order, rest, dims, data)
     if not chosen:
         raise error("E405", "the model has no variable", None, _NO_VARIABLE)
     for name in bounds:
@@ -80,12 +80,12 @@ def declare(
             raise error("E405", message, None, f"variables are {', '.join(chosen)}"[:200])
     nodes = []
     for name in chosen:
-        _check_variable(name, found)
-        nodes.append(build.variable(name, _shape(name, found, None, translation)))
-    arrays = [build.data(name, _shape(name, found, shapes.get(name), translation)) for name in data]
+        _check_variable(name, free)
+        nodes.append(build.variable(name, _shape(name, free, None, translation)))
+    arrays = [build.data(name, _shape(name, free, shapes.get(name), translation)) for name in data]
     translation.values.update({node.name: value_of(node) for node in (*nodes, *arrays)})
     return DeclaredNames(
-        tuple(variable_of(node, found.objects.get(node.name), bounds) for node in nodes),
+        tuple(variable_of(node, free.objects.get(node.name), bounds) for node in nodes),
         tuple(DataDeclaration(node) for node in arrays),
         tuple(DimDeclaration(name) for name in dims),
     )
@@ -101,7 +101,7 @@ def _natural(name: str) -> tuple[tuple[int, str], ...]:
 
 
 def _chosen(
-    found: FreeNames,
+    free: FreeNames,
     order: Sequence[sp.Basic | str],
     rest: Sequence[str],
     dims: Sequence[str],
@@ -116,26 +116,26 @@ def _chosen(
     for name in rest:
         if name not in taken:
             message = f"`{name}` is neither in variables= nor given in data= or dims="
-            raise error("E405", message, found.objects[name], f"add `{name}` to one of them")
+            raise error("E405", message, free.objects[name], f"add `{name}` to one of them")
     return chosen
 
 
-def _check_size(name: str, found: FreeNames, data: Sequence[str]) -> None:
-    used = found.objects[name]
+def _check_size(name: str, free: FreeNames, data: Sequence[str]) -> None:
+    used = free.objects[name]
     if name in data:
         message = f"`{name}` is a size, in a limit or shape, and is given in data="
-        raise error("E405", message, found.sizes.get(name), f"give it in dims={{{name!r}: …}}")
+        raise error("E405", message, free.sizes.get(name), f"give it in dims={{{name!r}: …}}")
     if not isinstance(used, sp.Symbol):
         message = f"`{name}` is given in dims=, and a size is a number"
         raise error("E405", message, used, "give arrays in data=")
 
 
-def _check_variable(name: str, found: FreeNames) -> None:
-    node = found.objects.get(name)
-    if name in found.indices:
+def _check_variable(name: str, free: FreeNames) -> None:
+    node = free.objects.get(name)
+    if name in free.indices:
         message = f"no Sum binds the index `{name}`, and it is not in dims="
         remedy = f"write `Sum(term, ({name}, 0, n - 1))`, or give dims={{{name!r}: …}}"
-        raise error("E406", message, found.indices[name], remedy)
+        raise error("E406", message, free.indices[name], remedy)
     if isinstance(node, sp.Symbol) and node.is_integer is True:
         message = f"the variable `{name}` is declared as an integer, and variables are real"
         remedy = "declare it without `integer=True`, or give it in data= or dims="
@@ -143,17 +143,17 @@ def _check_variable(name: str, found: FreeNames) -> None:
 
 
 def _shape(
-    name: str, found: FreeNames, given: tuple[int, ...] | None, translation: Translation
+    name: str, free: FreeNames, given: tuple[int, ...] | None, translation: Translation
 ) -> Shape:
     """The shape stated by the object, or else inferred from the given data and the indices."""
-    node = found.objects.get(name)
+    node = free.objects.get(name)
     if node is None or isinstance(node, sp.Symbol):
         return ()
     if node.shape is not None:
         return tuple(size(part, IndexScope(translation)) for part in node.shape)
-    if name not in found.uses:
+    if name not in free.uses:
         raise _shapeless(name, node)
-    return inferred(name, found.uses[name], given, translation)
+    return inferred(name, free.uses[name], given, translation)
 
 
 def _shapeless(name: str, node: sp.Basic) -> SlomodelError:

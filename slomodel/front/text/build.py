@@ -203,10 +203,10 @@ class TreeBuilder(Transformer[Token, ModelTree]):
         return None, self._span(children[0]).to(self._span(children[-1]))
 
     def _sizes(
-        self, found: tuple[tuple[Size, ...] | None, Span] | None
+        self, brackets: tuple[tuple[Size, ...] | None, Span] | None
     ) -> tuple[tuple[Size, ...], Span | None]:
         """The sizes of a declared array, and the last span of its shape."""
-        shape, end = found or ((), None)
+        shape, end = brackets or ((), None)
         if shape is None:
             assert end is not None
             self.problems.append(messages.misplaced_any_shape(end))

@@ -110,41 +110,41 @@ class _Group:
 def mathml(latex: str) -> str:
     """LaTeX as printed by `latex_of` as one element `math`, displayed as a block."""
     groups = [_Group("")]
-    for found in _TOKEN.finditer(latex):
+    for token in _TOKEN.finditer(latex):
         group = groups[-1]
-        if found["space"]:
+        if token["space"]:
             continue
-        if found["around"] == "begin":
-            groups.append(_Group(found["environment"]))
-        elif found["delimited"] == "left":
-            groups.append(_Group(_fence(found)))
-        elif found["character"] == "{":
+        if token["around"] == "begin":
+            groups.append(_Group(token["environment"]))
+        elif token["delimited"] == "left":
+            groups.append(_Group(_fence(token)))
+        elif token["character"] == "{":
             groups.append(_Group("{"))
-        elif found["around"] or found["delimited"] or found["character"] == "}":
+        elif token["around"] or token["delimited"] or token["character"] == "}":
             groups.pop()
-            groups[-1].add(_Item(_closed(group, found)))
-        elif found["character"] == "&":
+            groups[-1].add(_Item(_closed(group, token)))
+        elif token["character"] == "&":
             group.end_cell()
-        elif found["command"] == "\\":
+        elif token["command"] == "\\":
             group.end_cell()
             group.rows.append([])
-        elif found["command"] in ("frac", "sqrt") or found["character"] in ("_", "^"):
-            group.waiting.append((found["command"] or found["character"], []))
+        elif token["command"] in ("frac", "sqrt") or token["character"] in ("_", "^"):
+            group.waiting.append((token["command"] or token["character"], []))
         else:
-            group.add(_leaf(found))
+            group.add(_leaf(token))
     return f'<math display="block">{groups[0].row()}</math>'
 
 
-def _fence(found: re.Match[str]) -> str:
-    return "‖" if found["norm"] else found["fence"]
+def _fence(token: re.Match[str]) -> str:
+    return "‖" if token["norm"] else token["fence"]
 
 
-def _closed(group: _Group, found: re.Match[str]) -> str:
+def _closed(group: _Group, token: re.Match[str]) -> str:
     """A finished group: braces, delimiters or an environment."""
-    if found["character"]:
+    if token["character"]:
         return group.row()
-    if found["delimited"]:
-        left, right = escape(group.began), escape(_fence(found))
+    if token["delimited"]:
+        left, right = escape(group.began), escape(_fence(token))
         return f"<mrow><mo>{left}</mo>{group.row()}<mo>{right}</mo></mrow>"
     group.end_cell()
     rows = "".join(f"<mtr>{''.join(cells)}</mtr>" for cells in group.rows)
@@ -155,13 +155,13 @@ def _closed(group: _Group, found: re.Match[str]) -> str:
     return f'<mtable class="{group.began}" displaystyle="true">{rows}</mtable>'
 
 
-def _leaf(found: re.Match[str]) -> _Item:
+def _leaf(token: re.Match[str]) -> _Item:
     """A number, letter, operator, space or name."""
-    word, command = found["word"], found["command"]
-    if found["number"]:
-        return _Item(f"<mn>{found['number']}</mn>")
+    word, command = token["word"], token["command"]
+    if token["number"]:
+        return _Item(f"<mn>{token['number']}</mn>")
     if word:
-        text = escape(found["verbatim"].replace("\\_", "_"))
+        text = escape(token["verbatim"].replace("\\_", "_"))
         if word == "mathbb":
             return _Item(f"<mi>{text.replace('R', 'ℝ')}</mi>")
         if word == "text":
@@ -178,7 +178,7 @@ def _leaf(found: re.Match[str]) -> _Item:
         return _Item(f"<mi>{_LETTERS[command]}</mi>")
     if command:
         return _Item(f"<mo>{escape(_OPERATORS.get(command, command))}</mo>")
-    character = found["character"]
+    character = token["character"]
     if character.isalpha():
         return _Item(f"<mi>{character}</mi>")
     shown = "−" if character == "-" else escape(character)

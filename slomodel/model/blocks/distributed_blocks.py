@@ -75,9 +75,9 @@ class ClusterTasks:
             yield result[_key(one)]
 
     def _collect(
-        self, task: Any, point: Any, groups: Sequence[Group], found: dict[int, Any]
+        self, task: Any, point: Any, groups: Sequence[Group], by_group: dict[int, Any]
     ) -> None:
-        """Run a task for groups of blocks, and put the results into `found`."""
+        """Run a task for groups of blocks, and put the results into `by_group`."""
         client = self._client
         if self._sent is None:
             self._sent = sent(client, self._shared)
@@ -98,7 +98,7 @@ class ClusterTasks:
             for one in tasks.values():
                 one.release()
         for group, (result, home) in zip(groups, results, strict=True):
-            found[_key(group)] = result
+            by_group[_key(group)] = result
             self._homes.update((block.number, home) for block in group)
 
     def _on_cluster(self, block: NumberedBlock) -> Any:

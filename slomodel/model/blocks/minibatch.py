@@ -114,10 +114,10 @@ def minibatches(model: Model, size: int, seed: int = 0, *, dim: str | None = Non
     return Minibatches(model, size, seed, dim)
 
 
-def _no_samples(problem: Problem, found: Sequence[str], dim: str | None) -> DomainError:
-    if found:
-        names = " and ".join(f"`{one}`" for one in found)
-        message, remedy = f"samples may be along {names}", f"give dim={found[0]!r}"
+def _no_samples(problem: Problem, dims: Sequence[str], dim: str | None) -> DomainError:
+    if dims:
+        names = " and ".join(f"`{one}`" for one in dims)
+        message, remedy = f"samples may be along {names}", f"give dim={dims[0]!r}"
     else:
         where = "any dim" if dim is None else f"`{dim}`"
         message = f"the objective is not a sum or mean over samples along {where}"

@@ -123,12 +123,12 @@ def entries_along(problem: Problem, dim: str) -> dict[Dim, Input]:
     return result
 
 
-def not_a_sum(problem: Problem, dim: str, found: NoBlockSum) -> DomainError:
+def not_a_sum(problem: Problem, dim: str, obstacle: NoBlockSum) -> DomainError:
     """The error for an objective that is not a sum over samples, with the reason."""
-    span: Span | None = problem.spans.get(found.node)
+    span: Span | None = problem.spans.get(obstacle.node)
     text = f"`{span.text}`" if span is not None and len(span.text) < 60 else "a part of it"
-    if isinstance(found.node, Input):
-        text = f"`{found.node.name}`"
-    message = f"the objective is not a sum over blocks of `{dim}`: {text} {found.reason}"
+    if isinstance(obstacle.node, Input):
+        text = f"`{obstacle.node.name}`"
+    message = f"the objective is not a sum over blocks of `{dim}`: {text} {obstacle.reason}"
     remedy = "it must be a sum or mean over samples plus a part without samples"
     return DomainError(Diagnostic("E604", message, span, help=remedy))

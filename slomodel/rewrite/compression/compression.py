@@ -93,16 +93,16 @@ def _best(node: Expr, graph: _Graph, facts: Facts) -> _Plan | None:
     return None
 
 
-def _planned(found: WeightedSquares, graph: _Graph, facts: Facts) -> _Plan | None:
+def _planned(squares: WeightedSquares, graph: _Graph, facts: Facts) -> _Plan | None:
     """The plan that takes as many labels of a form as possible as samples; None without any."""
-    form = found.form
+    form = squares.form
     varying = {form.labels[axis] for axis in graph.varying[form.node]}
-    candidates = set(form.labels) - varying - set(found.node.output)
+    candidates = set(form.labels) - varying - set(squares.node.output)
     while candidates:
-        wrong = _mixed(found.others, candidates, graph.dependent)
+        wrong = _mixed(squares.others, candidates, graph.dependent)
         if not wrong:
             labels = tuple(label for label in form.labels if label in candidates)
-            plan = _Plan(found, labels, graph.dependent, facts)
+            plan = _Plan(squares, labels, graph.dependent, facts)
             wrong = plan.walk()
             if not wrong:
                 return plan
@@ -124,21 +124,21 @@ class _Plan:
     """A sum of squares to be compressed over `labels`: its nodes, and the pieces of its data."""
 
     def __init__(
-        self, found: WeightedSquares, labels: Axes, dependent: frozenset[Expr], facts: Facts
+        self, squares: WeightedSquares, labels: Axes, dependent: frozenset[Expr], facts: Facts
     ) -> None:
-        self._found = found
+        self._squares = squares
         self._labels = labels
         self._facts = facts
-        self._samples = Samples(tuple(found.dims[label] for label in labels), dependent)
+        self._samples = Samples(tuple(squares.dims[label] for label in labels), dependent)
         self._steps: dict[At, LinearNode | None] = {}
-        weights = [one for one in found.others if set(one.labels) & set(labels)]
-        self._free = [one for one in found.others if one not in weights]
+        weights = [one for one in squares.others if set(one.labels) & set(labels)]
+        self._free = [one for one in squares.others if one not in weights]
         self._weight: Expr | None = None
         for one in weights:
             weight = At(one.node, placed(labels, one.labels)).over(self._samples.shape)
             self._weight = build.apply(mul, self._weight, weight) if self._weight else weight
         scales = (build.apply(sqrt, self._weight),) if self._weight is not None else ()
-        self._top = At(found.form.node, placed(labels, found.form.labels), scales)
+        self._top = At(squares.form.node, placed(labels, squares.form.labels), scales)
         self._stack = Stack((), self._samples.shape, facts.sizes)
 
     def walk(self) -> set[int]:
@@ -168,7 +168,7 @@ class _Plan:
         if columns * rows > max(_MOST_ELEMENTS, _MOST_TIMES * sum(read)):
             return False
         wide = {at.node for at in self._steps if not at.is_free} & graph.dependent
-        gone = set(self._found.through)
+        gone = set(self._squares.through)
         for node in sorted(wide, key=graph.place.__getitem__, reverse=True):
             if all(user in gone for user in graph.above[node]):
                 gone.add(node)
@@ -197,7 +197,7 @@ class _Plan:
             waiting += missing
             if not missing:
                 made[at] = step.build([made[part] for part in step.parts])
-        form, result = made[self._top], self._found
+        form, result = made[self._top], self._squares
         new = len(result.dims)
         labels = (*(label for label in result.form.labels if label not in self._labels), new)
         dims = {**dict(enumerate(result.dims)), new: form.shape[-1]}

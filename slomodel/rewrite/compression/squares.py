@@ -70,7 +70,7 @@ def varying_axes(order: Sequence[Expr], dependent: frozenset[Expr]) -> dict[Expr
     return result
 
 
-def _varying(node: Expr, found: Mapping[Expr, frozenset[int]]) -> Iterator[int]:
+def _varying(node: Expr, axes: Mapping[Expr, frozenset[int]]) -> Iterator[int]:
     labels = node.axes if isinstance(node, Map) else ()
     output: Axes = tuple(range(node.rank))
     if isinstance(node, Einsum):
@@ -80,7 +80,7 @@ def _varying(node: Expr, found: Mapping[Expr, frozenset[int]]) -> Iterator[int]:
     varying = {
         own[axis]
         for operand, own in zip(node.operands, labels, strict=False)
-        for axis in found.get(operand, ())
+        for axis in axes.get(operand, ())
     }
     yield from (axis for axis, label in enumerate(output) if label in varying)
 

@@ -119,8 +119,8 @@ def _joined(one: Monomial, other: Monomial) -> Monomial:
     return tuple(powers.items())
 
 
-def _moderate(found: SumOfProducts) -> SumOfProducts | None:
+def _moderate(sums: SumOfProducts) -> SumOfProducts | None:
     """The polynomial, if it is short and its coefficients are far from the ends of the doubles."""
-    sizes = [abs(c) for _, c in found.terms]
+    sizes = [abs(c) for _, c in sums.terms]
     is_short = len(sizes) <= _MOST_TERMS
-    return found if is_short and all(1 <= c * _LARGEST <= _LARGEST**2 for c in sizes) else None
+    return sums if is_short and all(1 <= c * _LARGEST <= _LARGEST**2 for c in sizes) else None

@@ -59,7 +59,7 @@ class Segments:
 
     node: Recur | None
     leaves: Mapping[Expr, Leaf]
-    found: Sequence[Reader]
+    readers: Sequence[Reader]
     slices: Mapping[Expr, Expr]
     sizes: Sizes
     lag: int
@@ -72,13 +72,13 @@ class Segments:
         """The objective over the recurrence of segments."""
         end = self.start + self.count * self.length
         before = _Part(0, self._before(), _read)
-        sums = [one for one in self.found if not isinstance(one, AtStep)]
+        sums = [one for one in self.readers if not isinstance(one, AtStep)]
         first = [_steps(state, self.start - self.lag, self.lag) for state in before.states]
         last, results = self._run(first, sums)
         states = self._after(last, end, self.steps - end, _read) if end < self.steps else last
         after = _Part(end - self.lag, states, _read)
         values: dict[Expr, Expr] = {}
-        for one in self.found:
+        for one in self.readers:
             if isinstance(one, AtStep):
                 part = before if one.row.start < self.start else after
                 array = build.slice_at(

@@ -368,10 +368,10 @@ def _cancels(node: Map, u: Expr, leading: _LeadingTerms, is_summed: bool) -> boo
     return min(left.order, right.order) < 0
 
 
-def _joined(node: Expr, u: Expr, found: Laurent, done: Mapping[Expr, Expr]) -> Expr | None:
+def _joined(node: Expr, u: Expr, series: Laurent, done: Mapping[Expr, Expr]) -> Expr | None:
     """The series for small |u|, and the node as it stands elsewhere; None if no edge fits."""
-    coefficients = [Fraction(0)] * found.order + list(found.coefficients)
-    edge = _edge(found)
+    coefficients = [Fraction(0)] * series.order + list(series.coefficients)
+    edge = _edge(series)
     if edge is None:
         return None
     own = done[u]
@@ -381,9 +381,9 @@ def _joined(node: Expr, u: Expr, found: Laurent, done: Mapping[Expr, Expr]) -> E
     return where(is_near, near, far)
 
 
-def _edge(found: Laurent) -> float | None:
+def _edge(series: Laurent) -> float | None:
     """The largest |u| at which few terms of the series are enough, none larger than the first."""
-    sizes = [math.fabs(float(c)) for c in found.coefficients]
+    sizes = [math.fabs(float(c)) for c in series.coefficients]
     for edge in _EDGES:
         terms = [size * edge**k for k, size in enumerate(sizes)]
         kept = [k for k, term in enumerate(terms) if term > _NEGLIGIBLE * terms[0]]

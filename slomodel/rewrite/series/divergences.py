@@ -46,18 +46,18 @@ def divergence(node: Map) -> Expr | None:
     terms = _terms(node)
     if terms is None or not any(_may_be_logarithmic(part) for part in terms):
         return None
-    shape, found = node.shape, list[Expr]()
+    shape, parts = node.shape, list[Expr]()
     for entropy in [one for part in terms if part for one in _entropies(part)]:
         c = terms[entropy.part] * entropy.factor
         made = _with_linear_terms(c, entropy, terms, shape) if c else None
         if made is not None:
-            found.append(made)
-    found += _of_complements(terms, shape)
-    found += _of_ratios(terms, shape)
-    if not found:
+            parts.append(made)
+    parts += _of_complements(terms, shape)
+    parts += _of_ratios(terms, shape)
+    if not parts:
         return None
-    result = found[0]
-    for one in found[1:]:
+    result = parts[0]
+    for one in parts[1:]:
         result = add(result, one)
     for part, c in terms.items():
         if c:

@@ -190,8 +190,8 @@ def _is_one_less(u: Part, x: Part) -> bool:
     return any(t.core is None and t.coefficient == 1.0 for t in terms) and wanted in terms
 
 
-def _replaced(node: Einsum, places: tuple[int, int], found: Expr, labels: Sequence[int]) -> Expr:
+def _replaced(node: Einsum, places: tuple[int, int], entropy: Expr, labels: Sequence[int]) -> Expr:
     """The contraction with one operand in place of two."""
     operands = [one for k, one in enumerate(node.operands) if k not in places]
     own = [one for k, one in enumerate(node.inputs) if k not in places]
-    return build.einsum([found, *operands], [tuple(labels), *own], node.output, node.dims)
+    return build.einsum([entropy, *operands], [tuple(labels), *own], node.output, node.dims)

@@ -124,15 +124,15 @@ def _have_no_common_zero(m: Match) -> bool:
 
     Where both are 0 the quotient is continued by its series, which a choice would hide.
     """
-    found = [polynomial(m.parts[one]) for one in (x, y)]
+    polynomials = [polynomial(m.parts[one]) for one in (x, y)]
     factors = {
         part
-        for one in found
+        for one in polynomials
         if one is not None
         for monomial in one.monomials
         for part, _ in monomial
     }
-    return None in found or len(factors) > 1
+    return None in polynomials or len(factors) > 1
 
 
 _EXP_ABOVE_ONE = add(1.0, exp(x))

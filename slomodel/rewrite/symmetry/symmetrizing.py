@@ -80,7 +80,7 @@ def _squared(node: Expr) -> Expr | None:
 
 
 def _split(
-    node: Expr, difference: Map, symmetric: Collection[Expr], found: dict[Expr, Expr]
+    node: Expr, difference: Map, symmetric: Collection[Expr], known: dict[Expr, Expr]
 ) -> Expr | None:
     parts = difference.operands
     if any(own != tuple(range(difference.rank)) for own in difference.axes):
@@ -91,7 +91,7 @@ def _split(
     (k,) = fixed
     if is_symmetric(parts[k], symmetric) or not is_symmetric(parts[1 - k], symmetric):
         return None
-    part = found.setdefault(parts[k], symmetric_part(parts[k]))
+    part = known.setdefault(parts[k], symmetric_part(parts[k]))
     operands = [part if j == k else other for j, other in enumerate(parts)]
     rest = build.apply(difference.function, *operands)
     gap = build.apply(sub, parts[k], part)

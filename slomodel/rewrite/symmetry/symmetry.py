@@ -55,15 +55,15 @@ def _may_fold(objective: Expr) -> bool:
     )
 
 
-def _operands(found: Folded) -> set[Expr]:
+def _operands(folded: Folded) -> set[Expr]:
     """All nodes under the sums as they were before folding."""
-    return set(postorder(*(node for node, _ in found.sums)))
+    return set(postorder(*(node for node, _ in folded.sums)))
 
 
-def _joint(found: Folded) -> Joint:
+def _joint(folded: Folded) -> Joint:
     notes = []
-    for node, _ in found.sums:
+    for node, _ in folded.sums:
         widest = max((operand.shape for operand in node.operands), key=len)
         note = f"a sum over {show_shape(widest)} over its distinct terms"
         notes.append(note)
-    return Joint(found.roots[0], found.roots[1:], found.sizes, tuple(dict.fromkeys(notes)))
+    return Joint(folded.roots[0], folded.roots[1:], folded.sizes, tuple(dict.fromkeys(notes)))

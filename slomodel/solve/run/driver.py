@@ -172,13 +172,13 @@ def left_saddle(watch: SaddleWatch, monitor: Monitor, run: RunState) -> bool:
     return True
 
 
-def go_on_from(found: Iterate, monitor: Monitor, run: RunState) -> None:
+def go_on_from(accepted: Iterate, monitor: Monitor, run: RunState) -> None:
     """Continue a run that lingered or had ended from a point beyond a saddle."""
     kind = BEYOND if run.leaves_saddles else ""
     run.status, run.detail, run.remedy, run.sentence = None, "", "", ""
     run.hessian = None
-    length = norm(found.x - run.current.x)
-    run.accept(AcceptedStep(found, length, at_boundary=True, kind=kind))
+    length = norm(accepted.x - run.current.x)
+    run.accept(AcceptedStep(accepted, length, at_boundary=True, kind=kind))
     monitor.record(run.current, run.step, run.epoch)
     run.stop_asked = monitor.report(run.current, run.step, run.epoch)
 

@@ -121,36 +121,36 @@ def _accepts(
     return temperature > 0.0 and draw < math.exp(-change / temperature)
 
 
-def _insert(found: list[Solution], new: Solution, sign: float, ctol: float, floor: float) -> None:
+def _insert(runs: list[Solution], new: Solution, sign: float, ctol: float, floor: float) -> None:
     """Add a run to the distinct minima, best first; of equal ones the first is kept.
 
     Values count as equal if they differ by less than `floor`. A run that found no minimum is added
     only if it is the best.
     """
-    best = rank(new, sign, ctol) < rank(found[0], sign, ctol)
+    best = rank(new, sign, ctol) < rank(runs[0], sign, ctol)
     if not best and (not new.success or math.isnan(new.fun)):
         return
-    place = sum(rank(one, sign, ctol) < rank(new, sign, ctol) for one in found)
-    near = found[max(0, place - 1) : place + 1]
+    place = sum(rank(one, sign, ctol) < rank(new, sign, ctol) for one in runs)
+    near = runs[max(0, place - 1) : place + 1]
     for one in near:
         if abs(one.fun - new.fun) <= max(SAME * abs(one.fun), floor):
             if place == 0:
-                found[0] = new
+                runs[0] = new
             return
-    if best and not found[0].success:
-        del found[0]
-    found.insert(place, new)
-    del found[MOST_RUNS:]
+    if best and not runs[0].success:
+        del runs[0]
+    runs.insert(place, new)
+    del runs[MOST_RUNS:]
 
 
-def _with_account(found: list[Solution], hops: int, accepted: int, best_at: int) -> Solution:
+def _with_account(runs: list[Solution], hops: int, accepted: int, best_at: int) -> Solution:
     """The best run, with a sentence about the hops."""
-    number = sum(one.success for one in found)
+    number = sum(one.success for one in runs)
     minima = f"{number or 'no'} {'minimum' if number < 2 else 'different minima'}"
     where = f"the best at hop {best_at}" if best_at else "the best by the first run"
     sentence = f"Basin hopping: {hops} hops, {accepted} accepted, {minima} found, {where}."
-    best = found[0]
-    return replace(best, message=f"{best.message} {sentence}", runs=tuple(found))
+    best = runs[0]
+    return replace(best, message=f"{best.message} {sentence}", runs=tuple(runs))
 
 
 def _state(best: Solution, k: int, hops: int, time: float) -> State:

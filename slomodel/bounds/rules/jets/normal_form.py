@@ -39,10 +39,10 @@ def normal_form(
     frozen = [n for n in postorder(*roots) if isinstance(n, Map) and n.function is stop_gradient]
     stand_ins: dict[Expr, Expr] = {}
     if frozen:
-        found = evaluate_all(frozen, known, sizes)
+        arrays = evaluate_all(frozen, known, sizes)
         for k, node in enumerate(frozen):
             data = Input(f"constant {k}", "data", node.shape)
-            known[data] = np.asarray(found[node], dtype=np.float64)
+            known[data] = np.asarray(arrays[node], dtype=np.float64)
             stand_ins[node] = data
     own = set(variables)
 

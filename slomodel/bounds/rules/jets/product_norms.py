@@ -88,10 +88,10 @@ def _option(
     return tuple(result)
 
 
-def undominated(found: Sequence[tuple[Norm, ...]]) -> tuple[tuple[Norm, ...], ...]:
+def undominated(choices: Sequence[tuple[Norm, ...]]) -> tuple[tuple[Norm, ...], ...]:
     """The options without those that another one never exceeds."""
     kept: list[tuple[Norm, ...]] = []
-    for fromkey in dict.fromkeys(found):
+    for fromkey in dict.fromkeys(choices):
         if any(all(map(below, other, fromkey)) for other in kept):
             continue
         kept = [other for other in kept if not all(map(below, fromkey, other))]

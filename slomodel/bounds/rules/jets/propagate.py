@@ -45,7 +45,7 @@ class BallJets:
     ranges: dict[Expr, Interval]
     orders: dict[Expr, int]
     below: BallJets | None
-    found: dict[tuple[Expr, Norm], Jet] = field(default_factory=dict)
+    jets: dict[tuple[Expr, Norm], Jet] = field(default_factory=dict)
     derivatives: dict[Expr, ScalarDerivatives] = field(default_factory=dict)
 
     @property
@@ -53,7 +53,7 @@ class BallJets:
         return np.full(self.prepared.count, self.radius)
 
     def look(self, node: Expr, norm: Norm) -> Jet:
-        return self.found[node, self.prepared.available(node, norm)]
+        return self.jets[node, self.prepared.available(node, norm)]
 
     def roots(self) -> list[Jet]:
         """The jets of the gradient's components, by variable."""
@@ -85,7 +85,7 @@ def propagate(
     for node in prepared.order:
         for norm in prepared.norms.get(node, ()):
             pause()
-            ball.found[node, norm] = _capped(ball, node, norm, _jet(ball, node, norm))
+            ball.jets[node, norm] = _capped(ball, node, norm, _jet(ball, node, norm))
     return ball
 
 
@@ -138,9 +138,9 @@ def _least(ball: BallJets, operand: Expr, options: Options) -> Jet:
 def _capped(ball: BallJets, node: Expr, norm: Norm, jet: Jet) -> Jet:
     """The jet capped by those in larger norms and by that at the centre plus its growth."""
     own = ball.prepared
-    larger = [o for o in own.norms[node] if (node, o) in ball.found and below(norm, o)]
+    larger = [o for o in own.norms[node] if (node, o) in ball.jets and below(norm, o)]
     if larger:
-        jet = jets.least([jet, *(ball.found[node, other] for other in larger)])
+        jet = jets.least([jet, *(ball.jets[node, other] for other in larger)])
     if node not in own.scope.varying:
         return jet
     value = rounded_up(np.asarray(own.at_centre(node, norm)))
@@ -148,7 +148,7 @@ def _capped(ball: BallJets, node: Expr, norm: Norm, jet: Jet) -> Jet:
     orders = ball.orders[node] + 1
     centre: Sequence[Array] = (value,)
     if ball.below is not None:
-        centre = (value, *ball.below.found[node, norm][1:])
+        centre = (value, *ball.below.jets[node, norm][1:])
     return jets.centred(jet, centre, orders, ball.radii, ball.radius)
 
 

@@ -73,7 +73,7 @@ class Ranges:
 
 
 def ranges_of(values: Values) -> Ranges:
-    *own, last = (list(found) for found, _ in values.at_centre)
+    *own, last = (list(ranges) for ranges, _ in values.at_centre)
     o = values.levels[-1].u
     weight, p = values.loss.weight, point(np.zeros(o.shape))
     if weight is None:

@@ -133,7 +133,7 @@ def _level(W: Array, z: Interval, u: Interval, has_bias: bool) -> Level:
 
 
 def _function(
-    setting: Setting, own: Elements, units: int | None, found: Mapping[Expr, Interval]
+    setting: Setting, own: Elements, units: int | None, ranges: Mapping[Expr, Interval]
 ) -> Function:
     shape = concrete(own.shape, setting.sizes)
 
@@ -143,7 +143,7 @@ def _function(
         def view(array: Array) -> Array:
             return oriented(np.broadcast_to(np.expand_dims(array, missing), shape), units)
 
-        return found[laid.node].each(view)
+        return ranges[laid.node].each(view)
 
     weight = Laid(own.weight, tuple(range(own.weight.rank)))
     spans = {

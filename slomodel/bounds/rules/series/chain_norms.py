@@ -236,9 +236,11 @@ def chain_parts(setting: Setting, blocks: Sequence[str]) -> Monomials | None:
     if chain is None:
         return None
     data = [chain.X, *([] if chain.Y is None else [chain.Y])]
-    found = enclose([chain.weight, *(one for one, _ in data)], boxed(setting.values), setting.sizes)
-    weight = float(found[chain.weight].magnitude)
-    X, *others = (_matrix(found[one], turned) for one, turned in data)
+    ranges = enclose(
+        [chain.weight, *(one for one, _ in data)], boxed(setting.values), setting.sizes
+    )
+    weight = float(ranges[chain.weight].magnitude)
+    X, *others = (_matrix(ranges[one], turned) for one, turned in data)
     W = [_matrix(point(setting.values[one]), turned) for one, turned in chain.factors]
     gaps = gaps_of(W, X, others[0] if others else None)
     if not all(norm == 0.0 or _LEAST <= norm <= _MOST for norm in gaps.norms.values()):

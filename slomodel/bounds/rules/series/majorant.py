@@ -43,10 +43,10 @@ class Majorants:
     prepared: Prepared
     read: Collection[tuple[Expr, Norm]]
     exponents: dict[Expr, Exponents] = field(default_factory=dict)
-    found: dict[tuple[Expr, Norm], Array] = field(default_factory=dict)
+    coefficients: dict[tuple[Expr, Norm], Array] = field(default_factory=dict)
 
     def look(self, node: Expr, norm: Norm) -> Array:
-        return self.found[node, self.prepared.available(node, norm)]
+        return self.coefficients[node, self.prepared.available(node, norm)]
 
 
 def has_polynomial_nodes(prepared: Prepared) -> bool:
@@ -107,19 +107,19 @@ def _propagate(own: Majorants, node: Expr) -> None:
     if node not in prepared.scope.varying or isinstance(node, Input):
         own.exponents[node] = _unit(prepared, node)
         for norm in norms:
-            own.found[node, norm] = np.ones(len(own.exponents[node]))
+            own.coefficients[node, norm] = np.ones(len(own.exponents[node]))
     else:
         kernel = _kernel(own, node)
         for norm in norms:
-            own.found[node, norm] = kernel.coefficients(own, node, norm)
+            own.coefficients[node, norm] = kernel.coefficients(own, node, norm)
     constant = own.exponents[node].sum(axis=1) == 0
     for norm in norms:
-        coefficients = own.found[node, norm]
+        coefficients = own.coefficients[node, norm]
         size = prepared.at_centre(node, norm) if (node, norm) in own.read else np.inf
         coefficients[constant] = rounded_up(np.asarray([size]), 0)
         for other in norms:
-            if other != norm and (node, other) in own.found and below(norm, other):
-                np.minimum(coefficients, own.found[node, other], out=coefficients)
+            if other != norm and (node, other) in own.coefficients and below(norm, other):
+                np.minimum(coefficients, own.coefficients[node, other], out=coefficients)
 
 
 def _unit(prepared: Prepared, node: Expr) -> Exponents:

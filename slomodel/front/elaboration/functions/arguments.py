@@ -78,7 +78,7 @@ def match(node: FunctionCall, wanted: Signature) -> Mapping[str, tuple[Argument,
 
 
 def _add_keyword(
-    found: dict[str, tuple[Argument, ...]], keyword: Keyword, wanted: Signature
+    known: dict[str, tuple[Argument, ...]], keyword: Keyword, wanted: Signature
 ) -> None:
     name = keyword.name.text
     allowed = [p.name for p in wanted.parameters if not p.is_many]
@@ -86,10 +86,10 @@ def _add_keyword(
         remedy = suggestion(name, allowed) or f"it is `{wanted.text}`"
         message = f"`{wanted.name}` has no argument `{name}`"
         raise error("E208", message, keyword.name.span, remedy)
-    if name in found:
+    if name in known:
         message = f"the argument `{name}` is given twice"
         raise error("E208", message, keyword.name.span, f"it is `{wanted.text}`")
-    found[name] = (keyword.value,)
+    known[name] = (keyword.value,)
 
 
 def _wrong_number(node: FunctionCall, wanted: Signature) -> StatementError:
@@ -215,11 +215,11 @@ class ArrayCall:
         for argument in self.arguments[parameter]:
             if isinstance(argument, (String, NoneLiteral, Compare, BoolOp, Not)):
                 raise error("E208", "a size is expected here", argument.span)
-            found = size(argument, self.scope)
-            if found.is_literal and found.const < 0:
+            dim = size(argument, self.scope)
+            if dim.is_literal and dim.const < 0:
                 remedy = "write every size: none is inferred from the others"
                 raise error("E209", "a size is negative", argument.span, remedy)
-            result.append(found)
+            result.append(dim)
         return tuple(result)
 
     def whole(self, parameter: str) -> int:

@@ -143,9 +143,9 @@ def _dim_symbol(name: Name, dim: Dim) -> Symbol:
     return Symbol(name.text, "dim", name.span, dim=dim)
 
 
-def _nodes(*found: Node) -> Iterator[Node]:
+def _nodes(*roots: Node) -> Iterator[Node]:
     """The nodes below some nodes in the order of the text, parents before children."""
-    stack: list[Node] = list(reversed(found))
+    stack: list[Node] = list(reversed(roots))
     while stack:
         node = stack.pop()
         yield node

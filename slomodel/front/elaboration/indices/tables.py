@@ -130,9 +130,9 @@ def _check_whole(model: Elaboration, table: Expr, axis: Dim, item: Syntax) -> No
     if may_be_whole(table, model):
         return
     known = _whole_nodes(table, model.whole)
-    for found in inputs(table):
-        if not known[found]:
-            raise _undeclared(found, axis, item.span)
+    for array in inputs(table):
+        if not known[array]:
+            raise _undeclared(array, axis, item.span)
     message = f"`{item.span.text}` need not be a whole number"
     raise error("E209", message, item.span, "an index is a sum or product of whole numbers")
 

@@ -116,13 +116,13 @@ def _computed(
     except ShapeError as problem:
         message = f"this cannot be computed step by step: {problem}"
         raise error(CODE, message, states[0].statement.span) from None
-    found: list[Value] = []
+    values: list[Value] = []
     for state, array in zip(states, made[: len(states)], strict=True):
         value = _array(state, array)
         for one in (value, value_of(array)):
             scope.note(one, state.statement.expr.span)
-        found.append(value)
-    return found
+        values.append(value)
+    return values
 
 
 def _length(states: Sequence[RecurrentState]) -> Dim:
@@ -194,9 +194,9 @@ def _rows(
     first = states[0]
     for state in states:
         if state.axes or state.count != first.count:
-            found = f"{state.count} of shape {show_axes(state.axes)}"
+            shape = f"{state.count} of shape {show_axes(state.axes)}"
             message = "tables that are computed together begin with equally many rows of numbers"
-            remedy = f"`{first.name}` has {first.count}, and `{state.name}` {found}"
+            remedy = f"`{first.name}` has {first.count}, and `{state.name}` {shape}"
             raise shape_error(CODE, message, state.statement.span, remedy)
     axis = first.order.axis
     group: list[Let] = []
@@ -306,8 +306,8 @@ def _state(
             cases = None  # a condition on the rows then stays one
         if cases is not None:
             body, label = cases.rest, steps(cases.count, Dim())
-            found = values_by_index(cases.early, label, (*outer, *labels), inner)
-            count, axes, values = yield from found
+            by_index = values_by_index(cases.early, label, (*outer, *labels), inner)
+            count, axes, values = yield from by_index
     left = steps(every.dim - count, count)
     own = inner.with_local({time.name.text: left})
     return RecurrentState(

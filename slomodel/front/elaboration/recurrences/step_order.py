@@ -180,18 +180,18 @@ def _axes_of_tables(group: Sequence[Let], reads: _Reads) -> tuple[int, int] | No
     every = range(len(own))
     common, shifted, inner = set(every), set[int](), set[int]()
     itself = {
-        name: [items for other, items in found if other == name] for name, found in reads.items()
+        name: [items for other, items in read if other == name] for name, read in reads.items()
     }
-    for found in itself.values():
-        shifts = [_shifts(found, k, own[k]) for k in every]
-        if found:
+    for every_items in itself.values():
+        shifts = [_shifts(every_items, k, own[k]) for k in every]
+        if every_items:
             common &= {k for k in every if _runs_along(shifts[k])}
         shifted |= {k for k in every if {"earlier", "later"}.intersection(shifts[k])}
     if common or not shifted:
         return None
     outer = min(shifted)
-    for found in itself.values():
-        row = [items for items in found if _is_in_row(items, outer, own)]
+    for every_items in itself.values():
+        row = [items for items in every_items if _is_in_row(items, outer, own)]
         runs = [k for k in every if k != outer and _runs_along(_shifts(row, k, own[k]))]
         inner.update(runs[:1])
     return (outer, inner.pop()) if len(inner) == 1 else None

@@ -103,13 +103,13 @@ def _continued(
     first = [build.steps_of(states[k], begin, literal(lag)) for k in longer]
     own = [(bodies[k].shape, one) for k, one in zip(longer, first, strict=True)]
     made = build.recur(count + lag, own, updates, readings)
-    found: dict[int, Expr] = {}
+    states_after: dict[int, Expr] = {}
     for k, array in zip(longer, made, strict=True):
         rest = build.steps_of(array, literal(lag), count)
-        found[k] = build.apply(
+        states_after[k] = build.apply(
             add, _placed(states[k], Dim(), length + count), _placed(rest, length, length + count)
         )
-    return found
+    return states_after
 
 
 def _placed(array: Expr, start: Dim, length: Dim) -> Expr:

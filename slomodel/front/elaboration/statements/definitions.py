@@ -57,7 +57,7 @@ def check_condition(statement: CheckStatement, model: Elaboration) -> Check:
     """A condition on data as one truth value: for arrays it must hold for all elements."""
     node = statement.condition
     value = evaluate(node, Scope(model))
-    named = [found.name for found in inputs(value.expr) if found.role == "variable"]
+    named = [array.name for array in inputs(value.expr) if array.role == "variable"]
     if named:
         message = f"`check` tests data, and `{named[0]}` is a variable"
         remedy = "declare its set instead, as in `var x > 0` or `var x in [0, 1]`"

@@ -190,14 +190,14 @@ def _named(call: FunctionCall, shape: Shape, model: Elaboration) -> DeclaredSet:
 
 def _along_axis(
     kind: SetKind,
-    found: Mapping[str, tuple[Argument, ...]],
+    arguments: Mapping[str, tuple[Argument, ...]],
     call: FunctionCall,
     shape: Shape,
     model: Elaboration,
 ) -> DeclaredSet:
     if not shape:
         raise _not_a_vector(call)
-    axis = _axis(found, -1, call, shape, model)
+    axis = _axis(arguments, -1, call, shape, model)
     if axis is None:
         message = f"`{call.function.text}` needs one axis"
         raise error("E208", message, call.span, "leave `axis` out for the last one")
@@ -205,16 +205,16 @@ def _along_axis(
 
 
 def _axis(
-    found: Mapping[str, tuple[Argument, ...]],
+    arguments: Mapping[str, tuple[Argument, ...]],
     default: int | None,
     call: FunctionCall,
     shape: Shape,
     model: Elaboration,
 ) -> int | None:
     """The axis of a set of lines, counted from 0; None for all axes."""
-    if found["axis"] and not shape:
+    if arguments["axis"] and not shape:
         raise _not_a_vector(call)
-    return axis_of(found["axis"], default, Value(build.zeros(shape), (), shape), Scope(model))
+    return axis_of(arguments["axis"], default, Value(build.zeros(shape), (), shape), Scope(model))
 
 
 def _not_a_vector(call: FunctionCall) -> StatementError:
@@ -224,15 +224,15 @@ def _not_a_vector(call: FunctionCall) -> StatementError:
 
 def _round(
     kind: SetKind,
-    found: Mapping[str, tuple[Argument, ...]],
+    arguments: Mapping[str, tuple[Argument, ...]],
     call: FunctionCall,
     shape: Shape,
     model: Elaboration,
 ) -> DeclaredSet:
     """A ball or a sphere, whose radius is a positive number or datum."""
     radius: ir.Expr = build.const(1.0)
-    if found["r"]:
-        (node,) = found["r"]
+    if arguments["r"]:
+        (node,) = arguments["r"]
         radius = _number(node, (), model, kind)
         if isinstance(radius, ir.Const) and radius.value <= 0.0:
             raise error("E224", f"the radius `{node.span.text}` is not positive", node.span, "")
@@ -241,8 +241,8 @@ def _round(
             text = f"{node.span.text} > 0"
             fault = f"the radius `{node.span.text}` is not positive"
             model.checks.append(Check(condition, text, node.span, fault))
-    center = _number(found["center"][0], shape, model, kind) if found["center"] else None
-    axis = _axis(found, None if kind == "ball" or not shape else -1, call, shape, model)
+    center = _number(arguments["center"][0], shape, model, kind) if arguments["center"] else None
+    axis = _axis(arguments, None if kind == "ball" or not shape else -1, call, shape, model)
     whole = axis is None
     return DeclaredSet(kind, "", radius=radius, center=center, axis=axis or 0, entire=whole)
 

@@ -61,9 +61,9 @@ def ordered_sum(node: Comprehension, scope: Scope) -> OrderedSum:
     sides: list[tuple[Value, str, Value]] = []
     rest: list[Value] = []
     for condition in conjuncts(node.condition):
-        found = yield from _sides(condition, label, inner)
-        if found is not None:
-            sides.append(found)
+        side = yield from _sides(condition, label, inner)
+        if side is not None:
+            sides.append(side)
             continue
         value = yield ValueRequest(condition, inner)
         if value.rank or set(value.labels) - {label}:
