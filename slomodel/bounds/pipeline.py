@@ -248,7 +248,7 @@ def _rules_of_parts(
     """Of some rules, those for parts that read some of the variables, and for parts that read all;
     None means all.
 
-    Cells over the ball of f capture cancellation between its parts; cells of parts in equally many
+    Cells over the ball of f capture cancellation between its parts; cells of parts in as many
     variables only repeat that work, so they are left out where those of f are tried.
     """
     if not is_small(setting):

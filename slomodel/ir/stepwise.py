@@ -368,7 +368,7 @@ def _index_without(
 
 @dataclass(slots=True)
 class _AxesInLoop:
-    """Where the steps run in a loop that is inside a step: the axis of each state and placeholder.
+    """The axes along which the steps run in a loop inside a step, by state and placeholder.
 
     A state is along the steps if it reads, or is read by, one that is. `nodes` are the axes of the
     nodes of each update.

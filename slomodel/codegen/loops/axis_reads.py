@@ -94,7 +94,7 @@ def _alone(index: Index) -> int | ReadMode:
 
 
 def _is_plain(index: Index, axis: int) -> bool:
-    """Whether an index at one position along an axis is an index too, with a slice of its table."""
+    """Whether an index with one axis held at a position is an index again, into a sliced table."""
     if not reads_axis(index, axis) or isinstance(index, Affine):
         return True
     return isinstance(index, Lookup) and isinstance(index.table, Input)

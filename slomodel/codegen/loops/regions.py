@@ -23,9 +23,10 @@ class Read:
 
 @dataclass(slots=True, eq=False)
 class Region:
-    """A loop over `shape` that computes `nodes` in order; `alone`: of a node with its own code.
+    """A loop over `shape` that computes `nodes` in order.
 
-    `kept` are the axes that its sums do not run along, where that matters; None without sums.
+    `alone`: it computes one node, with code of its own. `kept` are the axes that its sums do not
+    run along, where that matters; None without sums.
     """
 
     stage: Stage

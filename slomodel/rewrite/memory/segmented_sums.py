@@ -4,8 +4,7 @@ A sum over pairs of rows, Σ_ij g(Σ_k φ(x_ik, x_jk)), needs few numbers and ma
 where φ is not a product, all φ are stored for the derivatives. The terms along one axis of the sum
 are divided into segments, of which derivatives compute one after another, as they do with those of
 a recurrence (see `checkpoints`). With segments of Q of N terms, of w numbers each, and operands of
-W numbers, Q w numbers and N/Q adjoints of W numbers are stored; the least of the sum is at
-Q² = N W / w.
+W numbers, Q w numbers and N/Q adjoints of W numbers are stored, together least at Q² = N W / w.
 
 Law: the same terms, added by segments: a difference of roundings times the sum of their magnitudes.
 """

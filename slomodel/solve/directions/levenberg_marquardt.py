@@ -160,7 +160,7 @@ class LevenbergMarquardt:
         return self._other.propose(at, out)
 
     def _factorise(self, at: Iterate) -> bool:
-        """J = U diag(s) V at a point, and the limit that the last step implies; False to leave."""
+        """J = U diag(s) V at a point, and the limit from the last step; False on leaving."""
         r, J = self._jacobian(at.x)
         if not (np.isfinite(J).all() and np.isfinite(r).all()):
             self._leave()

@@ -127,7 +127,7 @@ class QuasiNewton:
         return True
 
     def _compute_sparse(self, at: Iterate) -> bool:
-        """Begin the pairs anew from the inverse of the Hessian, if it is sparse and it is time."""
+        """Restart the pairs from the inverse of a sparse Hessian, once the wait is over."""
         now = self._evaluate.weighted_work
         structure = self._newton.structure
         if structure is None:

@@ -63,7 +63,7 @@ class Hopping:
     ) -> Solution:
         """The best of the runs, with the distinct minima as its `runs`, best first.
 
-        With `max_iter` the first run alone is begun, as a check of the options.
+        With `max_iter` only the first run is started, as a check of the options.
         """
         if max_iter is not None:
             return self.run(None, seed=seed, max_time=0.0)

@@ -36,7 +36,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The result of the checks of one inequality; `made`: it applies to the run.
+    """The result of the checks of one inequality; `made` if it applies to the run.
 
     `worst` is the largest excess in units of the evaluation error, at step `worst_k`, which is −1
     if nothing was checked. `exempt` counts the steps at the resolution of f and those that, because

@@ -72,7 +72,7 @@ class TupleList:
         self._move("select", source, label)
 
     def select_from(self, condition: Value) -> None:
-        """Begin the list with the indices of a condition on data, where it holds."""
+        """Begin the list with the indices at which a condition on data holds."""
         assert self.label is None
         marked = _as_numbers(condition.expr)
         self.label = self.model.tuple_label(build.sum_over(marked, tuple(range(marked.rank))))
@@ -91,7 +91,7 @@ class TupleList:
             self.values[label.name] = index_at(label, position)
 
     def _between(self, low: Value, high: Value, step: int = 1) -> Value:
-        """Repeat each tuple for the numbers of a range, which are returned."""
+        """Repeat each tuple once per number of its range, and return these numbers."""
         if self.label is None:
             self.label = self.model.label("", literal(1))
         low, high = self.at(low), self.at(high)

@@ -316,7 +316,7 @@ def _state(
 
 
 def _begin_equally(reader: CaseReader, group: Sequence[Let]) -> bool:
-    """Whether the definitions of tables have equally many first rows."""
+    """Whether the definitions of tables have the same number of first rows."""
     every = [reader.cases(one.expr) for one in group]
     return len({None if one is None else one.count for one in every}) == 1
 
