@@ -202,12 +202,12 @@ cosh = _elementary(
 
 def _sech2_numpy(x: Reals) -> Reals:
     t = np.exp(-2.0 * step_abs(x))
-    return 4.0 * t / np.square(1.0 + t)
+    return 4.0 * t / (1.0 + t * (2.0 + t))
 
 
 def _sech2_stable(x: Expr) -> Expr:
     t = exp(mul(-2.0, abs(x)))
-    return div(mul(4.0, t), square(add(1.0, t)))
+    return div(mul(4.0, t), add(1.0, mul(t, add(2.0, t))))  # (1 + t)^2 doubles a rounding
 
 
 # The square of the hyperbolic secant: tanh' to full accuracy.

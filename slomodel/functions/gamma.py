@@ -1,7 +1,7 @@
 """The logarithm of the gamma function and its derivatives, the polygamma functions, for x > 0.
 
-SciPy and the C library have the logarithm. In C the recurrence shifts the argument of a derivative
-to where the asymptotic series (DLMF 5.11.2, 5.15.8) has full accuracy. All derivatives of the
+SciPy and the C library have the logarithm. The recurrence shifts the argument of a derivative to
+where the asymptotic series (DLMF 5.11.2, 5.15.8) has full accuracy. All derivatives of the
 polygamma functions are monotone, as these are completely monotone up to their sign.
 """
 
@@ -14,8 +14,12 @@ from threading import Lock
 import numpy as np
 import sympy as sp
 
-from slomodel.functions.derivatives import next_member
+from slomodel.functions.arithmetic import add, div, mul, square
+from slomodel.functions.comparison import eq, lt, where
+from slomodel.functions.derivatives import meaning, next_member
 from slomodel.functions.piecewise import Reals, complex_step
+from slomodel.ir.build import const
+from slomodel.ir.expr import Expr
 from slomodel.ir.function import C, Cost, Family, Monotonicity, ScalarFunction
 
 _POSITIVE = (0.0, math.inf)
@@ -23,10 +27,13 @@ _making = Lock()
 """Guards the construction of records: each is constructed once, by whichever thread is first."""
 _SMALL = 1e-30
 """Below it lgamma(x) equals lgamma(1e-30) - log(x / 1e-30) to full accuracy."""
-_LEAST_OF_ZETA = 3.0
-"""Below it SciPy's zeta loses digits, and is used from the next number on."""
-_FAR = 1e20
-"""From here on psi_n(x) is ((n-1)!^(1/n) / x)^n to full accuracy; zeta(n+1, x) underflows."""
+_FEWEST_STEPS = 8
+"""From x + 8 + n on the asymptotic series of psi_n has full accuracy."""
+BERNOULLI_NUMBERS = (
+    *(1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510),
+    *(43867 / 798, -174611 / 330),
+)
+"""Those of orders 2, 4, …, 20."""
 
 
 def _terms(x: Reals) -> Reals:
@@ -109,39 +116,6 @@ static inline real slo_digamma(real x) {
     return log(x) - 1 / (2 * x) - series - below;
 }"""
 
-# psi_n(x) / (-1)^(n+1) n! is the sum of (x + k)^-(n+1) over k >= 0. Its asymptotic series in
-# r = 1 / x is r^n (1/n + r/2 + sum of B_2k (2k+n-1)! / ((2k)! n!) r^2k).
-_POLYGAMMA_C = """\
-static inline real slo_polygamma(int n, real x) {
-    real factorial = n % 2 ? 1 : -1, below = 0;
-    for (int k = 2; k <= n; k++) factorial *= k;
-    if (!(x > 0)) return x == 0 ? factorial * INFINITY : NAN;
-    const int steps = x < 10 + n ? (int)ceil(10 + n - x) : 0;
-    real lost = 0;  /* the rounding errors of the sum */
-    real first = steps ? 1 / x : 0;  /* the largest term, which may be infinite */
-    for (int k = 0; k < n; k++) first /= x;
-    for (int j = steps - 1; j > 0; j--) {
-        real power = x + j;
-        for (int k = 0; k < n; k++) power *= x + j;
-        const real term = 1 / power, sum = below + term, own = sum - below;
-        lost += (below - (sum - own)) + (term - own);
-        below = sum;
-    }
-    x += steps;
-    const real r = 1 / x;
-    real series = 0, ratio = r * r * (n + 1) / 2;
-    for (int k = 1; k <= 9; k++) {
-        const real bernoulli = k == 1 ? 1.0 / 6 : k == 2 ? -1.0 / 30 : k == 3 ? 1.0 / 42
-            : k == 4 ? -1.0 / 30 : k == 5 ? 5.0 / 66 : k == 6 ? -691.0 / 2730 : k == 7 ? 7.0 / 6
-            : k == 8 ? -3617.0 / 510 : 43867.0 / 798;
-        series += bernoulli * ratio;
-        ratio *= r * r * (2 * k + n) * (2 * k + n + 1) / ((2 * k + 1) * (2 * k + 2));
-    }
-    series = 1 / (real)n + (r / 2 + series);
-    for (int k = 0; k < n; k++) series /= x;
-    return factorial * (first + (below + (series + lost)));
-}"""
-
 
 def digamma_values(x: Reals) -> Reals:
     from scipy import special
@@ -179,47 +153,62 @@ def _member(n: int) -> ScalarFunction:
     return _derivative(n) if n else digamma
 
 
+def _power(x: Expr, n: int) -> Expr:
+    """x^n for n >= 1, by repeated squaring."""
+    half = square(_power(x, n // 2)) if n > 1 else x
+    return mul(half, x) if n > 1 and n % 2 else half
+
+
+def _polygamma_stable(x: Expr, n: int) -> Expr:
+    """The terms of the recurrence up to x + 8 + n, small ones first, and the series from there.
+
+    psi_n(x) / (-1)^(n+1) n! is the sum of (x + k)^-(n+1) over k >= 0. Its asymptotic series in
+    r = 1/x is r^n (1/n + r/2 + sum of B_2k (2k+n-1)! / ((2k)! n!) r^2k).
+    """
+    steps = _FEWEST_STEPS + n
+    positive = where(eq(x, 0.0), 0.0, x)  # -0 would change the sign
+    factor = math.factorial(n) * (1.0 if n % 2 else -1.0)
+    below: Expr = const(0.0)
+    for j in reversed(range(1, steps)):
+        below = add(below, _power(div(1.0, add(positive, float(j))), n + 1))
+    first: Expr = const(1.0)
+    for _ in range(n + 1):
+        first = div(first, positive)
+    r = div(1.0, add(positive, float(steps)))
+    r2 = square(r)
+    coefficients, ratio = [], (n + 1) / 2.0
+    for k, number in enumerate(BERNOULLI_NUMBERS, 1):
+        coefficients.append(number * ratio)
+        ratio *= (2 * k + n) * (2 * k + n + 1) / ((2 * k + 1) * (2 * k + 2))
+    rest: Expr = const(coefficients[-1])
+    for c in coefficients[-2::-1]:
+        rest = add(mul(rest, r2), c)
+    series = mul(factor, add(1.0 / n, mul(r, add(0.5, mul(r, rest)))))  # before it underflows
+    for _ in range(n):
+        series = mul(series, r)
+    total = add(mul(factor, add(first, below)), series)
+    return where(lt(x, 0.0), math.nan, total)
+
+
 def _derivative(n: int) -> ScalarFunction:
-    sign = 1.0 if n % 2 else -1.0
-    factor = sign * math.factorial(n)
-    root = math.factorial(n - 1) ** (1.0 / n)
-
-    def value(x: Reals) -> Reals:
-        from scipy import special
-
-        real = nonnegative(x)
-        with np.errstate(all="ignore"):
-            far = sign * np.power(root / real, n)
-            is_least = real < _LEAST_OF_ZETA
-            first = np.where(is_least, np.power(real, -(n + 1.0)), 0.0)
-            near = factor * (first + special.zeta(n + 1, real + is_least))
-        return _stepped(np.where(real > _FAR, far, near), x, n + 1)
-
     name = "trigamma" if n == 1 else f"polygamma_{n}"
+    stated = max(4, 3 + n)
     return ScalarFunction(
         name,
         1,
         definition=lambda x: sp.polygamma(n, x),
-        numpy=value,
+        numpy=meaning(_polygamma_stable, n),
         partials=(next_member(polygamma, n),),
-        spelling=_spelling(
-            f"np.where({{0}} > {_FAR}, {sign} * np.power({root!r} / {{0}}, {n}),"
-            f" {factor} * (np.where({_OPERAND} < {_LEAST_OF_ZETA},"
-            f" np.power({_OPERAND}, {-(n + 1.0)}), 0.0)"
-            f" + special.zeta({n + 1}, {_OPERAND} + ({_OPERAND} < {_LEAST_OF_ZETA}))))",
-            f"slo_polygamma({n}, {{0}})",
-        ),
-        cost=Cost(250.0),
+        stable=lambda x: _polygamma_stable(x, n),
         domain=(_POSITIVE,),
         ranges=Monotonicity(
             ((),) * 8,
             image=_POSITIVE if n % 2 else (-math.inf, 0.0),
         ),
-        ulps={"numpy": 5 + n, "numexpr": 5 + n, "c": 3 + n},
+        ulps=dict.fromkeys(("numpy", "numexpr", "c"), stated),
         costly=True,
         meaning=f"derivative of digamma of order {n}" if n > 1 else "derivative of digamma",
         signature="trigamma(x)" if n == 1 else "",
-        c=C({"ceil": 2}, _POLYGAMMA_C),
     )
 
 

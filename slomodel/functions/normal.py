@@ -23,6 +23,7 @@ from slomodel.functions.elementary import (
     ERF_CRITICAL,
     erf,
     exp,
+    expm1,
     log1p,
     root_of_pi,
     two_over_root_pi,
@@ -37,9 +38,11 @@ _ROOT_2 = math.sqrt(2.0)
 _HALF_ROOT_PI = 0.5 * math.sqrt(math.pi)
 _TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
 _DENSITY_AT_0 = 1.0 / math.sqrt(2.0 * math.pi)
+_DENSITY_REST = -2.49232720227773e-17
+"""What 1/sqrt(2 pi) has beyond its double."""
 _SPLIT = 134217729.0
 """Dekker's constant 2^27 + 1, by which a double is split into two halves of its digits."""
-_UNDERFLOW = 40.0
+UNDERFLOW = 40.0
 """From this x on, exp(-x^2/2) underflows to 0."""
 _LEAST_HALF = 2.0**-40
 """Where erfcx(-x/sqrt 2)/2 is smaller, its logarithm is less than the rounding of x^2/2."""
@@ -68,13 +71,18 @@ def _exp_of_square(x: Reals, factor: float) -> Reals:
     return values
 
 
-def _exponential_and_correction(x: Expr, factor: float) -> tuple[Expr, Expr]:
-    """e and a small d with exp(factor x^2) = e (1 + d), for |x| <= 40."""
+def _square_parts_graph(x: Expr) -> tuple[Expr, Expr]:
+    """x^2 rounded, and its error."""
     wide = mul(_SPLIT, x)
     high = sub(wide, sub(wide, x))
     low = sub(x, high)
     y = square(x)
-    error = add(add(sub(square(high), y), mul(2.0, mul(high, low))), square(low))
+    return y, add(add(sub(square(high), y), mul(2.0, mul(high, low))), square(low))
+
+
+def _exponential_and_correction(x: Expr, factor: float) -> tuple[Expr, Expr]:
+    """e and a small d with exp(factor x^2) = e (1 + d), for |x| <= 40."""
+    y, error = _square_parts_graph(x)
     return exp(mul(factor, y)), mul(factor, error)
 
 
@@ -83,9 +91,19 @@ def _exp_of_square_graph(x: Expr, factor: float) -> Expr:
     return mul(value, add(1.0, correction))
 
 
-def _times_exp_of_square(value: Expr, x: Expr, factor: float) -> Expr:
-    """value exp(factor x^2), with one rounding less than the product."""
+def halved_sum(a: Expr, b: Expr) -> tuple[Expr, Expr]:
+    """(a + b)/2 rounded, and its error (Knuth's sum)."""
+    a, b = mul(0.5, a), mul(0.5, b)  # the sum of halves does not overflow
+    total = add(a, b)
+    own = sub(total, a)
+    return total, add(sub(a, sub(total, own)), sub(b, own))
+
+
+def times_exp_of_square(value: Expr, x: Expr, factor: float, rounding: Expr | None = None) -> Expr:
+    """value exp(factor (x + rounding)^2), with one rounding less than the product."""
     power, correction = _exponential_and_correction(x, factor)
+    if rounding is not None:
+        correction = add(correction, mul(2.0 * factor, mul(x, rounding)))
     return mul(power, add(value, mul(value, correction)))
 
 
@@ -125,11 +143,17 @@ _TAIL = (
 
 @dataclass(frozen=True, slots=True)
 class _ScaledTail:
-    """factor·erfcx(x/scale) for x >= 0: a polynomial in t, divided by b + x."""
+    """factor·erfcx(x/scale) for x >= 0: a polynomial in t, divided by b + x.
+
+    The quotient of both sums as rounded is corrected by their rounding errors and by what the first
+    coefficient and b have beyond a double, `first_rest` and `shift_rest`.
+    """
 
     name: str
     scale: float
     factor: float
+    first_rest: float
+    shift_rest: float
 
     @property
     def turn(self) -> float:
@@ -146,15 +170,21 @@ class _ScaledTail:
 
     def c(self) -> str:
         """The definition of a C function of this name."""
-        *below, last = self.coefficients
+        first, *below, last = self.coefficients
         steps = " ".join(f"p = p * t + {c!r};" for c in below[::-1])
         return f"""\
 static inline real slo_{self.name}(real x) {{
     const real m = x < {_TAIL_MOST} ? x : {_TAIL_MOST};
     const real t = (m - (real){self.turn!r}) / (m + (real){self.turn!r});
+    const real first = {first!r}, shift = {self.shift!r};
     real p = {last!r};
     {steps}
-    return x >= 0 ? p / ((real){self.shift!r} + x) : NAN;
+    p *= t;
+    const real above = p + first, below = m + shift, own = below - shift;
+    const real lost = p - (above - first) + (real){self.first_rest!r};
+    const real missing = (shift - (below - own)) + (m - own) + (real){self.shift_rest!r};
+    const real divisor = shift + x, quotient = above / divisor;
+    return x >= 0 ? quotient + (lost - quotient * missing) / divisor : NAN;
 }}"""
 
     def numpy(self, x: Reals) -> Reals:
@@ -163,7 +193,15 @@ static inline real slo_{self.name}(real x) {{
             at = np.where(real < 0.0, np.nan, real)
             most = np.minimum(at, _TAIL_MOST)
             t = (most - self.turn) / (most + self.turn)
-            values: Reals = np.polyval(self.coefficients[::-1], t) / (self.shift + at)
+            first, *others = self.coefficients
+            p = t * np.polyval(others[::-1], t)
+            above, below = p + first, most + self.shift
+            own = below - self.shift
+            lost = p - (above - first) + self.first_rest
+            missing = (self.shift - (below - own)) + (most - own) + self.shift_rest
+            divisor = self.shift + at
+            quotient = above / divisor
+            values: Reals = quotient + (lost - quotient * missing) / divisor
         return complex_step(values, x, lambda: self._slope(real, values))
 
     def _slope(self, x: Reals, values: Reals) -> Reals:
@@ -172,11 +210,20 @@ static inline real slo_{self.name}(real x) {{
     def stable(self, x: Expr) -> Expr:
         most = where(gt(x, _TAIL_MOST), _TAIL_MOST, x)
         t = div(sub(most, self.turn), add(most, self.turn))
-        *below, last = self.coefficients
+        first, *others, last = self.coefficients
         total: Expr = const(last)
-        for coefficient in below[::-1]:
+        for coefficient in others[::-1]:
             total = add(mul(total, t), coefficient)
-        return where(lt(x, 0.0), math.nan, div(total, add(self.shift, x)))
+        total = mul(total, t)
+        above, below = add(total, first), add(most, self.shift)
+        own = sub(below, self.shift)
+        lost = add(sub(total, sub(above, first)), self.first_rest)
+        rounding = add(sub(self.shift, sub(below, own)), sub(most, own))
+        missing = add(rounding, self.shift_rest)
+        divisor = add(self.shift, x)
+        quotient = div(above, divisor)
+        correction = div(sub(lost, mul(quotient, missing)), divisor)
+        return where(lt(x, 0.0), math.nan, add(quotient, correction))
 
     def record(self, partial: Callable[[Expr], Expr], meaning: str) -> ScalarFunction:
         """All derivatives of this completely monotone function are monotone."""
@@ -206,13 +253,13 @@ _TAIL_MOST = 1e30
 
 
 # SciPy's erfcx loses many digits for x < 0, and some elsewhere.
-_ERFCX = _ScaledTail("erfcx_tail", 1.0, 1.0)
+_ERFCX = _ScaledTail("erfcx_tail", 1.0, 1.0, -4.857319116503606e-17, 0.0)
 erfcx_tail: ScalarFunction = _ERFCX.record(
     lambda x: sub(mul(mul(2.0, x), erfcx_tail(x)), two_over_root_pi()),
     "exp(x^2) erfc(x) for x >= 0",
 )
 # As erfcx_tail(x/sqrt 2)/2, without the rounding of x/sqrt 2.
-_NORMAL = _ScaledTail("normal_tail", _ROOT_2, 0.5)
+_NORMAL = _ScaledTail("normal_tail", _ROOT_2, 0.5, -7.170580344078963e-17, -1.9444119274487275e-16)
 normal_tail: ScalarFunction = _NORMAL.record(
     lambda x: sub(mul(x, normal_tail(x)), div(1.0, root_of_pi(2.0))),
     "exp(x^2/2) Phi(-x) for x >= 0",
@@ -222,9 +269,11 @@ normal_tail: ScalarFunction = _NORMAL.record(
 def _erfcx_numpy(x: Reals) -> Reals:
     real = np.real(x)
     with np.errstate(all="ignore"):
-        grown = 2.0 * _exp_of_square(np.maximum(real, -_ERFCX_OVERFLOW), 1.0)
+        y, error = _square_parts(np.maximum(real, -_ERFCX_OVERFLOW))
+        above_one = np.expm1(y)
         tail = _ERFCX.numpy(np.abs(real))
-        values = np.where(real < 0.0, grown - tail, tail)
+        grown = 2.0 * (above_one + error * (1.0 + above_one)) + (2.0 - tail)
+        values = np.where(real < 0.0, grown, tail)
         return complex_step(values, x, lambda: 2.0 * real * values - _TWO_OVER_ROOT_PI)
 
 
@@ -232,7 +281,11 @@ def _erfcx_stable(x: Expr) -> Expr:
     below = lt(x, 0.0)
     inner = where(below, where(lt(x, -_ERFCX_OVERFLOW), -_ERFCX_OVERFLOW, x), 0.0)
     tail = erfcx_tail(abs(x))
-    return where(below, sub(mul(2.0, _exp_of_square_graph(inner, 1.0)), tail), tail)
+    # An error of exp(x^2) itself would be enlarged: near 0 the difference is half of its terms.
+    y, error = _square_parts_graph(inner)
+    above_one = expm1(y)
+    grown = mul(2.0, add(above_one, mul(error, add(1.0, above_one))))
+    return where(below, add(grown, sub(2.0, tail)), tail)
 
 
 # A completely monotone function: all derivatives are monotone.
@@ -248,7 +301,6 @@ erfcx: ScalarFunction = ScalarFunction(
     costly=True,
     meaning="exp(x^2) erfc(x), without overflow of its factors",
     signature="erfcx(x)",
-    ulps=dict.fromkeys(("numpy", "numexpr", "c"), 5),
 )
 
 
@@ -265,7 +317,7 @@ def _erfc_numpy(x: Reals) -> Reals:
 def _erfc_stable(x: Expr) -> Expr:
     near = lt(x, 0.5)
     far = where(near, 0.5, _at_most(x, _ERFC_UNDERFLOW))
-    tail = _times_exp_of_square(erfcx_tail(far), far, -1.0)
+    tail = times_exp_of_square(erfcx_tail(far), far, -1.0)
     return where(near, sub(1.0, erf(x)), tail)
 
 
@@ -284,7 +336,6 @@ erfc = ScalarFunction(
     costly=True,
     meaning="1 - erf(x), accurate for large x",
     signature="erfc(x)",
-    ulps={"numpy": 5, "numexpr": 5},
     sympy=(sp.erfc,),
     c=C({"erfc": 2}),
 )
@@ -293,13 +344,13 @@ _HERMITE_CRITICAL = tuple(tuple(_ROOT_2 * at for at in points) for points in ERF
 
 
 def _gauss_numpy(x: Reals) -> Reals:
-    real = np.where(np.abs(np.real(x)) > _UNDERFLOW, _UNDERFLOW, np.real(x))
+    real = np.where(np.abs(np.real(x)) > UNDERFLOW, UNDERFLOW, np.real(x))
     values = _exp_of_square(real, -0.5)
     return complex_step(values, x, lambda: -np.real(x) * values)
 
 
 def _at_most_underflow(x: Expr) -> Expr:
-    return where(gt(abs(x), _UNDERFLOW), _UNDERFLOW, x)
+    return where(gt(abs(x), UNDERFLOW), UNDERFLOW, x)
 
 
 def exp_of_square(x: Expr, factor: float) -> Expr:
@@ -313,7 +364,7 @@ def _gauss_stable(x: Expr) -> Expr:
 
 def tail_of_normal(x: Expr) -> Expr:
     """Phi(-|x|)."""
-    return _times_exp_of_square(_half_tail(x), _at_most_underflow(x), -0.5)
+    return times_exp_of_square(_half_tail(x), _at_most_underflow(x), -0.5)
 
 
 # In exp(-(x * x) / 2) the rounding of x^2 costs x^2/4 units in the last place.
@@ -357,7 +408,6 @@ normcdf = ScalarFunction(
     stable=_normcdf_stable,
     domain=(_EVERYWHERE,),
     ranges=Monotonicity(_HERMITE_CRITICAL, image=(0.0, 1.0)),
-    ulps={"numpy": 6, "numexpr": 6, "c": 7},
     costly=True,
     meaning="distribution function of the standard normal distribution",
     signature="normcdf(x)",
@@ -370,15 +420,20 @@ def _ratio_numpy(x: Reals) -> Reals:
     real = np.real(x)
     with np.errstate(all="ignore"):
         below = _DENSITY_AT_0 / _NORMAL.numpy(-np.minimum(real, 0.0))
-        above = _DENSITY_AT_0 * _gauss_numpy(real) / _normcdf_numpy(np.maximum(real, 0.0))
+        y, error = _square_parts(np.minimum(np.maximum(real, 0.0), UNDERFLOW))
+        factor = _DENSITY_AT_0 + (_DENSITY_REST - 0.5 * _DENSITY_AT_0 * error)
+        above = np.exp(-0.5 * y) * factor / _normcdf_numpy(np.maximum(real, 0.0))
         values = np.where(real < 0.0, below, np.where(np.isnan(real), real, above))
         return complex_step(values, x, lambda: -values * (real + values))
 
 
 def _ratio_stable(x: Expr) -> Expr:
     half, below = _half_tail(x), lt(x, 0.0)
-    density = mul(_DENSITY_AT_0, where(below, 1.0, gauss(x)))
-    return div(density, where(below, half, sub(1.0, tail_of_normal(x))))
+    power, correction = _exponential_and_correction(_at_most_underflow(x), -0.5)
+    factor = add(_DENSITY_AT_0, add(mul(_DENSITY_AT_0, correction), _DENSITY_REST))
+    density = where(below, _DENSITY_AT_0, mul(power, factor))
+    tail = mul(power, add(half, mul(half, correction)))
+    return div(density, where(below, half, sub(1.0, tail)))
 
 
 # The derivative of lognormcdf, the inverse Mills ratio of -x. Its derivatives at 0 <= k <= 4 have
@@ -401,7 +456,7 @@ normratio: ScalarFunction = ScalarFunction(
         ),
         image=(0.0, math.inf),
     ),
-    ulps={"numpy": 6, "numexpr": 6, "c": 7},
+    ulps={"numpy": 5, "numexpr": 5, "c": 6},
     costly=True,
     meaning="derivative of lognormcdf",
 )
@@ -437,7 +492,6 @@ lognormcdf = ScalarFunction(
         ((), *normratio.monotonicity.critical_points) if normratio.monotonicity else ((),),
         image=(-math.inf, 0.0),
     ),
-    ulps={"numpy": 6, "numexpr": 6, "c": 7},
     costly=True,
     meaning="log of the standard normal distribution function",
     signature="lognormcdf(x)",

@@ -62,7 +62,8 @@ class _Removable:
     - `derivatives`: its derivative of order n >= 1 there, or None for that of the derivative of
       lower order, as a graph.
     - `coefficients`: the coefficients of its power series, times `factor`.
-    - `edge`: the |x| up to which the series is used.
+    - `edge`: the |x| up to which the series is used; `derivative_edge`: for derivatives, where the
+      terms of the formula cancel further out (0: the same).
     - `ranges`: those of member n.
     """
 
@@ -76,6 +77,7 @@ class _Removable:
     factor: float = 1.0
     derivatives: Callable[[Expr, int], Expr | None] = lambda _x, _n: None
     ranges: Callable[[int], Monotonicity | RangeRule] = lambda _n: RangeRule.FORM
+    derivative_edge: float = 0.0
     ulps: tuple[int, int] = (4, 32)
 
 
@@ -109,11 +111,12 @@ def _family(given: _Removable) -> Family:
         return _slope(beyond(n - 1)) if own is None else own
 
     def stable(x: Expr, n: int) -> Expr:
-        is_near = le(abs(x), given.edge)
-        near = polynomial(given.coefficients(), n, given.edge, where(is_near, x, 0.0))
+        edge = (given.derivative_edge if n else 0.0) or given.edge
+        is_near = le(abs(x), edge)
+        near = polynomial(given.coefficients(), n, edge, where(is_near, x, 0.0))
         if given.factor != 1.0:
             near = mul(given.factor, near)
-        return where(is_near, near, _at(beyond(n), where(is_near, given.edge, x)))
+        return where(is_near, near, _at(beyond(n), where(is_near, edge, x)))
 
     @cache
     def member(n: int) -> ScalarFunction:
@@ -209,6 +212,7 @@ EXP_QUOTIENT = _family(
         series.exponential,
         1.0,
         derivatives=_exponential_derivative,
+        derivative_edge=2.0,
         ranges=_all_monotone(_POSITIVE),
     )
 )

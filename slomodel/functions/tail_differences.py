@@ -1,8 +1,8 @@
 """Differences f(a) - f(b) of distribution functions, for arguments that are near or far in a tail.
 
 With h = (a - b)/2, m = (a + b)/2, h' = h sqrt(2 s) and m' = m sqrt(2 s), the integral of exp(-s t²)
-from b to a is 2 h exp(-s m²) Σ He_2k(m') h'^(2k)/(2k + 1)!, which is used where h' and m' h' are at
-most 1/4. Beyond, a tail is at most about 0.6 times the other, and their difference loses two bits.
+from b to a is 2 h exp(-s m²) Σ He_2k(m') h'^(2k)/(2k + 1)!, which is used where h' is at most 1/2
+and m' h' at most 3/4. Beyond, a tail is at most a quarter of the other where these are small.
 """
 
 from __future__ import annotations
@@ -17,7 +17,14 @@ from slomodel.functions.arithmetic import add, div, mul, neg, square, sub
 from slomodel.functions.comparison import ge, land, le, lt, where
 from slomodel.functions.compound import graph_values
 from slomodel.functions.elementary import erf, exp, tanh
-from slomodel.functions.normal import erfc, exp_of_square, normcdf, tail_of_normal
+from slomodel.functions.normal import (
+    UNDERFLOW,
+    erfc,
+    halved_sum,
+    normcdf,
+    tail_of_normal,
+    times_exp_of_square,
+)
 from slomodel.functions.piecewise import Reals, abs
 from slomodel.functions.translate import partial
 from slomodel.ir.build import const, variable
@@ -25,10 +32,12 @@ from slomodel.ir.expr import Expr
 from slomodel.ir.function import Array, Monotonicity, ScalarFunction
 
 _EVERYWHERE = (-math.inf, math.inf)
-_NEAR = 1.0 / 16.0
-"""Limit on h'² and (m' h')²."""
-_TERMS = 9
-"""Eight leave out at most 1.5e-18 of the sum, nine 5e-21."""
+_NEAR = 0.25
+"""Limit on h'²."""
+_NEAR_SLOPE = 0.5625
+"""Limit on (m' h')²."""
+_TERMS = 12
+"""As |He_n(x)| <= sqrt(n!) exp(x²/4), the first term that is left out is at most 5e-21."""
 _A, _B = variable("a", ()), variable("b", ())
 
 
@@ -44,9 +53,9 @@ def _hermite_sum(p: Expr, q: Expr) -> Expr:
         )
         last, own = own, following
         terms.append(own)
-    total = div(terms[-1], float(math.factorial(2 * _TERMS - 1)))
+    total = mul(terms[-1], 1.0 / math.factorial(2 * _TERMS - 1))
     for k in reversed(range(_TERMS - 1)):
-        total = add(total, div(terms[k], float(math.factorial(2 * k + 1))))
+        total = add(total, mul(terms[k], 1.0 / math.factorial(2 * k + 1)))
     return total
 
 
@@ -57,19 +66,22 @@ def _integral(a: Expr, b: Expr, s: float, scale: float, tail: Callable[[Expr], E
     def squares(h: Expr, m: Expr) -> tuple[Expr, Expr]:
         return square(mul(mul(2.0 * s, m), h)), mul(2.0 * s, square(h))
 
-    p, q = squares(h, add(b, h))
-    is_near = land(le(p, _NEAR), le(q, _NEAR))
-    inner, start = where(is_near, h, 0.0), where(is_near, b, 0.0)
-    # exp(-s m²) as exp(-s b²) and a small factor, as the rounding of m would be enlarged.
-    shift = exp(mul(mul(-s, inner), add(mul(2.0, start), inner)))
-    series = _hermite_sum(*squares(inner, add(start, inner)))
-    near = mul(mul(mul(2.0 * scale, inner), exp_of_square(start, -s)), mul(shift, series))
-    of_a, of_b = tail(a), tail(b)
+    m = add(b, h)
+    p, q = squares(h, m)
     is_below = lt(a, 0.0)
-    beyond = where(is_below, sub(of_a, of_b), sub(of_b, of_a))
-    across = sub(sub(scale * math.sqrt(math.pi / s), of_a), of_b)
-    across = where(is_below, neg(across), across)
     on_one_side = ge(mul(where(is_below, -1.0, 1.0), b), 0.0)
+    is_near = land(land(le(p, _NEAR_SLOPE), le(q, _NEAR)), le(abs(m), UNDERFLOW))
+    is_near = land(is_near, on_one_side)
+    first, last = where(is_near, b, 0.0), where(is_near, a, 0.0)
+    inner = mul(0.5, sub(last, first))
+    middle, rounding = halved_sum(first, last)
+    series = _hermite_sum(*squares(inner, middle))
+    near = times_exp_of_square(mul(mul(2.0 * scale, inner), series), middle, -s, rounding)
+    of_a, of_b, whole = tail(a), tail(b), 0.5 * scale * math.sqrt(math.pi / s)
+    beyond = where(is_below, sub(of_a, of_b), sub(of_b, of_a))
+    # The terms of 2 - erfc(a) - erfc(-b) would cancel: those of erf have one sign.
+    of_a, of_b = (erf(abs(mul(math.sqrt(s), x))) for x in (a, b))
+    across = mul(where(is_below, -whole, whole), add(of_a, of_b))
     return where(is_near, near, where(on_one_side, beyond, across))
 
 
@@ -137,8 +149,8 @@ def _difference(
     )
 
 
-normcdf_difference = _difference(normcdf, _normal, 16)
-erf_difference = _difference(erf, _error_function, 16)
+normcdf_difference = _difference(normcdf, _normal, 5)
+erf_difference = _difference(erf, _error_function, 5)
 sigmoid_difference = _difference(sigmoid, _sigmoid, 6)
 tanh_difference = _difference(tanh, _tanh, 6)
 
