@@ -241,6 +241,47 @@ def test_what_all_exponents_share_does_not_loosen_a_log_sum_exp(common: float) -
     assert seen - 1e-11 * (1.0 + common) <= upper <= seen + 0.02
 
 
+def test_log_sum_exps_with_weights_along_other_axes() -> None:
+    """Sums over axes that only a weight, or only the exponent, has, and kinks of the exponent."""
+    rng = np.random.default_rng(6)
+    m, j, k = literal(2), literal(3), literal(4)
+    x, y = build.variable("x", (m, k)), build.variable("y", (k,))
+    w, c = build.data("w", (j,)), build.data("c", (j, k))
+    u = fn.mul(fn.abs(x), build.broadcast(y, (1,), (m, k)))
+    weights = fn.square(w)
+    sums = [
+        build.einsum([weights, fn.exp(u)], [(1,), (0, 2)], (0,), (m, j, k)),
+        build.einsum([fn.square(c), fn.exp(u)], [(1, 2), (0, 2)], (1, 0), (m, j, k)),
+        build.einsum([weights, fn.exp(y)], [(0,), (1,)], (0,), (j, k)),
+    ]
+    for total in sums:
+        objective = build.sum_over(fn.log(total), tuple(range(total.rank)))
+        given = {w: rng.normal(size=3), c: rng.normal(size=(3, 4))}
+        for size in (0.1, 3.0):
+            values = {x: rng.normal(size=(2, 4)), y: rng.normal(size=4)} | given
+            ray = through(Example(objective, (x, y), (w, c), {}, values), rng, size)
+            assert violations(ray, (0.0, 0.5, 1.0)) == []
+
+
+@pytest.mark.parametrize("end", [0.5, 5.0, 50.0])
+def test_functions_of_affine_numbers_are_bounded_by_their_second_derivative(end: float) -> None:
+    """Σ w softplus(a s) has the curvature Σ w a² σ(1 - σ), at most a quarter of Σ w a²."""
+    samples = named("N")
+    a, w = (build.data(name, (samples,)) for name in "aw")
+    x, along = build.variable("x", ()), build.direction("v", ())
+    line = build.einsum([x, a], [(), (0,)], (0,), (samples,))
+    losses = fn.neg(fn.mul(2.0, fn.softplus(line)))
+    graph = ray_graph(build.einsum([w, losses], [(0,), (0,)], (), (samples,)), {x: along}, END)
+    slopes, weights = np.asarray([-4.0, -1.0, 0.5, 3.0]), np.asarray([1.0, 2.0, 0.3, 1.0])
+    at = {x: np.asarray(-0.1), along: np.asarray(1.0), END: np.asarray(end)}
+    given = at | {a: slopes, w: weights}
+    lower, upper = map(float, evaluate(graph.numbers, given, {"N": 4})[6:8])
+    chances = 1.0 / (1.0 + np.exp(-np.outer(np.linspace(-0.1, -0.1 + end, 501), slopes)))
+    seen = -2.0 * (chances * (1.0 - chances)) @ (weights * slopes**2)
+    assert -0.51 * float(weights @ slopes**2) <= lower <= seen.min()
+    assert seen.max() <= upper <= 1e-12
+
+
 def test_kinks_poles_and_edges_leave_nothing_known() -> None:
     """A kink of order 0 leaves no curvature, one of order 1 no third derivative."""
     for f, at in ((fn.abs, -0.5), (fn.relu, -0.5), (fn.log, -0.5), (fn.tan, 1.0)):

@@ -11,6 +11,8 @@ exponents change together, as they do in a mixture where one component is much t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
 
 from slomodel.calculus.rays.contractions import contract_midrad
 from slomodel.calculus.rays.jets import (
@@ -18,13 +20,17 @@ from slomodel.calculus.rays.jets import (
     constant_jet,
     contraction_jet,
     known,
+    second_of,
+    spread,
     sum_jet,
     viewed,
 )
-from slomodel.calculus.rays.numbers import MidRad
+from slomodel.calculus.rays.numbers import MidRad, Range
+from slomodel.calculus.signs import is_nonnegative
 from slomodel.functions import div, exp, log, neg
 from slomodel.ir import build
-from slomodel.ir.expr import Axes, Einsum, Expr, Map
+from slomodel.ir.dims import Shape
+from slomodel.ir.expr import Axes, Const, Einsum, Expr, Map
 from slomodel.ir.function import ScalarFunction
 
 
@@ -35,6 +41,8 @@ def exponential_factor(node: Map, jets: Mapping[Expr, Jet]) -> int | None:
     """
     (total,) = node.operands if node.function is log else (node,)
     if not isinstance(total, Einsum) or len(set(total.output)) == len(total.dims):
+        return None
+    if len(set(total.output)) < len(total.output):
         return None
     moving = [k for k, factor in enumerate(total.operands) if jets[factor].moves]
     if len(moving) != 1 or len(set(total.inputs[moving[0]])) < len(total.inputs[moving[0]]):
@@ -69,7 +77,7 @@ def centred_logarithm(
     apart = tuple(label for label in every if label in labels or label in output)
 
     def along(own: Axes) -> Callable[[Expr], Expr]:
-        return lambda one: build.einsum([one], (own,), apart, dims)
+        return lambda one: _laid_out(one, own, apart, dims)
 
     # What is subtracted is the computed average itself, which has no error; its radius, in what is
     # added, covers another evaluation of it by a loop with another exponential.
@@ -82,7 +90,43 @@ def centred_logarithm(
     again = _contraction(
         total, [apart if k == which else own for k, own in enumerate(total.inputs)]
     )
-    return sum_jet(Jet(mean), apply(log, [contraction_jet(again, others, end)]), end)
+    result = sum_jet(Jet(mean), apply(log, [contraction_jet(again, others, end)]), end)
+    weights = (factor for k, factor in enumerate(total.operands) if k != which)
+    if all(map(is_nonnegative, weights)):
+        result = replace(result, second=_curvature(total, labels, exponent, end))
+    return result
+
+
+def _curvature(total: Einsum, labels: Axes, exponent: Jet, end: Expr) -> Range:
+    """The second coefficient over the ray, for weights >= 0, of which one at least is positive.
+
+    (log Σ w exp(u))'' is an average of the u'' and the variance of the u', at every t under weights
+    of its own; a variance is at most a quarter of the squared spread (Popoviciu). So long rays have
+    bounds that do not grow like exponentials.
+    """
+    kept = tuple(label for label in labels if label in total.output)
+    axes = tuple(axis for axis, label in enumerate(labels) if label not in total.output)
+    shape = tuple(total.dims[label] for label in labels)
+
+    def extreme(one: Expr, end: Literal["min", "max"]) -> Expr:
+        full = build.broadcast(one, (), shape) if shape and not one.rank else one
+        reduced = build.extreme(full, end, axes)
+        return _laid_out(reduced, kept, total.output, total.dims)
+
+    def hull(own: Range) -> Range:
+        return Range(extreme(own.lo, "min"), extreme(own.hi, "max"))
+
+    seconds = hull(second_of(exponent, end))
+    slopes = hull((spread(exponent, end)[1] or MidRad(Const(0.0))).range)
+    variances = (slopes - slopes).squared.times(0.125)
+    return Range(seconds.lo, (seconds + variances).hi)
+
+
+def _laid_out(one: Expr, own: Axes, output: Axes, dims: Shape) -> Expr:
+    """An array with labels `own`, repeated along the other labels of `output`."""
+    place = {label: k for k, label in enumerate(output)}
+    axes = tuple(place[label] for label in own)
+    return build.einsum([one], [axes], tuple(range(len(output))), [dims[label] for label in output])
 
 
 def _contraction(total: Einsum, inputs: Sequence[Axes]) -> Einsum:

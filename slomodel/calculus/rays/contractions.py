@@ -15,7 +15,16 @@ from collections.abc import Sequence
 from slomodel.calculus.rays.numbers import UNIT, MidRad, enlarged
 from slomodel.functions import abs, add, div, gt, maximum, mul, sqrt, square, sub, where
 from slomodel.ir import build
-from slomodel.ir.expr import Const, Einsum, Expr, Input, Triangle
+from slomodel.ir.expr import (
+    Const,
+    Einsum,
+    Expr,
+    Gather,
+    Input,
+    Reshape,
+    Scatter,
+    Triangle,
+)
 
 
 def is_view(node: Einsum) -> bool:
@@ -148,6 +157,27 @@ def scatter_error(operand: Expr, added: Expr) -> Expr:
     for dim in operand.shape:
         count = mul(count, build.size_of(dim))
     return enlarged([mul(mul(2.0 * UNIT, add(count, 4.0)), added)])
+
+
+def placed(node: Expr, operand: Expr) -> Expr:
+    """A view of another array that moves its elements as `node` moves those of its operand."""
+    if isinstance(node, Einsum):
+        return build.einsum([operand], node.inputs, node.output, node.dims)
+    if isinstance(node, Reshape):
+        return build.reshape(operand, node.shape)
+    if isinstance(node, Gather):
+        return build.gather(operand, node.index, node.shape)
+    assert isinstance(node, Scatter)
+    return build.scatter(operand, node.index, node.shape)
+
+
+def scattered(node: Scatter, own: MidRad) -> MidRad:
+    """The scattered sum of numbers with radii."""
+    errors = [scatter_error(node.operands[0], placed(node, abs(own.mid)))]
+    if own.rad is not None:
+        added = placed(node, own.rad)
+        errors += [added, scatter_error(node.operands[0], added)]
+    return MidRad(placed(node, own.mid), enlarged(errors))
 
 
 _ROUNDING_OF_QR = 512.0

@@ -49,8 +49,10 @@ class Jet:
     `third`, if given, bounds the third times T³ over the ray by a rule of its own, which is closer
     for long rays.
 
-    `ends`, if given, bound the values over the ray independently of the coefficients. `over`, if
-    given, enclose the coefficients of orders 0 to 2 over the ray where `fourth` may be infinite.
+    `second`, if given, encloses the second over the ray by a rule of its own, which needs no fourth
+    derivative. `ends`, if given, bound the values over the ray independently of the coefficients.
+    `over`, if given, enclose the coefficients of orders 0 to 2 over the ray where `fourth` may be
+    infinite.
     """
 
     at: Orders
@@ -58,6 +60,13 @@ class Jet:
     third: Expr | None = None
     ends: Range | None = None
     over: Orders | None = None
+    second: Range | None = None
+
+    @property
+    def is_affine(self) -> bool:
+        """Whether the node is affine in t, as all derivatives of order 2 are 0 everywhere."""
+        higher = (*self.at[2:], self.fourth, self.over)
+        return all(one is None for one in higher)
 
     @property
     def moves(self) -> bool:
@@ -168,6 +177,14 @@ def spread(jet: Jet, end: Expr) -> Orders:
     return result
 
 
+def second_of(jet: Jet, end: Expr) -> Range:
+    """The range of u''/2 over the ray."""
+    if jet.second is not None:
+        return jet.second
+    taylor = None if jet.is_affine else spread(jet, end)[2]
+    return Range(_NONE, _NONE) if taylor is None else taylor.range
+
+
 def quotient_of_length(size: Expr, power: Expr) -> Expr:
     """A bound times a power of T over that power; 0 where T is 0."""
     return where(gt(power, 0.0), div(size, power), 0.0)
@@ -234,7 +251,11 @@ def product_jet(a: Jet, b: Jet, end: Expr) -> Jet:
     if a.over is not None or b.over is not None:
         both = [spread(a, end), spread(b, end)]
         over = [summed(convolution(both, k, equal)) for k in range(OVER)]
-    return Jet(at, fourth, third, ends, over)
+    second = None
+    for still, moving in ((a, b), (b, a)):
+        if moving.second is not None and not still.moves:
+            second = known(still.at[0]).range * moving.second
+    return Jet(at, fourth, third, ends, over, second)
 
 
 def contraction_jet(node: Einsum, jets: Sequence[Jet], end: Expr) -> Jet:
@@ -259,7 +280,12 @@ def contraction_jet(node: Einsum, jets: Sequence[Jet], end: Expr) -> Jet:
             summed([(1.0, [contract_wide(node, own)]) for _, own in convolution(wide, k)])
             for k in range(OVER)
         ]
-    return Jet(at, fourth, over=over)
+    second = None
+    moving = [jet for jet in jets if jet.moves]
+    if len(moving) == 1 and moving[0].second is not None:
+        own = moving[0].second.midrad
+        second = contract_wide(node, [own if jet.moves else known(jet.at[0]) for jet in jets]).range
+    return Jet(at, fourth, over=over, second=second)
 
 
 def _sum_jet(node: Einsum, own: Jet, end: Expr) -> Jet:
@@ -268,16 +294,17 @@ def _sum_jet(node: Einsum, own: Jet, end: Expr) -> Jet:
     def added(orders: Orders) -> list[MidRad | None]:
         return [None if order is None else contract_midrad(node, [order]) for order in orders]
 
-    ends = None
-    if own.ends is not None:
-        inner = values(own, end)
+    def between(inner: Range) -> Range:
         low, high = (contract_midrad(node, [MidRad(one)]).range for one in (inner.lo, inner.hi))
-        ends = Range(low.lo, high.hi)
+        return Range(low.lo, high.hi)
+
+    ends = None if own.ends is None else between(values(own, end))
+    second = None if own.second is None else between(own.second)
     third, fourth = (
         None if one is None else contract_sizes(node, [one]) for one in (own.third, own.fourth)
     )
     over = None if own.over is None else added(own.over)
-    return Jet(added(own.at), fourth, third, ends, over)
+    return Jet(added(own.at), fourth, third, ends, over, second)
 
 
 def _sum_of_products(node: Einsum, jets: Sequence[Jet], end: Expr) -> Jet:
@@ -307,7 +334,8 @@ def mapped(jet: Jet, linear: Callable[[MidRad], MidRad]) -> Jet:
 
 def negated(jet: Jet) -> Jet:
     """The jet of -u."""
-    return replace(mapped(jet, lambda one: -one), ends=None if jet.ends is None else -jet.ends)
+    ends, second = (None if one is None else -one for one in (jet.ends, jet.second))
+    return replace(mapped(jet, lambda one: -one), ends=ends, second=second)
 
 
 def viewed(jet: Jet, view: Callable[[Expr], Expr]) -> Jet:
@@ -318,12 +346,16 @@ def viewed(jet: Jet, view: Callable[[Expr], Expr]) -> Jet:
             return None
         return MidRad(view(one.mid), None if one.rad is None else view(one.rad))
 
+    def turned(one: Range | None) -> Range | None:
+        return None if one is None else Range(view(one.lo), view(one.hi))
+
     return Jet(
         list(map(moved, jet.at)),
         None if jet.fourth is None else view(jet.fourth),
         None if jet.third is None else view(jet.third),
-        None if jet.ends is None else Range(view(jet.ends.lo), view(jet.ends.hi)),
+        turned(jet.ends),
         None if jet.over is None else list(map(moved, jet.over)),
+        turned(jet.second),
     )
 
 
@@ -359,7 +391,10 @@ def sum_jet(a: Jet, b: Jet, end: Expr) -> Jet:
         ends = values(a, end) + values(b, end)
     if a.over is not None or b.over is not None:
         over = joined(spread(a, end), spread(b, end))
-    return Jet(joined(a.at, b.at), fourth, third, ends, over)
+    second = None
+    if a.second is not None or b.second is not None:
+        second = second_of(a, end) + second_of(b, end)
+    return Jet(joined(a.at, b.at), fourth, third, ends, over, second)
 
 
 def composed(outer: Orders, u: Orders) -> list[MidRad | None]:

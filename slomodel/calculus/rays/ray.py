@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from slomodel.calculus.rays.averages import centred_logarithm, exponential_factor
-from slomodel.calculus.rays.contractions import scatter_error, triangle_midrad
+from slomodel.calculus.rays.contractions import placed, scattered, triangle_midrad
 from slomodel.calculus.rays.derivatives import (
     PartialFunction,
     coefficient_at,
@@ -163,6 +163,8 @@ def _of_root(jet: Jet, end: Expr) -> RayGraph:
     seconds = (second.range + moved).times(2.0)
     if jet.over is not None:
         seconds = seconds.where(le(rest, LARGE)).meet(known(jet.over[2]).range.times(2.0))
+    if jet.second is not None:
+        seconds = seconds.where(le(rest, LARGE)).meet(jet.second.times(2.0))
     return RayGraph((value, slope, curvature), (seconds, thirds))
 
 
@@ -256,7 +258,7 @@ class _JetPass:
         if isinstance(node, (Gather, Reshape)):
             return viewed(self.jets[node.operands[0]], partial(placed, node))
         if isinstance(node, Scatter):
-            return mapped(self.jets[node.operands[0]], partial(_scattered, node))
+            return mapped(self.jets[node.operands[0]], partial(scattered, node))
         if isinstance(node, Map):
             return self._map(node)
         if isinstance(node, Extreme) and not self.jets[node.operands[0]].moves:
@@ -385,7 +387,11 @@ class _JetPass:
             over = composed([None if r is None else r.midrad for r in wide], spread(u, self.end))
         own = sizes(u, self.end)
         third, fourth = (largest_composed(largest, own, j) for j in (ORDERS - 1, ORDERS))
-        return Jet(composed(outer, u.at), fourth, third, _ends(function, operands), over)
+        second = None
+        if u.is_affine and fourth is not None:
+            curvature = coefficient_range(one, 2, operands)
+            second = None if curvature is None else curvature * known(u.at[1]).range.squared
+        return Jet(composed(outer, u.at), fourth, third, _ends(function, operands), over, second)
 
 
 def _ends(function: ScalarFunction, operands: Sequence[Range]) -> Range | None:
@@ -460,26 +466,6 @@ def _unless(sure: Expr | None, one: MidRad | None) -> MidRad | None:
         return one
     one = one or MidRad(_ZERO)
     return MidRad(one.mid, where(sure, one.rad or _ZERO, math.inf))
-
-
-def placed(node: Expr, operand: Expr) -> Expr:
-    """A view of another array that moves its elements as `node` moves those of its operand."""
-    if isinstance(node, Einsum):
-        return build.einsum([operand], node.inputs, node.output, node.dims)
-    if isinstance(node, Reshape):
-        return build.reshape(operand, node.shape)
-    if isinstance(node, Gather):
-        return build.gather(operand, node.index, node.shape)
-    assert isinstance(node, Scatter)
-    return build.scatter(operand, node.index, node.shape)
-
-
-def _scattered(node: Scatter, own: MidRad) -> MidRad:
-    errors = [scatter_error(node.operands[0], placed(node, abs(own.mid)))]
-    if own.rad is not None:
-        added = placed(node, own.rad)
-        errors += [added, scatter_error(node.operands[0], added)]
-    return MidRad(placed(node, own.mid), enlarged(errors))
 
 
 def _view_of_truth(own: Truth, view: Callable[[Expr], Expr]) -> Truth:
