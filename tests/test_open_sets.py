@@ -400,3 +400,16 @@ def test_unknowns_on_a_logarithmic_scale(declared: str, expected: list[int]) -> 
     coordinates = model._coordinates
     marks = np.zeros(4) if coordinates is None else coordinates.logarithmic()
     assert marks.tolist() == [*expected, 0]
+
+
+@pytest.mark.parametrize("init", ["normal(2, 3)", "uniform(-1, 1)"])
+def test_random_starts_of_ordered_variables_increase(init: str) -> None:
+    text = f"var x[4, 2] in ordered(axis=0) init {init} minimize sumsq(x - 1)"
+    model = slomodel.compile(text, backend="numpy")
+    start = model.x0(seed=3).reshape(4, 2)
+    assert (np.diff(start, axis=0) > 0).all()
+    free = slomodel.compile(text.replace("in ordered(axis=0) ", ""), backend="numpy")
+    np.testing.assert_array_equal(np.sort(free.x0(seed=3).reshape(4, 2), axis=0), start)
+    np.testing.assert_allclose(
+        model.from_unconstrained(model.unconstrained.x0(seed=3)), start.ravel()
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -181,6 +182,10 @@ def _drawn(
     variable: Variable, shape: tuple[int, ...], binding: Binding, rng: np.random.Generator
 ) -> Array:
     init = variable.init
+    if init.kind in ("uniform", "normal") and variable.set and variable.set.kind == "ordered":
+        # Sorted, independent draws are distributed as those that happen to increase.
+        unordered = _drawn(replace(variable, set=None), shape, binding, rng)
+        return np.sort(unordered, axis=variable.set.axis)
     if init.kind == "uniform":
         low, high = init.parameters
         return np.asarray(rng.uniform(low, high, shape))

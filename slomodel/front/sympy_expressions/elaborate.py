@@ -22,8 +22,8 @@ from slomodel.front.lints.kinks import nonsmooth_warnings
 from slomodel.front.sympy_expressions import indexed as sums
 from slomodel.front.sympy_expressions import matrices
 from slomodel.front.sympy_expressions.choices import choice, is_choice
+from slomodel.front.sympy_expressions.conditions import delta
 from slomodel.front.sympy_expressions.constraints import Relations, constraints_of, split
-from slomodel.front.sympy_expressions.equations import delta
 from slomodel.front.sympy_expressions.errors import error, place, unsupported_node
 from slomodel.front.sympy_expressions.evaluation import Steps, SymPyRequest, run
 from slomodel.front.sympy_expressions.free_names import FIXED_MATRICES, scan

@@ -13,7 +13,7 @@ from sympy.tensor.indexed import Idx
 from slomodel.errors import DomainError, ShapeError
 from slomodel.front.sympy_expressions.errors import check_number, error, unsupported_node
 from slomodel.front.sympy_expressions.recurrences import EarlierBase, RecurrentBase, parts_of
-from slomodel.front.sympy_expressions.scope import IndexScope, affine, enter, size
+from slomodel.front.sympy_expressions.scope import IndexScope, affine, enter, outermost, size
 from slomodel.front.sympy_expressions.shapes import Form, Use
 from slomodel.functions.translate import known
 
@@ -223,7 +223,7 @@ def _sizes(parts: Iterable[sp.Basic], scope: IndexScope, free: FreeNames) -> Non
 def _limit_sizes(parts: Iterable[sp.Basic], inner: IndexScope, free: FreeNames) -> None:
     """Record the sizes in the limits of an index, which may also contain other indices."""
     for part in parts:
-        affine(part, inner)
+        outermost(part, (sp.Max, sp.Min), inner)
         for symbol in part.free_symbols:
             if symbol not in inner.labels:
                 free.add(symbol.name, symbol)

@@ -24,7 +24,12 @@ from slomodel.front.elaboration.indices.tables import domain_of, is_whole
 from slomodel.front.elaboration.indices.tuple_list import TupleList
 from slomodel.front.elaboration.sums.reductions import reduced
 from slomodel.front.elaboration.values import Label, Value, combine, number, show, union
-from slomodel.front.sympy_expressions.equations import determined, joined, split
+from slomodel.front.sympy_expressions.conditions import (
+    determined,
+    joined,
+    split,
+    with_bands_as_limits,
+)
 from slomodel.front.sympy_expressions.errors import error, place
 from slomodel.front.sympy_expressions.evaluation import Steps, SymPyRequest
 from slomodel.front.sympy_expressions.free_names import name_of
@@ -38,7 +43,7 @@ from slomodel.front.sympy_expressions.scope import IndexScope, affine, enter, is
 from slomodel.functions import ge, land, lt, where
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, literal
-from slomodel.ir.expr import Affine, Index, Lookup
+from slomodel.ir.expr import Affine, Expr, Index, Lookup
 from slomodel.ir.walk import inputs
 from slomodel.problem import Bound, LookupBound
 
@@ -80,6 +85,8 @@ def _terms(request: SymPyRequest, neutral: float) -> Generator[SymPyRequest, Val
     Limits that depend on the time of a recurrence give a condition: terms outside are `neutral`.
     """
     node, scope = request.node, request.scope
+    if neutral == 0.0 and not _is_in_recurrence(scope):
+        node = with_bands_as_limits(node, scope)
     labels, _ = enter(node, scope)
     own = dict(zip((limit[0] for limit in reversed(node.limits)), labels, strict=True))
     tuples = TupleList(scope.translation.lists)
@@ -185,8 +192,7 @@ def element(base: Value, indices: Sequence[sp.Basic], node: sp.Basic, scope: Ind
             symbol in scope.values for symbol in index.free_symbols
         ):
             table = yield SymPyRequest(index, scope)
-            _check_table(table, axis, index, scope)
-            every.append(table)
+            every.append(_place(table, axis, index, scope))
         else:
             form = affine(index, scope)
             every.append(_position(form, axis, node, scope))
@@ -214,8 +220,7 @@ def _position(
     clipped, inside = position_within(axis, value, scope.translation.lists)
     if inside is not None:
         needed = combine(where, scope.guard, value, number(0.0)).expr
-        span = place(node)
-        scope.translation.lookups[LookupBound(needed, axis, span.text, span)] = None
+        _require_inside(needed, axis, node, scope)
     return clipped
 
 
@@ -225,11 +230,14 @@ def _index(form: AffineIndex | Value, labels: Sequence[Label]) -> Index:
     return Affine(form.offset, tuple(form.labels.get(label, 0) for label in labels))
 
 
-def _check_table(table: Value, axis: Dim, node: sp.Basic, scope: IndexScope) -> None:
-    """Refuse an index that depends on variables or may not be whole; bind tests the rest."""
+def _place(table: Value, axis: Dim, node: sp.Basic, scope: IndexScope) -> Value:
+    """An index computed from data; clipped to its axis where a condition guards it.
+
+    One that depends on variables or may not be whole is refused; bind tests the rest.
+    """
     translation = scope.translation
     if domain_of(table.expr, translation.lists) == axis:
-        return
+        return table
     used = inputs(table.expr)
     if table.axes or any(one.role != "data" for one in used):
         message = "an index depends on index variables, sizes and data alone"
@@ -238,8 +246,16 @@ def _check_table(table: Value, axis: Dim, node: sp.Basic, scope: IndexScope) -> 
     if not is_whole(table.expr, translation.whole):
         message = "an index computed from data must be a whole number"
         raise error("E406", message, node, "write it like `g[i]`, `g[i] + 1` or `2*g[i]`")
+    if scope.guard is None:
+        _require_inside(table.expr, axis, node, scope)
+        return table
+    _require_inside(combine(where, scope.guard, table, number(0.0)).expr, axis, node, scope)
+    return position_within(axis, table, translation.lists)[0]
+
+
+def _require_inside(table: Expr, axis: Dim, node: sp.Basic, scope: IndexScope) -> None:
     span = place(node)
-    translation.lookups[LookupBound(table.expr, axis, span.text, span)] = None
+    scope.translation.lookups[LookupBound(table, axis, span.text, span)] = None
 
 
 def _transposition(

@@ -132,7 +132,7 @@ def _label(limit: sp.Tuple, node: ExprWithLimits, scope: IndexScope) -> Label:
     if any(bound.has(sp.oo, -sp.oo) for bound in (first, last)):
         message = f"the {kind} over `{limit[0]}` is infinite"
         raise error("E408", message, node, "end it at a number or a size")
-    low, high = affine(first, scope), affine(last, scope)
+    low, high = outermost(first, sp.Max, scope), outermost(last, sp.Min, scope)
     is_fixed = not low.labels and not high.labels
     # Limits that depend on other indices: the range of all values.
     start = low.least
@@ -142,6 +142,16 @@ def _label(limit: sp.Tuple, node: ExprWithLimits, scope: IndexScope) -> Label:
         remedy = "a sum includes both limits; from a to a - 1 it is empty"
         raise error("E408", message, node, remedy, ShapeError)
     return scope.translation.lists.label(str(limit[0]), extent, start)
+
+
+def outermost(
+    end: sp.Basic, kind: type[sp.Basic] | tuple[type[sp.Basic], ...], scope: IndexScope
+) -> AffineIndex:
+    """The end of a range, or one that is as far out: an operand of `Max` below, of `Min` above."""
+    if not isinstance(end, kind) or not end.free_symbols & {*scope.labels, *scope.values}:
+        return affine(end, scope)
+    forms = [affine(one, scope) for one in end.args]
+    return next((form for form in forms if not form.labels), forms[0])
 
 
 def is_dependent(limit: sp.Tuple, scope: IndexScope) -> bool:

@@ -1,7 +1,8 @@
-"""Equations that say which terms of a Sum count: KroneckerDelta, and Piecewise with `Eq`.
+"""Conditions that say which terms of a Sum count: KroneckerDelta and Piecewise.
 
-An equation that determines an index of the sum takes the place of that index, and one that
-determines an index outside makes the sum one by group: no array of all combinations is formed.
+An equation that determines an index of the sum takes the place of that index, one that determines
+an index outside makes the sum one by group, and conditions that bound an index on both sides are
+its limits: no array of all combinations is formed.
 """
 
 from __future__ import annotations
@@ -75,6 +76,58 @@ def split(terms: sp.Expr) -> tuple[sp.Expr, list[sp.Basic]]:
 def joined(terms: sp.Expr, conditions: Sequence[sp.Basic]) -> sp.Expr:
     """Terms with conditions under which they count."""
     return sp.Piecewise((terms, sp.And(*conditions)), (0, True)) if conditions else terms
+
+
+def with_bands_as_limits(node: sp.Sum, scope: IndexScope) -> sp.Sum:
+    """The Sum with conditions on indices that bound one of them on both sides as its limits."""
+    terms, conditions = split(node.function)
+    if not conditions:
+        return node
+    limits = list(node.limits)
+    sizes = {one for limit in limits for one in sp.Tuple(*limit[1:]).free_symbols}
+    around = {*scope.labels, *scope.values, *(limit[0] for limit in limits)}
+    left = [part for condition in conditions for part in _without_abs(condition)]
+    count = len(left)
+    # SymPy's first limit is the innermost: it may contain the indices of those after it.
+    for k, limit in enumerate(limits):
+        around.discard(limit[0])
+        sides: tuple[list[sp.Expr], list[sp.Expr]] = ([], [])
+        used: list[sp.Basic] = []
+        for condition in left:
+            found = _end(condition, limit[0])
+            if found is not None and found[1].free_symbols <= around | sizes:
+                sides[found[0]].append(found[1])
+                used.append(condition)
+        moves = sp.Tuple(*sides[0], *sides[1]).free_symbols & around
+        if len(limit) == 3 and all(sides) and moves:
+            first, last = sp.Max(limit[1], *sides[0]), sp.Min(limit[2], *sides[1])
+            limits[k] = sp.Tuple(limit[0], first, last)
+            left = [one for one in left if one not in used]
+    return node if len(left) == count else sp.Sum(joined(terms, left), *limits)
+
+
+def _without_abs(condition: sp.Basic) -> tuple[sp.Basic, ...]:
+    """|e| <= c as two conditions."""
+    if isinstance(condition, (sp.Le, sp.Lt)) and isinstance(condition.lhs, sp.Abs):
+        inner = condition.lhs.args[0]
+        return condition.func(inner, condition.rhs), condition.func(-inner, condition.rhs)
+    return (condition,)
+
+
+def _end(condition: sp.Basic, symbol: sp.Basic) -> tuple[bool, sp.Expr] | None:
+    """Whether a condition bounds an index from above, and its last or first value."""
+    if not isinstance(condition, (sp.Le, sp.Lt, sp.Ge, sp.Gt)):
+        return None
+    difference = sp.expand(condition.gts - condition.lts)
+    coefficient = difference.coeff(symbol, 1)
+    rest = difference - coefficient * symbol
+    if coefficient not in (1, -1) or rest.has(sp.Indexed) or symbol in rest.free_symbols:
+        return None
+    terms = rest.as_coefficients_dict().items()
+    if not all(number.is_Integer and (one.is_Symbol or one == 1) for one, number in terms):
+        return None
+    strict = int(isinstance(condition, (sp.Lt, sp.Gt)))
+    return (True, rest - strict) if coefficient == -1 else (False, strict - rest)
 
 
 Solving = Generator[SymPyRequest, Value, Determined]
