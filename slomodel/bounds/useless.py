@@ -29,7 +29,9 @@ USELESS = 1e12
 _LARGE = 100.0
 """A bound beyond this multiple of the curvature sampled in the ball is explained as large."""
 _RANDOM_POINTS = 4
+"""Random points of the ball at which ranges are compared with values."""
 _ORDERS = 3
+"""Derivatives of a node whose ranges are compared."""
 _MOST_NUMBERS = 2**20
 """Largest number of slopes for Taylor ranges; beyond it ranges are taken over the enclosing box."""
 _MARKED = 1.1

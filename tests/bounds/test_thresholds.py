@@ -27,7 +27,7 @@ def is_threshold(node: ast.stmt) -> bool:
 
 
 def without_reason(path: Path) -> Iterator[str]:
-    """Those neither followed by a text nor below a comment, as one or with the lines beside it."""
+    """Those neither followed by a text nor below a comment, by themselves or as one of a pair."""
     text = path.read_text(encoding="utf-8")
     lines, body = text.splitlines(), ast.parse(text).body
     for k, node in enumerate(body):
@@ -42,7 +42,8 @@ def without_reason(path: Path) -> Iterator[str]:
             last += 1
         after = body[last + 1] if last + 1 < len(body) else None
         is_told = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
-        if not (is_told or lines[body[first].lineno - 2].startswith("#")):
+        is_near = last - k < 2
+        if not ((is_told and is_near) or lines[body[first].lineno - 2].startswith("#")):
             yield f"{path.relative_to(BOUNDS)}: {lines[node.lineno - 1]}"
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from slomodel.bounds.arithmetic.rounding import LIBM_ULPS, Array, gamma
 
 FLOOR = 1e-70
+"""Least positive operand: a product of four of them is still a normal double."""
 MOST_ROUNDINGS = 50
 """Number of roundings assumed of any expression without long sums; none has more."""
 

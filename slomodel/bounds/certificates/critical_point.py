@@ -49,6 +49,7 @@ Lipschitz = Callable[[float], float]
 _FLOPS = 4.0
 """Operations per number of the Hessian's graph: many rules share an effort, this is one proof."""
 _ATTEMPTS = 6
+"""Boxes that are tried; each takes the Hessian over a box."""
 _INFLATION = 2.0
 """Factor from the error that a box implies to the radii of the next box (ε-inflation)."""
 _LEAST = 8.0 * UNIT

@@ -23,6 +23,7 @@ BoundsAt = Callable[[float], Bounds]
 _LEAST, _MOST = 1e-12, 1e6
 """The radii that are searched, relative to max(1, ‖x‖)."""
 _EVALUATIONS = 10
+"""Bounds over balls that a search may take, each as expensive as a call of `bounds`."""
 _CLOSE = 1.25
 """The search ends once the radius is known to this factor."""
 _GROWTH = 32.0

@@ -22,16 +22,23 @@ from slomodel.bounds.norms.quartic import largest_quartic, square_of_cubic
 from slomodel.bounds.norms.spectral import DENSE_EIGEN, spectral_norm, stack_norm, upper_eigenvalue
 
 _THETAS = (2 / 3, 0.85, 1.0, 1.15)
+"""Mixtures of both Gram matrices that are tried; every real θ proves a bound."""
 _FEW_THETAS = (1.0,)
+"""The mixture for more variables: the symmetrised Gram matrix alone."""
 _FRACTION = 1e-5
 """Relative tolerance of the largest eigenvalues of large matrices."""
 _MANY = 3
 """Largest number of variables for which all mixtures θ are tried."""
 _FEW_COLUMNS = 30
+"""Variables up to which mixtures of Gram matrices of the whole form are tried."""
 _MOST_COLUMNS_SQUARED = 60
+"""Variables up to which the form is split, and squared as a quartic form."""
 MOST_COLUMNS_CUBIC = 100
+"""Variables up to which forms are stored, as n³ numbers: 8 MB."""
 _SPACE = 20
+"""Largest dimension of the space that is split off, of the largest singular directions."""
 _STARTS = 4
+"""Directions from which ascents to an attained value start."""
 _CLOSE = 1.1
 """A bound within this factor of an attained value is not refined."""
 

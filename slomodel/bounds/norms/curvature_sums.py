@@ -46,6 +46,7 @@ from slomodel.bounds.norms.loewner import (
 from slomodel.bounds.norms.spectral import collatz_vector
 
 _STEPS = 4
+"""Steps of the power method for an estimate; whatever it is, the bound is proved."""
 _CLEARLY = 0.7
 """A bound on the length of a row replaces those of its entries where it is less by this factor."""
 

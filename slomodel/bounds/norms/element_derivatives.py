@@ -28,7 +28,9 @@ from slomodel.bounds.norms.loewner import (
 )
 
 _MOST_COLUMNS = 100
+"""Variables up to which D³f of the midpoints is stored as one form, of n³ numbers."""
 _MOST_PRODUCTS = 4e9
+"""Multiplications for that form, rows times n³: some seconds."""
 _NEGLIGIBLE = 1e-4
 """Radii whose contribution relative to the norm of the midpoints is smaller are not refined."""
 

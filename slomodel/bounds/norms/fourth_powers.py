@@ -10,8 +10,11 @@ from slomodel.bounds.norms.loewner import Rows, dot, largest_eigenvalue, quadrat
 from slomodel.bounds.norms.spectral import upper_eigenvalue
 
 _MOST_SYMMETRIC = 800
+"""Pairs of variables up to which the Gram matrix is formed over pairs: its order."""
 _MOST_ROWS = 2048
+"""Rows up to which it is formed over rows: 32 MB."""
 _MOST_PRODUCTS = 2e9
+"""Multiplications for the matrix over pairs, rows times pairs²."""
 _BITS = 20
 """Binary digits that weights are rounded up to, so that nearly equal ones share a cached bound."""
 _RELATIVE = 2.0**-48

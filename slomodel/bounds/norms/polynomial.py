@@ -27,9 +27,13 @@ from slomodel.bounds.stopping import pause
 
 Exponents = NDArray[np.int64]
 _LARGEST_UNFOLDING = 800
+"""Largest order of a balanced unfolding, of which the norm is computed: 5 MB."""
 _MOST_BLOCKS = 5
+"""Blocks up to which boxes are bisected: the number of boxes grows exponentially with them."""
 _CLOSE = 3e-4
+"""Relative tolerance at which branch and bound ends."""
 _MOST_BOXES = 6000
+"""Boxes after which it ends with the largest bound of those left."""
 _REACH = 1.5
 """Distance below its upper end at which a box that is unbounded below is bisected."""
 _ASCENTS = 60

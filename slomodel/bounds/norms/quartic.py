@@ -15,9 +15,13 @@ from slomodel.bounds.norms.loewner import Rows, upper_end
 from slomodel.bounds.norms.spectral import DENSE_EIGEN, upper_eigenvalue
 
 MOST_COLUMNS = 40
+"""Variables up to which quartic forms are stored: n⁴/4 numbers, 5 MB."""
 _VECTORS = 6
+"""Least number of extreme eigenvectors that a step of the descent follows."""
 _WORK = 4e6
+"""Elements of the form times steps of one descent."""
 _MOST_STEPS = 40
+"""Most steps of a descent, also for small forms."""
 _FRACTION = 1e-3
 """A bound within this relative tolerance of an attained value is not refined."""
 _SPREAD = 1e-2

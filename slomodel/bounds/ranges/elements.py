@@ -39,12 +39,15 @@ from slomodel.ir.walk import dependents, postorder
 _MOST_NUMBERS = 2**17
 """Largest number of elements times pieces in a block of elements."""
 _BLOCK = 2**16
+"""Largest number of elements in a block, whatever the number of pieces."""
 _AT_ONCE = 2**13
 """Numbers that fit the cache."""
 _MOST_PIECES = 32
+"""Pieces per argument; more only where a single argument has long boxes."""
 _FEW_PIECES = 6
 """Pieces along each of several arguments, where a search subdivides them further."""
 _MOST_NUMBERS_OF_ONE = 2**13
+"""Elements times pieces up to which long boxes of a single argument have more."""
 _ONE_BY_ONE = 2**13
 _ONE_BY_ONE_OF_SEVERAL = 2**7
 """Largest numbers of elements, for one argument and for several, whose pieces are subdivided

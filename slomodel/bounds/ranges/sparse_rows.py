@@ -38,6 +38,7 @@ from slomodel.reference import positions
 Columns = NDArray[np.intp]
 Shaped = TypeVar("Shaped", Array, Columns)
 _MOST_ENTRIES = 2**23
+"""Entries of all rows together: 64 MB of magnitudes and as much of columns."""
 _MOST_IN_A_ROW = 32
 """Most entries per row; for more the magnitudes of entries give poor bounds on norms."""
 

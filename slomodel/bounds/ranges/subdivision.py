@@ -23,6 +23,7 @@ TIGHT, CLOSE, CLOSE_OF_SEVERAL, ANY = 1.05, 1.002, 1.01, float("inf")
 of several arguments are many, and are better spent on the loosest elements.
 """
 _PARTS = 4
+"""Parts into which a round cuts a piece."""
 _ROUNDS = (10, 20, 8)
 """Rounds, by the number of arguments; a round subdivides pieces along one of them."""
 _LARGEST = (3, 8, 8)

@@ -36,6 +36,7 @@ from slomodel.ir.recur import bodies
 from slomodel.ir.walk import dependents, postorder
 
 _ATTEMPTS = 40
+"""Remainders that are tried, each by a pass over the loop."""
 _WIDER = 1.0625
 """Factor of a remainder that is tried next: a number a little above the last one is verified."""
 _FAR = 1e150

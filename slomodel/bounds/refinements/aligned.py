@@ -16,9 +16,13 @@ from slomodel.bounds.refinements.of_series import Series
 from slomodel.bounds.setting import Setting, once_per_setting
 
 _MOST_VARIABLES = 300
+"""Unknowns up to which H(c) is decomposed: its eigenvectors are a matrix of this order."""
 _MOST_VECTORS = 6
+"""Largest number of directions that are split off; D³f(c) is computed along each."""
 _SPLITS = 2
+"""Splits that are compared at each end: before the widest gaps between eigenvalues."""
 _MOST_DEFECT = 1e-3
+"""‖VᵀV - I‖ beyond which the computed eigenvectors are of no use."""
 _FRACTIONS = (0.125, 0.25, 0.5, 0.75, 1.0)
 """Weights with exact complements: of the blockwise form against the norm of the whole."""
 

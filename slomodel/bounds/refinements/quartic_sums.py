@@ -35,7 +35,9 @@ from slomodel.bounds.refinements.of_sums import (
 from slomodel.bounds.setting import Setting, once_per_setting
 
 _FEW = 12
+"""Variables up to which D³f(c) is bounded by Gram matrices before the quartic form is tried."""
 _FEW_STEPS = 0.5
+"""Effort of the descent for the sum of two forms, relative to that for one."""
 _FRACTION_OF_FOURTH = 0.02
 """Relative contribution to D³f below which fourth derivatives are simply added to its norm."""
 AT_BEST = 0.7

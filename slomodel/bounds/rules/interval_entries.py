@@ -34,12 +34,15 @@ from slomodel.bounds.ranges.unbounded import unbounded
 from slomodel.bounds.setting import Setting
 
 MOST_VARIABLES = 6
+"""Unknowns up to which the ball is covered by cells: their number grows exponentially."""
 _CLOSE = 1.02
 """A cell whose bound is within this factor of the largest value at a midpoint is not divided."""
 _MOST_CELLS = 1500
+"""Cells of a ball at most."""
 _FLOPS_A_PRODUCT = 4793.0
 """Operations per entry (n⁴) of the Gram matrix of D³f over a cell."""
 _MOST_AT_ONCE = 256
+"""Cells that are bounded in one pass, whose arrays have an axis of cells."""
 _FEW_AT_ONCE = 24
 """Fewer cells are halved again before they are bounded: this many cost hardly more than one."""
 _FLOPS_BEYOND = 4.0 * INTERVAL_FLOPS
@@ -47,6 +50,7 @@ _FLOPS_BEYOND = 4.0 * INTERVAL_FLOPS
 _FLOPS_A_STEP = 2.0**15
 """Operations on arrays in the time of one operation of a step of a recurrence, on few numbers."""
 _ROUNDS = 24
+"""Rounds of halving at most."""
 _ROUNDS_UNBOUNDED = 11
 """Rounds of halving for a cell whose bound is infinite."""
 _ROUNDS_WITHOUT_BOUND = 2

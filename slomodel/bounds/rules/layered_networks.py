@@ -23,11 +23,15 @@ from slomodel.bounds.structure.networks import Network, network
 from slomodel.ir.function import ANALYTIC
 
 _MOST_ELEMENTS = 2**17
+"""Elements of a layer, units times samples, beyond which the rule does not apply."""
 _ARCS, _FEW_ARCS = 4, 2
 """Arcs of the quarter circle of the radii of two layers; the second number for many elements."""
 _MANY_ELEMENTS = 2**15
+"""Elements of a layer beyond which cells are fewer, as each takes time with them."""
 _SMALL_RADIUS = 1e-3
+"""Radius relative to the least norm of a layer up to which large deep networks have one cell."""
 _AS_AT_CENTRE = 1.0001
+"""Ratio of the bound on D³f to that at the centre up to which order 4 cannot gain."""
 _FAR_ABOVE_CENTRE = 10.0
 """Ratio of bounds over a ball to those at the centre beyond which no expansion gains noticeably."""
 

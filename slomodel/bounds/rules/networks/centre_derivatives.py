@@ -27,6 +27,7 @@ from slomodel.bounds.rules.networks.values import Values
 from slomodel.bounds.stopping import pause
 
 _FACTORS = 40
+"""Factors of a product in the derivatives at the centre at most, for its rounding error."""
 _FLOPS_OF_HESSIAN, _FLOPS_OF_THIRD = 0.125, 1.75
 """Operations per pair of unknowns: for the Hessian times the samples, for the third derivative
 times the elements of the widest layer and the longest side of a weight.
