@@ -433,7 +433,7 @@ def set_of_one_name(lacks: VarDecl, has: VarDecl) -> Diagnostic:
     both = f"`{first} {clause}, {second} {clause}`"
     return Diagnostic(
         "E128",
-        f"the set of `{second}` is of that name alone, and `{first}` has none",
+        f"the set applies to `{second}` alone, and `{first}` has none",
         lacks.name.span,
         (Mark(has.set.span),),
         help=f"write {both} for both, or `var {second} {clause}, {first}` for one",
