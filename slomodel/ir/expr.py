@@ -101,6 +101,13 @@ class Affine:
         """The index o of an array with the same axes."""
         return [cls.along(axis, rank) for axis in range(rank)]
 
+    @classmethod
+    def shifted(cls, rank: int, axis: int, start: Dim) -> list[Affine]:
+        """The index o, except that it begins at `start` along one axis."""
+        index = cls.identity(rank)
+        index[axis] = cls.along(axis, rank, start)
+        return index
+
 
 @dataclass(frozen=True, slots=True)
 class Multiset:

@@ -216,8 +216,4 @@ def _joined(parts: Sequence[tuple[int, Expr]]) -> tuple[int, Expr]:
 
 def _placed(run: Expr, at: int, shape: Shape) -> Expr:
     """A run of elements from position `at` on, padded with zeros to the whole shape."""
-    index = [
-        Affine(literal(at) if k == 0 else Dim(), tuple(int(j == k) for j in range(run.rank)))
-        for k in range(run.rank)
-    ]
-    return build.scatter(run, index, shape)
+    return build.scatter(run, Affine.shifted(run.rank, 0, literal(at)), shape)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from slomodel.functions import add, exp
 from slomodel.functions.shifted import softmax
 from slomodel.ir import build
-from slomodel.ir.dims import Dim, Shape, literal, resized
+from slomodel.ir.dims import Shape, literal, resized
 from slomodel.ir.expr import Affine, Expr
 from slomodel.model.open_sets.open_set_map import (
     EDGE_OF_HALF_LINE,
@@ -32,7 +32,7 @@ class OpenSimplex:
         return FreeShape(resized(shape, declared.axis, shape[declared.axis] - 1))
 
     def user(self, u: Expr, shape: Shape, declared: DeclaredSet) -> Expr:
-        padded = build.scatter(u, from_place(len(shape), declared.axis, literal(0)), shape)
+        padded = build.scatter(u, Affine.shifted(len(shape), declared.axis, literal(0)), shape)
         return softmax(padded, (declared.axis,))
 
     def outside(self, x: Array, declared: DeclaredSet, ends: BoxEnds) -> str:
@@ -73,8 +73,8 @@ class Ordered:
         axis, rank = declared.axis, len(shape)
         first_shape = resized(shape, axis, literal(1))
         rest_shape = resized(shape, axis, shape[axis] - 1)
-        head = from_place(rank, axis, literal(0))
-        tail = from_place(rank, axis, literal(1))
+        head = Affine.shifted(rank, axis, literal(0))
+        tail = Affine.shifted(rank, axis, literal(1))
         first = build.scatter(build.gather(u, head, first_shape), head, shape)
         steps = build.scatter(build.apply(exp, build.gather(u, tail, rest_shape)), tail, shape)
         return build.scan(build.ones(shape), build.apply(add, first, steps), axis)
@@ -110,11 +110,3 @@ class Ordered:
 
     def at_number(self, number: float, shape: tuple[int, ...], declared: DeclaredSet) -> Array:
         return np.asarray(number + np.indices(shape, dtype=np.float64)[declared.axis])
-
-
-def from_place(rank: int, axis: int, start: Dim) -> list[Affine]:
-    """The identity index on every axis but one, which begins at `start`."""
-    return [
-        Affine(start if k == axis else Dim(), tuple(int(j == k) for j in range(rank)))
-        for k in range(rank)
-    ]

@@ -410,10 +410,7 @@ def _placed(value: Value, dims: Shape, axis: int, start: Dim) -> Value:
     """Zeros of shape `dims`, except for the value from position `start` of an axis on."""
     own = tuple(label.dim for label in value.labels)
     rank = len(own) + len(dims)
-    index = [
-        Affine(start if k == len(own) + axis else Dim(), tuple(int(j == k) for j in range(rank)))
-        for k in range(rank)
-    ]
+    index = Affine.shifted(rank, len(own) + axis, start)
     return Value(build.scatter(value.expr, index, own + dims), value.labels, dims)
 
 

@@ -114,10 +114,7 @@ def _continued(
 
 def _placed(array: Expr, start: Dim, length: Dim) -> Expr:
     """The array from `start` on along its first axis, among zeros."""
-    rank = array.rank
-    index = Affine.identity(rank)
-    index[0] = Affine(start, index[0].coefficients)
-    return build.scatter(array, index, (length, *array.shape[1:]))
+    return build.scatter(array, Affine.shifted(array.rank, 0, start), (length, *array.shape[1:]))
 
 
 def _one_step(

@@ -19,7 +19,7 @@ from slomodel.front.elaboration.values import Label, Value
 from slomodel.front.text.syntax import Comprehension, Expr, FunctionCall
 from slomodel.functions import add, logaddexp
 from slomodel.ir import build
-from slomodel.ir.dims import Dim, Shape, literal
+from slomodel.ir.dims import Dim, literal
 from slomodel.ir.expr import Affine, Const, Index, Input, Lookup
 from slomodel.ir.expr import Expr as Graph
 from slomodel.ir.loop import StateAt, Update
@@ -124,14 +124,18 @@ def _read(name: str, terms: Value, label: Label, ends: _Ends) -> Value:
     axis = terms.labels.index(label)
     shape = terms.expr.shape
     wide = (*shape[:axis], ends.dim + 1, *shape[axis + 1 :])
-    padded = build.scatter(terms.expr, _shifted(shape, axis, int(ends.from_below)), wide)
+    padded = build.scatter(
+        terms.expr, Affine.shifted(len(shape), axis, literal(int(ends.from_below))), wide
+    )
     empty = _EMPTY[name]
     if empty:
         # The sum of no terms, at the fixed end.
         thin = (*shape[:axis], literal(1), *shape[axis + 1 :])
         place = Dim() if ends.from_below else ends.dim
         one = build.broadcast(Const(empty), (), thin)
-        padded = build.apply(add, padded, build.scatter(one, _shifted(thin, axis, place), wide))
+        padded = build.apply(
+            add, padded, build.scatter(one, Affine.shifted(len(thin), axis, place), wide)
+        )
     if ends.from_below:
         sums = cumulative(_CUMULATIVE[name], padded, axis)
     else:
@@ -150,16 +154,6 @@ def _read(name: str, terms: Value, label: Label, ends: _Ends) -> Value:
             steps = tuple(ends.moving.labels.get(other, 0) for other in labels)
             index.append(Affine(ends.moving.offset, steps))
     return Value(build.gather(sums, index, tuple(one.dim for one in labels)), labels)
-
-
-def _shifted(shape: Shape, axis: int, by: Dim | int) -> list[Affine]:
-    """The index of an array inside a wider one, from position `by` along an axis on."""
-    offset = literal(by) if isinstance(by, int) else by
-    rank = len(shape)
-    return [
-        Affine(offset if k == axis else Dim(), tuple(int(j == k) for j in range(rank)))
-        for k in range(rank)
-    ]
 
 
 def cumulative(name: str, array: Graph, axis: int) -> Graph:
