@@ -118,7 +118,7 @@ def describe(case: Case, which: str, origin: Origin) -> str:
     return (
         f"{origin}, radius {case.radius!r}, units {case.units}, bound {case.bound[which]!r}, "
         f"value {witness.value!r} at {witness.x!r} along {witness.v!r}, outside "
-        f"{case.witnesses.outside}; centre {case.graph.centre!r}\n"
+        f"{case.witnesses.outside is not None}; centre {case.graph.centre!r}\n"
         f"{case.graph.setting.objective!r:.2000}"
     )
 

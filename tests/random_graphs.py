@@ -22,7 +22,7 @@ from slomodel import functions as fn
 from slomodel.functions.shifted import logsumexp
 from slomodel.ir import build
 from slomodel.ir.dims import Shape, named
-from slomodel.ir.expr import Expr, Lookup, Scan
+from slomodel.ir.expr import Const, Expr, Lookup, Scan
 from slomodel.ir.function import ScalarFunction
 
 T = TypeVar("T")
@@ -191,6 +191,29 @@ def start_products(maker: Maker) -> None:
     maker.add(maker.one_of((fn.tanh, fn.sin, fn.square, fn.softplus))(P))
 
 
+def start_exponentials(maker: Maker) -> None:
+    """Products, quotients, roots and sums of exponentials of affine and other functions."""
+    m, n = named("m"), named("n")
+    A = maker.data((m, n), maker.numbers((m, n)))
+    x = maker.input(build.variable("x0", (n,)), _centre(maker, (n,)))
+    y = maker.input(build.variable("x1", ()), _centre(maker, ()))
+    u = build.einsum([A, x], [(0, 1), (1,)], (0,), [m, n])
+    exponents = [u, fn.sub(u, y), fn.mul(2.0, y), fn.neg(fn.square(y)), fn.sin(u), fn.mul(u, y)]
+    positive: list[Expr] = [Const(1.0), Const(0.3)]
+    for _ in range(maker.whole(2, 5)):
+        positive.append(fn.exp(maker.one_of(exponents)))
+        pair = maker.one_of(positive), maker.one_of(positive)
+        positive.append(maker.one_of((fn.mul, fn.div, fn.add))(*pair))
+        powers = (fn.square, fn.sqrt, lambda one: fn.pow(one, maker.one_of((-0.7, 1.5, 2.0))))
+        if maker.chance():
+            positive[-1] = maker.one_of(powers)(positive[-1])
+    last = maker.one_of((fn.mul, fn.div))(maker.one_of((u, positive[-2])), positive[-1])
+    last = last if last.rank else build.broadcast(last, (), (m,))
+    if maker.chance():
+        last = build.inner(last, build.broadcast(fn.exp(fn.neg(y)), (), (m,)))
+    maker.add(maker.one_of((fn.tanh, fn.square, fn.neg))(last))
+
+
 def start_powers(maker: Maker) -> None:
     """A tensor of order 2 to 4 less a sum of powers of vectors."""
     width, count, order = maker.dim(), maker.dim(), maker.whole(2, 4)
@@ -251,6 +274,7 @@ LITERAL = (scaled_function, nearly_cancelling, alike_rows)
 WITH_LITERALS = {
     "joins": Kind(SMOOTH, True, start, (join, join, smoothed_kink, scaled_function, contract)),
     "literals": Kind(SMOOTH, False, start, (*LITERAL, *LITERAL, apply_function, contract)),
+    "exponentials": Kind(SMOOTH, False, start_exponentials, (nothing,)),
     "literal kinks": Kind(REALS, True, start, (*LITERAL, join, smoothed_kink, *STEPS)),
 }
 """Those whose written numbers are of every size: nothing in doubles is known of their values."""

@@ -17,6 +17,7 @@ from slomodel.bounds.result import Bounds, Claim, Constant, checked_radius
 from slomodel.bounds.rules.table import RULES
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.spectrum import HessianOverBall
+from slomodel.bounds.structure.exponentials import with_joined_exponentials
 from slomodel.bounds.structure.gram_form import as_written, in_gram_form
 from slomodel.bounds.structure.negative_powers import with_negative_powers
 from slomodel.bounds.structure.recurrences import written_out
@@ -43,10 +44,11 @@ def bounds(setting: Setting, radius: float) -> Bounds:
     other = setting.with_choices
     setting = written_out(with_limits_at_centre(setting))
     given, radius = radius, limited_radius(setting, radius)
-    rewritten = in_gram_form(with_negative_powers(setting))
+    rewritten = in_gram_form(with_negative_powers(with_joined_exponentials(setting)))
     result = _closed_claims(rewritten, radius)
     if other is not None and not result.is_finite:
-        form = in_gram_form(with_negative_powers(written_out(with_limits_at_centre(other))))
+        form = written_out(with_limits_at_centre(other))
+        form = in_gram_form(with_negative_powers(with_joined_exponentials(form)))
         result = result.joined(_closed_claims(form, radius))
     gradient, hessian = _constant(result.L1), _constant(result.L2)
     seen = entry_at_centre(rewritten)

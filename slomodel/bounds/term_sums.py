@@ -53,6 +53,7 @@ from slomodel.bounds.spectrum import (
     norms_of_blocks,
     sizes_of,
 )
+from slomodel.bounds.structure.exponentials import with_joined_exponentials
 from slomodel.bounds.structure.gram_form import as_written, in_gram_form
 from slomodel.bounds.structure.negative_powers import with_negative_powers
 from slomodel.bounds.structure.recurrences import written_out
@@ -169,7 +170,8 @@ def _of_entries(H: Interval | None) -> DerivativeBounds:
 def term_bounds(setting: Setting, radius: float) -> TermBounds:
     """The bounds for one term over the ball around the setting's centre."""
     radius = checked_radius(radius)
-    setting = in_gram_form(with_negative_powers(written_out(setting)))
+    setting = with_joined_exponentials(written_out(setting))
+    setting = in_gram_form(with_negative_powers(setting))
     with np.errstate(all="ignore"):
         enclosure = least_enclosure(setting, radius)
         centre, over = _numbers(enclosure.centre), _numbers(enclosure.over)

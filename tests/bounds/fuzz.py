@@ -60,11 +60,21 @@ class Case:
 
     def violates(self, which: str, doubtful: float = DOUBTFUL) -> bool:
         """Whether the constant is larger than its bound, decided in 60 digits where it is near."""
-        if self.bound[which] < math.inf and self.witnesses.outside and not self.has_dead_elements:
+        if self.bound[which] < math.inf and not self.has_dead_elements and self._is_outside(which):
             return True
         if self.ratio(which) < 1.0 - doubtful:
             return False
         return self.exactly_above(which)
+
+    def _is_outside(self, which: str) -> bool:
+        """Whether a point has no derivatives in 60 digits either, where nothing overflows."""
+        one = self.witnesses.outside
+        if one is None or one.written is not None:
+            return one is not None
+        v = one.v if np.isfinite(one.v).all() else np.ones(self.graph.n)
+        return not mpmath.isfinite(
+            recheck(self.graph, self.radius, replace(one, v=v, y=None), which)
+        )
 
     def exactly_above(self, which: str) -> bool:
         """True where more digits do not show the bound to hold: a NaN shows nothing."""

@@ -139,6 +139,44 @@ SPELLINGS: dict[str, tuple[str, str, tuple[str, ...]]] = {
             "sum(h) / 2 + sum((t .* exp(-h / 2))^2) / 2",
         ),
     ),
+    "classes, index": (
+        "A",
+        "var W[3, 3]\nlet V = A @ W\n",
+        (
+            "sum(logsumexp(V[i, :]) - V[i, i % 3] for i in 12)",
+            "-sum(log(softmax(V, axis=1)[i, i % 3]) for i in 12)",
+            "sum(log(sum(exp(V[i, k] - V[i, i % 3]) for k in 3)) for i in 12)",
+            "-sum(log(exp(V[i, i % 3]) / sum(exp(V[i, k]) for k in 3)) for i in 12)",
+        ),
+    ),
+    "mixture": (
+        "t",
+        "var m[2], l[2]\n",
+        (
+            "-sum(logsumexp(l[k] - (t[i] - m[k])^2 / 2 for k in 2) for i in 12)",
+            "-sum(log(sum(exp(l[k]) * exp(-(t[i] - m[k])^2 / 2) for k in 2)) for i in 12)",
+            "-sum(log(sum(exp(l[k] - (t[i] - m[k])^2 / 2) for k in 2)) for i in 12)",
+        ),
+    ),
+    "normal with a scale": (
+        "t",
+        "var m, s\n",
+        (
+            "sum(((t - m) / exp(s))^2) / 2 + 12 * s",
+            "sumsq(t - m) / exp(s)^2 / 2 + 12 * s",
+            "sum((t - m)^2) * exp(-2 * s) / 2 + 12 * s",
+            "sum(((t - m) * exp(-s))^2 / 2 + log(exp(s)))",
+        ),
+    ),
+    "shrinkage": (
+        "A",
+        "var z[3], a, l[3]\n",
+        (
+            "sumsq(A @ (z .* exp(a) .* exp(l) .* sqrt(4 / (4 + exp(a)^2 * exp(l)^2))) - 1)",
+            "sumsq(A @ (z .* exp(a + l) ./ sqrt(1 + exp(2 * a + 2 * l) / 4)) - 1)",
+            "sumsq(A @ (z .* exp(a + l - softplus(2 * (a + l) - log(4)) / 2)) - 1)",
+        ),
+    ),
 }
 QUICK = ("logistic", "poisson")
 

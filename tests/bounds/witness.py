@@ -51,8 +51,8 @@ class Witness:
 class Witnesses:
     L1: Witness
     L2: Witness
-    outside: bool = False
-    """A point of the ball has no finite gradient or Hessian."""
+    outside: Witness | None = None
+    """A point of the ball without a finite gradient or Hessian in doubles."""
 
 
 def seek(f: ObjectiveGraph, radius: float, rng: np.random.Generator) -> Witnesses:
@@ -68,7 +68,7 @@ def seek(f: ObjectiveGraph, radius: float, rng: np.random.Generator) -> Witnesse
 
 def _most(seen: Sequence[tuple[Witness, Witness]]) -> Witnesses:
     found = [one for pair in seen for one in pair]
-    outside = not all(math.isfinite(one.value) for one in found)
+    outside = next((one for one in found if not math.isfinite(one.value)), None)
     L1 = max((a for a, _ in seen if math.isfinite(a.value)), key=_value, default=seen[0][0])
     L2 = max((b for _, b in seen if math.isfinite(b.value)), key=_value, default=seen[0][1])
     return Witnesses(L1, L2, outside)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,6 +20,8 @@ from slomodel.bounds.enclosure import Ends, norm_of
 
 _GAIN = 0.8
 """A division pays if the bound over each part is below that over the whole by this factor."""
+_GAIN_OF_ONE = 0.1
+"""Or if that over one part is by this factor: about as much as three divisions that pay."""
 _MOST_FAILURES = 2
 """Divisions that did not pay, after which the cells are left as they are."""
 
@@ -132,12 +133,13 @@ def divided(
 def _pays(parts: Sequence[CellBounds], whole: CellBounds) -> bool:
     """Whether the bounds over the parts of a cell are clearly below those over the whole.
 
-    Where there is none over the whole, whether a part has one: the others may need more divisions.
+    Or those of one part far below, or where there is none over the whole, whether a part has one:
+    the others may need more divisions.
     """
     pairs = [([norm_of(part.ends) for part in parts], norm_of(whole.ends))]
     pairs.append(([part.third for part in parts], whole.third))
     return any(
         max(bounds, default=0.0) < _GAIN * known
-        or (math.isinf(known) and min(bounds, default=0.0) < known)
+        or min(bounds, default=0.0) < _GAIN_OF_ONE * known
         for bounds, known in pairs
     )
