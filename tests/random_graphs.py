@@ -214,6 +214,19 @@ def start_exponentials(maker: Maker) -> None:
     maker.add(maker.one_of((fn.tanh, fn.square, fn.neg))(last))
 
 
+def start_norms(maker: Maker) -> None:
+    """Functions of arrays over their norms along an axis, of affine and of other elements."""
+    m, k, n = named("m"), maker.dim(), named("n")
+    A = maker.data((m, k, n), maker.numbers((m, k, n)))
+    x = maker.input(build.variable("x0", (n,)), _centre(maker, (n,)))
+    u = build.einsum([A, x], [(0, 1, 2), (2,)], (0, 1), [m, k, n])
+    u = maker.one_of((fn.tanh, fn.sin))(u) if maker.chance() else u
+    squares = build.einsum([u, u], [(0, 1), (0, 1)], (0,), [m, k])
+    norm = fn.sqrt(fn.add(squares, maker.one_of((1e-3, 0.3))))
+    quotient = build.apply_along(fn.div, [u, norm], [(0, 1), (0,)], (m, k))
+    maker.add(maker.one_of((fn.sin, fn.tanh, fn.square))(quotient))
+
+
 def start_powers(maker: Maker) -> None:
     """A tensor of order 2 to 4 less a sum of powers of vectors."""
     width, count, order = maker.dim(), maker.dim(), maker.whole(2, 4)
@@ -274,6 +287,7 @@ LITERAL = (scaled_function, nearly_cancelling, alike_rows)
 WITH_LITERALS = {
     "joins": Kind(SMOOTH, True, start, (join, join, smoothed_kink, scaled_function, contract)),
     "literals": Kind(SMOOTH, False, start, (*LITERAL, *LITERAL, apply_function, contract)),
+    "norms": Kind(SMOOTH, False, start_norms, (nothing,)),
     "exponentials": Kind(SMOOTH, False, start_exponentials, (nothing,)),
     "literal kinks": Kind(REALS, True, start, (*LITERAL, join, smoothed_kink, *STEPS)),
 }

@@ -23,13 +23,23 @@ from functools import singledispatch
 from itertools import combinations
 from math import inf
 from types import MappingProxyType
+from typing import TypeGuard
 
 import numpy as np
 
 import slomodel.functions as table
 from slomodel.bounds.arithmetic.contraction import contract
 from slomodel.bounds.arithmetic.interval import Interval, interval, meet, point
-from slomodel.bounds.arithmetic.rounding import Array, Truths, up_add, up_mul, up_sqrt
+from slomodel.bounds.arithmetic.rounding import (
+    Array,
+    Truths,
+    down_mul,
+    down_sqrt,
+    up_add,
+    up_div,
+    up_mul,
+    up_sqrt,
+)
 from slomodel.bounds.ball import Displacements
 from slomodel.bounds.ranges.affine_norms import squared_lengths
 from slomodel.bounds.ranges.centre_graph import CentreGraph, given_weights
@@ -169,6 +179,8 @@ def slopes_over(run: BallGraph, wanted: Collection[Expr]) -> dict[Expr, Interval
 def _put(run: BallGraph, node: Expr, narrower: Interval | None) -> None:
     operands = [run.ranges[o] for o in node.operands]
     own = range_of(node, operands, run.setting.sizes, 0)
+    if is_sum_of_squares(node) and node.operands[0] in run.curves:
+        own = meet(own, _squared_norm(run, node))
     if node in run.centre.inner:
         run.ranges[node] = neutral(node, own, run.centre.live)
         return
@@ -192,6 +204,38 @@ def _put(run: BallGraph, node: Expr, narrower: Interval | None) -> None:
         arrays = (result.slope, result.reach, result.curvature, result.turn, result.bend)
         result = NodeBounds(*(np.where(live, array, 0.0) for array in arrays))
     run.put(node, result)
+
+
+def is_sum_of_squares(node: Expr) -> TypeGuard[Einsum]:
+    """Whether a node is Σ u² of the elements of one node u."""
+    return (
+        isinstance(node, Einsum)
+        and len(node.operands) == 2
+        and node.operands[0] is node.operands[1]
+        and node.inputs[0] == node.inputs[1]
+        and len(set(node.inputs[0])) == len(node.inputs[0])
+        and len(set(node.output)) == len(node.output)
+    )
+
+
+def _squared_norm(run: BallGraph, node: Einsum) -> Interval:
+    """The range of q = Σ u² from below, by its component along u(c).
+
+    ‖u‖ >= y·u for y = u(c)/‖u(c)‖, y·∇u(c) = ∇q(c)/(2‖u(c)‖), and u differs from u(c) + ∇u(c)·d by
+    at most half of D²u[d, d]. Elementwise ranges let all elements fall at once.
+    """
+    u, sizes = node.operands[0], run.setting.sizes
+    shape, dims = concrete(node.shape, sizes), concrete(node.dims, sizes)
+    at_centre = numbers(run.centre.values[node].lo, shape)
+    bends = [up_to(run.centre.values[u].magnitude), up_to(run.curves[u].bend)]
+    bend = contract([(one, node.inputs[0]) for one in bends], node.output, dims).hi
+    moved = up_add(_reach_at_centre(run, node), numbers(bend, shape))
+    least = down_sqrt(np.maximum(at_centre, 0.0))
+    with np.errstate(all="ignore"):
+        fall = up_mul(np.asarray(0.5), up_div(moved, least))
+        low = np.where(least > 0.0, np.maximum(-up_add(-least, fall), 0.0), 0.0)
+    low = np.where(np.isnan(low), 0.0, down_mul(low, low))
+    return Interval(np.maximum(low, 0.0), np.full(shape, inf))
 
 
 def _reach_at_centre(run: BallGraph, node: Expr) -> Array:

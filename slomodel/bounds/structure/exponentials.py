@@ -42,7 +42,7 @@ _Sum = Mapping[_Placed, Fraction]
 
 
 @dataclass(frozen=True, slots=True)
-class _Product:
+class _Factored:
     """above · exp(exponent) / below, with the number of operations that `exponent` joins."""
 
     exponent: _Sum
@@ -50,13 +50,13 @@ class _Product:
     below: _Placed | None
     joined: int
 
-    def along(self, axes: Axes) -> _Product:
+    def along(self, axes: Axes) -> _Factored:
         """The same product as an operand with these axes."""
 
         def placed(one: _Placed) -> _Placed:
             return _Placed(one.node, tuple(axes[axis] for axis in one.axes))
 
-        return _Product(
+        return _Factored(
             {placed(one): c for one, c in self.exponent.items()},
             placed(self.above) if self.above else None,
             placed(self.below) if self.below else None,
@@ -84,7 +84,7 @@ class _Joining:
     def __init__(self, varying: Collection[Expr]) -> None:
         self.done: dict[Expr, Expr] = {}
         self._varying = varying
-        self._products: dict[Expr, _Product] = {}
+        self._products: dict[Expr, _Factored] = {}
         self._logarithms: dict[Expr, _Sum | None] = {}
 
     def put(self, node: Expr) -> None:
@@ -99,18 +99,18 @@ class _Joining:
                 result = self._contracted(result)
         self.done[node] = result
 
-    def _product(self, node: Expr) -> _Product:
+    def _product(self, node: Expr) -> _Factored:
         """A new node as a product; one without exponentials for any other."""
         known = self._products.get(node)
         if known is not None:
             return known
-        return _Product({}, _Placed(node, _all(node.shape)), None, 0)
+        return _Factored({}, _Placed(node, _all(node.shape)), None, 0)
 
-    def _product_of(self, node: Map) -> _Product:
+    def _product_of(self, node: Map) -> _Factored:
         function = node.function
-        whole = _Product({}, _Placed(node, _all(node.shape)), None, 0)
+        whole = _Factored({}, _Placed(node, _all(node.shape)), None, 0)
         if function is table.exp:
-            return _Product(_terms(node.operands[0]), None, None, 1)
+            return _Factored(_terms(node.operands[0]), None, None, 1)
         parts = [
             self._product(operand).along(axes)
             for operand, axes in zip(node.operands, node.axes, strict=True)
@@ -121,7 +121,7 @@ class _Joining:
         if power is not None:
             logarithm = self._logarithm(node.operands[0])
             if logarithm is not None:
-                return _Product(_scaled(logarithm, power), None, None, _WORTH)
+                return _Factored(_scaled(logarithm, power), None, None, _WORTH)
         return whole
 
     def _logarithm(self, node: Expr) -> _Sum | None:
@@ -178,7 +178,7 @@ class _Joining:
             axes = tuple(labels.index(label) for label in own)
             if list(axes) != sorted(axes):
                 continue
-            total = _Product(
+            total = _Factored(
                 _added(total.exponent, parts[k].along(axes).exponent), total.above, total.below, 0
             )
             moved.add(k)
@@ -189,7 +189,7 @@ class _Joining:
             left = operand
             if k in moved:
                 part = parts[k]
-                left = _written(_Product({}, part.above, part.below, 0), operand.shape)
+                left = _written(_Factored({}, part.above, part.below, 0), operand.shape)
             elif k == into:
                 left = _written(total, operand.shape)
             if left is not _ONE and not _is_ones(left):
@@ -198,14 +198,14 @@ class _Joining:
         return build.einsum(operands, inputs, node.output, node.dims)
 
 
-def _multiplied(first: _Product, second: _Product, divided: bool, shape: Shape) -> _Product:
+def _multiplied(first: _Factored, second: _Factored, divided: bool, shape: Shape) -> _Factored:
     """The product or quotient of two."""
     sign = Fraction(-1 if divided else 1)
     above, below = second.above, second.below
     if divided:
         above, below = below, above
     inverted = int(divided and bool(second.exponent))
-    return _Product(
+    return _Factored(
         _added(first.exponent, _scaled(second.exponent, sign)),
         _times(first.above, above, shape),
         _times(first.below, below, shape),
@@ -227,7 +227,7 @@ def _along(function: ScalarFunction, first: _Placed, second: _Placed, shape: Sha
     return _Placed(build.apply_along(function, [first.node, second.node], own, inner), axes)
 
 
-def _written(product: _Product, shape: Shape) -> Expr:
+def _written(product: _Factored, shape: Shape) -> Expr:
     """The product as a node of this shape."""
     result = product.above
     if product.exponent:
