@@ -136,3 +136,10 @@ def log_exponential() -> Sequence[Fraction]:
     numbers = bernoulli_numbers()
     rest = [b / (k * math.factorial(k)) for k, b in enumerate(numbers) if k > 1]
     return [Fraction(0), Fraction(1, 2), *rest]
+
+
+@cache
+def squared_arc() -> Sequence[Fraction]:
+    """Those of acos(1 - x)^2 = 4 asin(sqrt(x/2))^2, from that of the squared arcsine."""
+    rest = [Fraction(2 * 2**n, n * n * math.comb(2 * n, n)) for n in range(1, _TERMS)]
+    return [Fraction(0), *rest]

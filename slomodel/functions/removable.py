@@ -16,7 +16,7 @@ import sympy as sp
 
 from slomodel.functions import power_series as series
 from slomodel.functions.arithmetic import add, div, mul, neg, square, sub
-from slomodel.functions.comparison import gt, le, where
+from slomodel.functions.comparison import gt, le, lt, where
 from slomodel.functions.derivatives import definition, meaning, next_member
 from slomodel.functions.elementary import (
     asin,
@@ -33,6 +33,7 @@ from slomodel.functions.elementary import (
     tan,
     tanh,
 )
+from slomodel.functions.ends import acos1m, acosh1p
 from slomodel.functions.logarithms import bose, log1mexp
 from slomodel.functions.piecewise import abs, relu
 from slomodel.functions.power_series import polynomial
@@ -189,6 +190,13 @@ def _log_exponential_beyond(x: Expr) -> Expr:
     """log((exp(x) - 1)/x), which does not overflow."""
     size = abs(x)
     return add(relu(x), sub(log1mexp(neg(size)), log(size)))
+
+
+def _squared_arc_beyond(x: Expr) -> Expr:
+    """acos(1 - x)^2, which for x < 0 is -acosh(1 - x)^2."""
+    is_below = lt(x, 0.0)
+    below = neg(square(acosh1p(where(is_below, neg(x), 1.0))))
+    return where(is_below, below, square(acos1m(where(is_below, 1.0, x))))
 
 
 def _langevin_beyond(x: Expr) -> Expr:
@@ -366,6 +374,18 @@ SINE_REMAINDER_QUOTIENT = _family(
         lambda s: (s - sp.sin(s)) / s**3,
         series.sine_remainder,
         2.0,
+        ulps=(8, 64),
+    )
+)
+SQUARED_ARC = _family(
+    _Removable(
+        "squared_arc",
+        "acos(1 - x)^2, which is 2 x near 0",
+        _squared_arc_beyond,
+        lambda s: sp.acos(1 - s) ** 2,
+        series.squared_arc,
+        0.5,
+        domain=(-math.inf, 2.0),
         ulps=(8, 64),
     )
 )

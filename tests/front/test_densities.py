@@ -191,6 +191,10 @@ def test_densities_of_vectors_with_matrices() -> None:
     factor = np.linalg.cholesky(R)
     volume = np.log(np.diag(factor)) @ (2 - np.arange(3))
     for text, want in (
+        (
+            "horseshoe_lpdf(y, exp(m), 2)",
+            np.sum(stats.norm.logpdf(y, 0, 2 * np.exp(m)) + stats.halfcauchy.logpdf(np.exp(m))),
+        ),
         ("multi_normal_lpdf(y, m, S)", normal(y)),
         ("multi_normal_lpdf(y, 0, S) - multi_normal_lpdf(y, zeros(3), S)", 0.0),
         ("multi_normal_cholesky_lpdf(y, m, L)", normal(y)),
@@ -206,6 +210,27 @@ def test_densities_of_vectors_with_matrices() -> None:
         model = slomodel.compile(declared + text, data=data, backend="numpy")
         assert model.value(y) == pytest.approx(float(want), rel=1e-12)
         assert np.isfinite(model.gradient(y)).all()
+
+
+def test_densities_of_linear_predictors() -> None:
+    X, b = np.array([[1.0, 0.5], [-2.0, 0.3], [0.0, 4.0]]), np.array([0.4, 0.7])
+    eta = 0.3 + X @ b
+    for name, y, want in (
+        ("poisson_log_glm_lpmf", COUNTS, stats.poisson.logpmf(COUNTS, np.exp(eta))),
+        ("bernoulli_logit_glm_lpmf", BITS, stats.bernoulli.logpmf(BITS, special.expit(eta))),
+    ):
+        text = f"dim N, p data X[N, p], y[N] var b[p] maximize {name}(y, X, 0.3, b)"
+        model = slomodel.compile(text, data={"X": X, "y": y}, backend="numpy")
+        assert model.value(b) == pytest.approx(float(want.sum()), rel=1e-12)
+
+
+def test_every_density_is_compared_with_scipy() -> None:
+    """Its name is called in the tests above."""
+    above, _ = Path(__file__).read_text(encoding="utf-8").split("\nFORMULAS")
+    suffixes = ("_lpdf", "_lpmf", "_lcdf", "_lccdf")
+    missing = {name for name in library() if name.endswith(suffixes) and f"{name}(" not in above}
+    assert missing == {"poisson_log_glm_lpmf", "bernoulli_logit_glm_lpmf"}, "named without a call"
+    assert all(f'"{name}", ' in above for name in missing)
 
 
 # The density of one number as its formula says, in mpmath.

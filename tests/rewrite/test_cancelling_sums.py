@@ -69,6 +69,16 @@ DISTRIBUTIONS: list[tuple[str, Formula, list[Point]]] = [
         lambda x, y: mp.log((mp.erf(x) - mp.erf(y)) / 2),
         [(1.0 + 1e-9, 1.0)],
     ),
+    (
+        "log(1 + normcdf(x) - normcdf(y))",
+        lambda x, y: mp.log(_normal(x) + _normal(-y)),
+        [(-40.0, 20.0), (-9.0, 8.0), (0.5, 0.4), (9.0, 8.0), (-1.0, 0.5)],
+    ),
+    (
+        "log(1 - (sigmoid(y) - sigmoid(x)))",
+        lambda x, y: mp.log(_logistic(x) + _logistic(-y)),
+        [(-800.0, 700.0), (0.5, 0.4), (-40.0, 0.3)],
+    ),
 ]
 ENDS: list[tuple[str, Formula, list[Point]]] = [
     ("acos(1 - x)", lambda x: mp.acos(1 - x), [(1e-30,), (1e-12,), (0.7,), (1.9,)]),
@@ -77,6 +87,22 @@ ENDS: list[tuple[str, Formula, list[Point]]] = [
     ("atanh(1 - x)", lambda x: mp.atanh(1 - x), [(1e-20,), (0.9,), (1.5,)]),
     ("1 - x / tan(x)", lambda x: 1 - x / mp.tan(x), [(1e-12,), (1e-6,), (2.0,)]),
     ("x / sin(x) - 1", lambda x: x / mp.sin(x) - 1, [(1e-12,), (0.3,)]),
+    ("log(1 - sqrt(1 - x))", lambda x: mp.log(1 - mp.sqrt(1 - x)), [(1e-20,), (1e-9,), (0.9,)]),
+    ("log(sqrt(4 + x) - 2)", lambda x: mp.log(mp.sqrt(4 + x) - 2), [(1e-20,), (1e-9,), (0.9,)]),
+]
+SQUARED_ARCS: list[tuple[str, Formula, list[Point]]] = [
+    ("acos(1 - x)^2", lambda x: mp.acos(1 - x) ** 2, [(1e-20,), (1e-9,), (0.4,), (1.9,)]),
+    ("acos(x)^2", lambda x: mp.acos(x) ** 2, [(1 - 2.0**-50,), (0.7,), (0.3,), (-0.99,)]),
+    ("acosh(1 + x)^2", lambda x: mp.acosh(1 + x) ** 2, [(1e-20,), (1e-9,), (0.4,), (1e10,)]),
+    ("asin(sqrt(x))^2", lambda x: mp.asin(mp.sqrt(x)) ** 2, [(1e-20,), (0.2,), (0.9,)]),
+]
+POWERS: list[tuple[str, Formula, list[Point]]] = [
+    (
+        f"{log}(10^(-x) + 10^(-y))",
+        lambda x, y, base=base: mp.log(mp.mpf(10) ** -x + mp.mpf(10) ** -y) / mp.log(base),
+        [(-400.0, 1.0), (400.0, 350.0), (0.0, 7.0), (3.0, 4.5)],
+    )
+    for log, base in (("log10", 10), ("log2", 2), ("log", mp.e))
 ]
 QUOTIENTS: list[tuple[str, Formula, list[Point]]] = [
     ("sinh(x) / sinh(2 * x)", lambda x: mp.sinh(x) / mp.sinh(2 * x), [(1e-9,), (0.5,)]),
@@ -94,7 +120,7 @@ QUOTIENTS: list[tuple[str, Formula, list[Point]]] = [
         [(1e5, 4.0), (1e3, 2.5), (0.1, 3.0)],
     ),
 ]
-CANCELLING = [*ROOTS, *DISTRIBUTIONS, *ENDS, *QUOTIENTS]
+CANCELLING = [*ROOTS, *DISTRIBUTIONS, *ENDS, *SQUARED_ARCS, *POWERS, *QUOTIENTS]
 
 
 @pytest.mark.parametrize("backend", only("numpy", ["numpy", "numexpr", "c"]))
@@ -107,6 +133,25 @@ def test_value_and_gradient(text: str, formula: Formula, points: list[Point], ba
             assert model.value(point) == pytest.approx(value, rel=1e-13, abs=0), point
             slack = 1e-12 * max(map(abs, slopes))
             np.testing.assert_allclose(model.gradient(point), slopes, rtol=1e-12, atol=slack)
+
+
+@pytest.mark.parametrize(("text", "formula", "points"), SQUARED_ARCS)
+def test_squared_arcs_are_smooth(text: str, formula: Formula, points: list[Point]) -> None:
+    """Their second derivatives too, and at the end where the arc itself has an infinite slope."""
+    model = model_of("x", "", text, "numpy")
+    for (x,) in points:
+        with mp.workdps(100):
+            curvature = float(mp.diff(formula, mp.mpf(x), 2, h=mp.mpf(10) ** -40))
+        assert model.hvp((x,), (1.0,)) == pytest.approx(curvature, rel=1e-12)
+    end = float(text == "acos(x)^2")
+    slope, curvature = {
+        "acos(1 - x)^2": (2.0, 2 / 3),
+        "acos(x)^2": (-2.0, 2 / 3),
+        "acosh(1 + x)^2": (2.0, -2 / 3),
+        "asin(sqrt(x))^2": (1.0, 2 / 3),
+    }[text]
+    assert model.gradient((end,)) == pytest.approx(slope, rel=1e-15)
+    assert model.hvp((end,), (1.0,)) == pytest.approx(curvature, rel=1e-15)
 
 
 @pytest.mark.parametrize(

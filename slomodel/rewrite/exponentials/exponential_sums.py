@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -10,9 +11,11 @@ from slomodel.functions import (
     div,
     exp,
     log,
+    log2,
     logaddexp,
     mul,
     neg,
+    pow,
     softplus,
     sub,
 )
@@ -63,6 +66,12 @@ class Logarithms:
     def of_sum(self, node: Map) -> Expr | None:
         """log of a sum of exponentials and a constant, with positive factors near 1."""
         return self._of_sum(node.operands[0])
+
+    def to_other_base(self, node: Map) -> Expr | None:
+        """log2 or log10 of a sum of exponentials or of powers of a number."""
+        base = 2.0 if node.function is log2 else 10.0
+        natural = self.of_sum(node) or self.of_scaled_sum(node)
+        return None if natural is None else mul(1.0 / math.log(base), natural)
 
     def of_scaled_sum(self, node: Map) -> Expr | None:
         """log of a scaled sum of exponentials, as in log(mean(exp(x))); else None."""
@@ -143,7 +152,7 @@ class Logarithms:
             return None
         logarithms: list[Expr] = []
         for (factor, core), summed in zip(rest, sums, strict=True):
-            inner = core.inner(exp)
+            inner = _exponent(core)
             if summed is not None:
                 inner = Part(_ordered(logsumexp(summed.x, summed.axes), summed), core.axes)
             elif inner is None:
@@ -189,6 +198,16 @@ class Logarithms:
                 rest = build.apply_along(node.function, operands, node.axes, node.shape)
                 return _Shifted(shift, rest)
         return None
+
+
+def _exponent(part: Part) -> Part | None:
+    """The logarithm of exp(x), or of c^x for a number c > 0; None for others."""
+    if not is_map(part.node, pow):
+        return part.inner(exp)
+    base, exponent = part.parts()
+    if not isinstance(base.node, Const) or not base.node.value > 0.0:
+        return None
+    return Part(mul(math.log(base.node.value), exponent.node), exponent.axes)
 
 
 @dataclass(frozen=True, slots=True)

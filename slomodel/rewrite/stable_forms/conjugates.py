@@ -8,11 +8,11 @@ sign, if terms of c^2 A and P^2 cancel exactly and those that are left do not ca
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from slomodel.functions import add, div, gt, hypot, lt, mul, neg, root, sqrt, sub, where
+from slomodel.functions import add, div, gt, hypot, log, lt, mul, neg, root, sqrt, sub, where
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Const, Expr, Map
 from slomodel.rewrite.elementwise.matching import Part, is_map, whole
@@ -53,9 +53,8 @@ class Conjugates:
         """c sqrt(A) + P without cancellation; None where nothing cancels exactly."""
         if not _has_root(node):
             return None
-        terms = terms_of_sum(node)
-        for k, (part, sign) in enumerate(terms):
-            conjugate = _conjugate(node, part, sign, [*terms[:k], *terms[k + 1 :]])
+        for part, sign, others in _each(terms_of_sum(node)):
+            conjugate = _conjugate(node, part, sign, others)
             if conjugate is not None:
                 value = conjugate.written()
                 self._known[value] = conjugate
@@ -79,12 +78,27 @@ class Conjugates:
         return scaled.written(monomial, part.along(node.shape))
 
     def of_log(self, node: Map) -> Expr | None:
-        """The logarithm of a sum that is an inverse hyperbolic function."""
-        cached = self._known.get(node.operands[0])
-        if cached is None or node.operands[0].shape != node.shape:
+        """The logarithm of a sum: an inverse hyperbolic function, or that of the quotient if a
+        constant cancels, as in log(1 - sqrt(1 - x)).
+        """
+        inside = node.operands[0]
+        cached = self._known.get(inside)
+        if inside.shape != node.shape or not isinstance(inside, Map):
             return None
-        function = node.function(cached.sum)
-        return elementwise(function) if isinstance(function, Map) else None
+        if cached is not None:
+            function = node.function(cached.sum)
+            return elementwise(function) if isinstance(function, Map) else None
+        if not is_map(inside, add, sub) or not _has_root(inside):
+            return None
+        found = (_conjugate(inside, *one, constant=True) for one in _each(terms_of_sum(inside)))
+        conjugate = next((one for one in found if one is not None), None)
+        return None if conjugate is None else log(conjugate.written())
+
+
+def _each(terms: Sequence[tuple[Part, int]]) -> Iterator[tuple[Part, int, list[tuple[Part, int]]]]:
+    """Each term with its sign, and the others."""
+    for k, (part, sign) in enumerate(terms):
+        yield part, sign, [*terms[:k], *terms[k + 1 :]]
 
 
 def _has_root(node: Map) -> bool:
@@ -100,15 +114,22 @@ def _has_root(node: Map) -> bool:
 
 
 def _conjugate(
-    node: Map, part: Part, sign: int, others: Sequence[tuple[Part, int]]
+    node: Map,
+    part: Part,
+    sign: int,
+    others: Sequence[tuple[Part, int]],
+    constant: bool = False,
 ) -> _Conjugate | None:
+    """The sum with the root `part` as a quotient. `constant`: if a constant cancels; other sums of
+    a root and a constant are continued by their series.
+    """
     product = factored(part)
     if product is None or list(product.powers.values()) != [1]:
         return None
     (length,) = product.powers
     square = _square(length)
     rest = _polynomial_of(others)
-    if square is None or rest is None or not rest.monomials:
+    if square is None or rest is None or bool(rest.monomials) == constant:
         return None
     c = sign * product.number
     rest_squared = rest.product(rest)
@@ -116,7 +137,10 @@ def _conjugate(
         return None
     squared = square.scaled(c * c)
     above = squared - rest_squared
-    if not (squared.monomials & rest_squared.monomials) - above.monomials or not _is_safe(above):
+    cancels = bool((squared.monomials & rest_squared.monomials) - above.monomials)
+    if constant:
+        cancels = UNIT in dict(squared.terms) and UNIT not in dict(above.terms)
+    if not cancels or not _is_safe(above):
         return None
     shape = node.shape
     own = mul(float(c), length.along(shape))

@@ -18,6 +18,7 @@ from slomodel.functions import (
     acosh,
     acosh1p,
     add,
+    asin,
     atan,
     atanh,
     atanh1m,
@@ -55,6 +56,7 @@ from slomodel.functions import (
     xlogx1p,
 )
 from slomodel.functions.compound import atan2
+from slomodel.functions.removable import SQUARED_ARC
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map
 from slomodel.ir.function import ScalarFunction
@@ -136,6 +138,15 @@ def _have_no_common_zero(m: Match) -> bool:
 
 
 _EXP_ABOVE_ONE = add(1.0, exp(x))
+_SQUARED_ARC = SQUARED_ARC.member(0)
+
+
+def _squared_arccosine(x: Expr) -> Expr:
+    """acos(x)^2: 1 - x is exact for x >= 1/2, and would lose a digit near -1."""
+    is_near = ge(x, 0.5)
+    near = _SQUARED_ARC(sub(1.0, where(is_near, x, 1.0)))
+    return where(is_near, near, square(acos(where(is_near, 0.0, x))))
+
 
 FORMS: tuple[StableForm, ...] = (
     *TAIL_FORMS,
@@ -213,6 +224,11 @@ FORMS: tuple[StableForm, ...] = (
     StableForm(acos(add(mul(d, x), c)), acos1m(mul(neg(d), x)), lambda m: m[c] == 1.0),
     StableForm(acosh(add(mul(d, x), c)), acosh1p(mul(d, x)), lambda m: m[c] == 1.0),
     StableForm(atanh(add(mul(d, x), c)), atanh1m(mul(neg(d), x)), lambda m: m[c] == 1.0),
+    # Their squares have derivatives there, as squares of distances along a sphere.
+    StableForm(square(acos1m(x)), _SQUARED_ARC(x)),
+    StableForm(square(acosh1p(x)), neg(_SQUARED_ARC(neg(x)))),
+    StableForm(square(asin(sqrt(x))), mul(0.25, _SQUARED_ARC(mul(2.0, x)))),
+    StableForm(square(acos(x)), _squared_arccosine(x)),
     # Quotients of exponentials.
     StableForm(
         div(mul(rest, exp(x)), square(_EXP_ABOVE_ONE)), mul(rest, mul(0.25, sech2(mul(0.5, x))))

@@ -8,7 +8,7 @@ rest is then accurate to a few rounding errors of the larger.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 
 from slomodel.functions import (
@@ -31,6 +31,7 @@ from slomodel.functions import (
     log,
     log1mexp,
     log1p,
+    logaddexp,
     logcosh,
     logexpm1,
     logit,
@@ -141,6 +142,31 @@ def _log_of_hazard(t: Expr) -> Expr:
     u = exp(where(is_small, t, _SMALL_EXPONENT))
     small = add(sub(t, mul(0.5, u)), div(square(u), 24.0))
     return where(is_small, small, log1mexp(neg(exp(where(is_small, 0.0, t)))))
+
+
+def _log_of_change(difference: Expr, one: Expr, other: Expr) -> Expr:
+    """log(1 + F(a) - F(b)) from the difference and the logarithms of F(a) and 1 - F(b), which are
+    its parts where it is near -1.
+    """
+    is_far = lt(difference, -0.5)
+    near = log1p(where(is_far, 0.0, difference))
+    return where(is_far, logaddexp(one, other), near)
+
+
+def _has_factor(value: float) -> Callable[[Match], bool]:
+    return lambda m: m[c] == value
+
+
+def _change(function: ScalarFunction, logarithm: Callable[[Expr], Expr]) -> Iterator[StableForm]:
+    """The forms of log(1 + F(a) - F(b)) for a distribution function F with 1 - F(b) = F(-b)."""
+    difference = DIFFERENCES[function](x, y)
+    for sign, one, other in ((1.0, x, y), (-1.0, y, x)):
+        changed = difference if sign > 0 else neg(difference)
+        yield StableForm(
+            log1p(mul(c, difference)),
+            _log_of_change(changed, logarithm(one), logarithm(neg(other))),
+            _has_factor(sign),
+        )
 
 
 def _constant(factor: Expr, inside: Expr, outside: Expr) -> Expr:
@@ -298,6 +324,8 @@ TAIL_FORMS: tuple[StableForm, ...] = (
     StableForm(add(mul(c, erf(x)), d), mul(d, erfc(x)), lambda m: m[d] == -m[c] and m[d] > 0.0),
     StableForm(add(mul(c, erfc(x)), d), mul(neg(c), erfc(neg(x))), lambda m: m[d] == -2.0 * m[c]),
     StableForm(mul(exp(square(x)), erfc(x)), erfcx(x)),
+    *_change(normcdf, lognormcdf),
+    *_change(sigmoid, lambda one: neg(softplus(neg(one)))),
     # Odds and other ratios.
     StableForm(log(div(x, sub(1.0, x))), logit(x)),
     StableForm(log(div(x, add(x, y))), _log_ratio(x, y), _is_plain),
