@@ -492,6 +492,7 @@ lognormcdf = ScalarFunction(
         ((), *normratio.monotonicity.critical_points) if normratio.monotonicity else ((),),
         image=(-math.inf, 0.0),
     ),
+    ulps={"numpy": 5, "numexpr": 5, "c": 6},
     costly=True,
     meaning="log of the standard normal distribution function",
     signature="lognormcdf(x)",
