@@ -138,7 +138,7 @@ def interval_entries(setting: Setting, radius: float) -> Enclosure | None:
     reason = ""
     if not np.isfinite(L2):
         reason = cells.reason or unbounded(setting, radius)
-    by = Derivation(lines=(f"{cells.count} cells cover the ball",))
+    by = Derivation(lines=(f"{cells.count} cells cover the ball",) if cells.count > 1 else ())
     over = DerivativeBounds(both_ends(L1), L2)
     return Enclosure(over=over, reason=reason, second_by=by, third_by=by)
 
