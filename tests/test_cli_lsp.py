@@ -115,6 +115,18 @@ def test_names_of_the_last_good_text_are_completed() -> None:
     assert "minimize" in details
 
 
+def test_shapes_are_those_of_the_last_text_without_errors() -> None:
+    """While a name is typed the text parses, and the name is not known yet."""
+    typed = (GOOD + "let z = A @ u_", GOOD + "let z = A @ u_k", GOOD + "let z = (")
+    for count in (1, 2, 3):
+        texts = [changed(one) for one in typed[:count]]
+        found = answer(opened(GOOD), *texts, request("completion", (8, 10)))
+        details = {one["label"]: one.get("detail") for one in found}
+        assert (details["u"], details["A"], details["n"]) == ("variable [k]", "data [n, k]", "dim")
+    shown = answer(opened(GOOD), changed(typed[0]), request("hover", (6, 6)))["contents"]["value"]
+    assert "**definition** `r` [n]" in shown
+
+
 def test_definitions_are_found() -> None:
     found = answer(opened(GOOD), request("definition", (7, 15)))
     assert found["range"] == {

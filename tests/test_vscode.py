@@ -55,7 +55,7 @@ def test_a_session(tmp_path: Path) -> None:
     server.chmod(0o755)
     command = ["node", str(ROOT / "tests" / "vscode_stub.js"), str(FOLDER), str(server)]
     done = subprocess.run(
-        command, input=TEXT, text=True, capture_output=True, timeout=60, cwd=ROOT, check=False
+        command, input=TEXT, text=True, capture_output=True, timeout=120, cwd=ROOT, check=False
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

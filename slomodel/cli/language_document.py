@@ -48,12 +48,14 @@ class Declared:
 class LanguageDocument:
     """The text of a model at one moment; positions are those of LSP, in UTF-16 code units.
 
-    Where the text does not parse, names are those of `before`, the last text that did.
+    Where the text does not parse, names are those of `before`, the last text that did; where it has
+    errors, as while a name is typed, shapes and sets are those of the last text without any.
     """
 
     def __init__(self, uri: str, text: str, before: LanguageDocument | None = None) -> None:
         self.source = SourceText(text, uri)
         self._before = before
+        self._problem_before = None if before is None else before.last_problem
 
     @cached_property
     def _elaborated(self) -> tuple[ModelTree | None, Problem | None, tuple[Diagnostic, ...]]:
@@ -72,6 +74,12 @@ class LanguageDocument:
         if self._elaborated[0] is not None:
             self._before = None  # no chain of earlier texts is kept
         return self if self._before is None else self._before.last_good
+
+    @property
+    def last_problem(self) -> Problem | None:
+        """The problem of this text, else of the last one that had one."""
+        own = self._elaborated[1]
+        return self._problem_before if own is None else own
 
     def diagnostics(self) -> list[dict[str, Any]]:
         """The messages of the command line, for the editor."""
@@ -116,7 +124,7 @@ class LanguageDocument:
         return None
 
     def _shape(self, name: str) -> str:
-        problem = self.last_good._elaborated[1]
+        problem = self.last_problem
         if problem is None:
             return ""
         nodes = {v.name: v.node.shape for v in problem.variables}
@@ -125,7 +133,7 @@ class LanguageDocument:
         return show_shape(nodes[name]) if name in nodes else ""
 
     def _facts(self, name: str) -> Iterator[str]:
-        problem = self.last_good._elaborated[1]
+        problem = self.last_problem
         for one in () if problem is None else problem.variables:
             if one.name == name and problem is not None:
                 where = "all numbers" if one.set is None else one.set.text
@@ -135,7 +143,11 @@ class LanguageDocument:
         """All names: declared ones, keywords, attributes and functions."""
         kinds = {"dim": 20, "data": 5, "variable": 6, "definition": 6, "function": 3}
         result = [
-            {"label": name, "kind": kinds[one.kind], "detail": f"{one.kind} {self._shape(name)}"}
+            {
+                "label": name,
+                "kind": kinds[one.kind],
+                "detail": f"{one.kind} {self._shape(name)}".rstrip(),
+            }
             for name, one in self.declared.items()
         ]
         result += [{"label": word, "kind": 14} for word in (*_KEYWORDS, *sorted(ATTRIBUTES))]
