@@ -116,3 +116,26 @@ def test_pairs_of_an_inner_range(inner: str) -> None:
     np.testing.assert_allclose(gradient.reshape(X.shape), wanted, rtol=1e-12, atol=1e-9)
     if inner == "range(i)":
         assert "run += 1)" in model.source("c").split("void prepare_", 1)[1]
+
+
+@pytest.mark.parametrize(
+    ("condition", "is_cut"),
+    [
+        ("i < j", True),
+        ("i >= j", True),
+        ("j > i + 28", True),
+        ("i != j", False),
+        ("i < j + 26", False),
+    ],
+)
+def test_rows_of_a_mask_run_where_there_is_something_to_add(condition: str, is_cut: bool) -> None:
+    text = f"""dim n = 31
+    var X[n, 3]
+    let d[i in n, j in n] = sumsq(X[i, :] - X[j, :]) + 1
+    minimize sum(d[i, j]^-3 - 2 * d[i, j]^-1 for i in n, j in n if {condition})"""
+    model, right = (slomodel.compile(text, backend=name) for name in ("c", "numpy"))
+    x, v = np.random.default_rng(4).normal(size=(2, model.n))
+    for own, other in zip(model.value_and_gradient(x), right.value_and_gradient(x), strict=True):
+        np.testing.assert_allclose(own, other, rtol=1e-12, atol=1e-12 * np.abs(other).max())
+    np.testing.assert_allclose(model.hvp(x, v), right.hvp(x, v), rtol=1e-10, atol=1e-10)
+    assert ("const long s = " in model.source("c")) == is_cut

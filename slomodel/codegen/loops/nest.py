@@ -206,8 +206,20 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
+class RowParts:
+    """Of row i, the elements from `low + low_step * i` to `high + high_step * i`, cut to a row."""
+
+    low: int
+    low_step: int
+    high: int
+    high_step: int
+
+
+@dataclass(frozen=True, slots=True)
 class Nest:
     """Statements inside loops over axes; `fills` initialise the targets of reductions.
+
+    Outside of the parts `rows` of a loop over a matrix all its statements add 0.
 
     The elements that the statements of an index read are those before any of its stores: a stored
     array may take the memory of one that is read at the same index.
@@ -216,6 +228,7 @@ class Nest:
     axes: tuple[Axis, ...]
     statements: tuple[Statement, ...]
     fills: tuple[Fill | Copy, ...] = ()
+    rows: RowParts | None = None
 
     @property
     def is_blocked(self) -> bool:

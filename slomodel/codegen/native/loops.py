@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from slomodel.codegen.loops.names import Names
@@ -21,6 +20,7 @@ from slomodel.codegen.loops.nest import (
     Nest,
     Operand,
     Reduce,
+    RowParts,
     Scalar,
     Store,
 )
@@ -38,6 +38,7 @@ from slomodel.codegen.native.lookups import (
 )
 from slomodel.codegen.native.passes import BLOCK, LoopPass, append, share_temporaries, write_over
 from slomodel.codegen.native.plain import fill_line, fill_lines
+from slomodel.codegen.native.totals import Total, rolling
 
 _OTHERS = 64
 """Up to this many indices of the other axes, one block of the last axis takes all of them."""
@@ -45,72 +46,6 @@ _LEAST = 128
 """The least elements of a block that is divided among the indices of other axes."""
 _LONGEST = 300
 """Upper limit on the characters of an expression that is printed inside another one."""
-
-
-Rolling = dict[str, list[tuple[int, Reduce]]]
-
-
-@dataclass(frozen=True, slots=True)
-class Total:
-    """Total number k of a loop: a sum with its accumulated rounding errors, or an extreme."""
-
-    k: int
-    result: str
-    largest: str
-
-    @property
-    def start(self) -> str:
-        if self.largest:
-            return f"real a{self.k} = {'-' if self.largest == 'slo_max' else ''}INFINITY;"
-        return f"double a{self.k} = 0.0, e{self.k} = 0.0;"
-
-    def adding(self, text: str) -> str:
-        """The statement that adds `text`, the total of a block or part, to this total."""
-        if self.largest:
-            return f"a{self.k} = {self.largest}(a{self.k}, {text});"
-        return f"slo_add(&a{self.k}, &e{self.k}, {text});"
-
-    def handing_on(self) -> list[str]:
-        """The statements at the end of a part of the loop that store its total in `out`."""
-        lost = [] if self.largest else [f"out[{2 * self.k + 1}] = e{self.k};"]
-        return [f"out[{2 * self.k}] = a{self.k};", *lost]
-
-    def joining(self, width: int) -> list[str]:
-        """The statements that combine the stored total of part k of the loop with this total."""
-        place = f"out[k * {width} + {2 * self.k}"
-        lost = [] if self.largest else [f"e{self.k} += {place} + 1];"]
-        return [self.adding(f"{place}]"), *lost]
-
-    @property
-    def end(self) -> str:
-        settled = f"slo_settled(a{self.k}, e{self.k})"
-        return f"{self.result} = {f'a{self.k}' if self.largest else settled};"
-
-
-def rolling(nest: Nest, names: Names) -> Rolling:
-    """Arrays that a loop initialises on the way: the statements that add to each, with offsets.
-
-    The largest offset comes first: its statement is the first to reach each element, so it may
-    store instead of adding. Only for loops along one axis in which all targets have stride 1: then,
-    at the start of a block, exactly the elements before the largest offset have been initialised.
-    """
-    if len(nest.axes) != 1 or not nest.axes[0].size:
-        return {}
-    zeros = {fill.array for fill in nest.fills if isinstance(fill, Fill)}
-    result: Rolling = {}
-    spoilt: set[str] = set()
-    for statement in nest.statements:
-        if isinstance(statement, Reduce) and isinstance(statement.target, Element):
-            position, base = statement.target.position, names.base(statement.target.array)
-            if position.strides != (1,) or position.offset < 0 or position.lookups:
-                spoilt.add(base)
-            if statement.target.array in zeros:
-                result.setdefault(base, []).append((position.offset, statement))
-    return {
-        base: sorted(own, key=lambda pair: -pair[0])
-        for base, own in result.items()
-        if base not in spoilt
-    }
 
 
 class BlockedLoop:
@@ -129,6 +64,8 @@ class BlockedLoop:
             if isinstance(statement, Reduce) and isinstance(statement.target, Element)
         ]
         self.axes: LoopAxes = []
+        # The parts of rows over which passes run.
+        self._rows_of_nest: RowParts | None = None
         # Whether the last axis is the outer of two loops, within blocks of the first.
         self.turned = False
         self.body: list[str] = []
@@ -158,7 +95,9 @@ class BlockedLoop:
                 pointer.steps = tuple(own[k] for _, own in self.axes)
             self._find_runs()
             others = prod(size for size, _ in self.axes[:-1])
-            self.turned = 1 < others <= _OTHERS and self.axes[-1][0] > BLOCK // others
+            self._rows_of_nest = self._row_parts()
+            whole = self._rows_of_nest is not None
+            self.turned = not whole and 1 < others <= _OTHERS and self.axes[-1][0] > BLOCK // others
             few = len(self.axes) > 1 and prod(size for size, _ in self.axes[:-1][-1:]) <= _OTHERS
             self.gathers_rows = self.turned or (few and self.axes[-1][0] <= BLOCK)
             self._summed = self._summed_alone()
@@ -387,9 +326,12 @@ class BlockedLoop:
         width = min(self.block, size)
         inner = [f"real {name}[{width}] ALIGNED;" for name in self._temporaries]
         known = known_runs(self._tables, self.block) if part is None else None
+        rows = self._rows_of_nest
         if known:
             tables = [_declared(table, blocked) for table in self._tables]
             inner = [*tables, "const long m = run;", *inner]
+        elif rows:
+            blocked, inner = True, [*_of_row(rows, size), *inner]
         elif blocked:
             end = ranges[-1][1]
             most = f"{end} - s < {width} ? {end} - s : {width}"
@@ -405,7 +347,7 @@ class BlockedLoop:
             f"for (long i{k} = {ranges[k][0]}; i{k} < {ranges[k][1]}; i{k}++) {{"
             for k in range(inside)
         ]
-        if blocked:
+        if blocked and not rows:
             first, last = ranges[-1]
             step = "" if by_runs else f" s += {width}"
             begin = f"s = {first}, run = {known.first}" if known else f"s = {first}"
@@ -419,6 +361,15 @@ class BlockedLoop:
             if place == rows_from:
                 lines = [*self._rows_before(width), *lines, *self._rows_after(width)]
         return lines
+
+    def _row_parts(self) -> RowParts | None:
+        """The parts of rows over which a pass runs, if passes run over whole rows of the nest."""
+        own = [size for size, _ in self.axes]
+        in_order = [pointer.steps for pointer in self.pointers] == [
+            (*pointer.position.strides, *(0,) * 2)[:2] for pointer in self.pointers
+        ]
+        whole = own == list(self.nest.shape) and in_order
+        return self.nest.rows if whole and own[-1] <= BLOCK else None
 
     def _rows_before(self, width: int) -> list[str]:
         """The arrays in which the totals of rows are summed element by element."""
@@ -472,6 +423,15 @@ class BlockedLoop:
         if isinstance(place, Scalar):
             return self.names.number(place.node)
         return f"({self.names.base(place.array)})[{place.position.offset}]"
+
+
+def _of_row(rows: RowParts, size: int) -> list[str]:
+    """The first element `s` of the part of row i0, and the number `m` of elements."""
+    low, high = (
+        f"slo_cut({start} + i0 * {step}, {size})" if step else f"{start}"
+        for start, step in ((rows.low, rows.low_step), (rows.high, rows.high_step))
+    )
+    return [f"const long s = {low};", f"const long m = {high} - s;"]
 
 
 def _element(pointer: Pointer) -> str:

@@ -98,6 +98,7 @@ static inline long slo_run(const long *a, long step, long m) {
         if (a[i] != a[0] + i * step) break;
     return i;
 }
+static inline long slo_cut(long k, long most) { return k < 0 ? 0 : k > most ? most : k; }
 static inline void slo_fill(real *a, long m, real value) {
     for (long i = 0; i < m; i++) a[i] = value;
 }
