@@ -13,11 +13,19 @@ from slomodel.codegen.native.compiler import compilers, flags_of
 from slomodel.codegen.native.target import NATIVE
 
 _LOOP = re.compile(r"#pragma GCC ivdep\n( *)for \(long i = 0; i < m; i\+\+\) \{")
+_SHORTEST = 48
 _COPY = re.compile(r"\w+\[i\] = \w+\[i( \* \d+)?\];")
 _REPORT = re.compile(r"<stdin>:(\d+):\d+: optimized: +loop vectorized")
 
 
 LONG = "dim N\ndata y[N]\nvar m, s, k init 1\nminimize sum(log(1 + (y - m)^2/(exp(s)*k^2)))"
+
+RING = """dim T, n
+data y[T, n], u0[n]
+var k[n]
+let u[t in T, i in n] = u[t-1, i]
+    + exp(k[i]) * (u[t-1, (i+1) % n] - 2*u[t-1, i] + u[t-1, (i-1) % n])  first u0[i]
+minimize sumsq(u - y)"""
 
 
 def _is_gcc() -> bool:
@@ -34,7 +42,7 @@ def _text(name: str) -> str:
 
 
 def _blocked(text: str) -> set[int]:
-    """The lines of loops over blocks whose length the compiler does not know.
+    """The lines of loops over blocks that are long or of a length that the compiler does not know.
 
     Copies are left out: they become calls of memcpy, or read every k-th element.
     """
@@ -43,7 +51,9 @@ def _blocked(text: str) -> set[int]:
     for match in _LOOP.finditer(text):
         line = text.count("\n", 0, match.start()) + 2
         declared = next(one for one in reversed(lines[:line]) if "const long m = " in one)
-        if "?" in declared and not _COPY.fullmatch(lines[line].strip()):
+        length = re.search(r"= (\d+);", declared)
+        is_long = "?" in declared or (length is not None and int(length[1]) >= _SHORTEST)
+        if is_long and not _COPY.fullmatch(lines[line].strip()):
             found.add(line)
     return found
 
@@ -52,6 +62,17 @@ def _blocked(text: str) -> set[int]:
 @pytest.mark.parametrize("name", ["machine_failures", "perceptual_map", "pulse_train"])
 def test_passes_over_blocks_are_vectorised(name: str) -> None:
     _check(_text(name))
+
+
+@pytest.mark.skipif(not _is_gcc(), reason="reads the report of gcc")
+def test_steps_of_a_stencil_are_vectorised() -> None:
+    data = {"y": np.zeros((9, 60)), "u0": np.zeros(60)}
+    compiled = slomodel.compile(RING, data=data, backend="c")._compiled
+    entry = compiled.derivatives.entry("value_and_gradient")
+    text = NATIVE.printed("own", entry, compiled._layout, compiled.numbers).text
+    steps = text[text.index("for (long step = ") : text.rindex("slo_fill(")]
+    assert steps.count("const long m = 58;") == 2, "forward and back"
+    _check(text)
 
 
 @pytest.mark.slow
