@@ -30,9 +30,9 @@ FAR = 1e-6
 # After PATIENCE slow steps in a row quasi-Newton steps take over for as much work as was spent.
 SLOW, PATIENCE = 0.7, 4
 # Affine unknowns are not moved to their best values after a whole Gauss–Newton step, the one before
-# it as good as predicted, whose predicted decrease is below this fraction of f: that would lower f
-# by terms of higher order.
-SMALL = 1e-4
+# it as good as predicted, whose predicted decrease is below SMALL times f: that would lower f by
+# terms of higher order. They are again below TINY, where best values hold to all digits.
+SMALL, TINY = 1e-4, 1e-8
 # Trials of one step with its affine unknowns at their best values.
 CORRECTIONS = 8
 
@@ -207,8 +207,7 @@ class LevenbergMarquardt:
         """
         for _ in range(CORRECTIONS):
             self._damped(at, out)
-            small = self._is_whole and self._was_good and self._predicted <= SMALL * self._square
-            if small or self._projection.correct(at, out):
+            if self._needs_no_correction or self._projection.correct(at, out):
                 break
             if self._change.any():
                 out[:] = self._change
@@ -218,6 +217,11 @@ class LevenbergMarquardt:
                 break
             self._limit = SHORTEN * self._length
         return norm(out)
+
+    @property
+    def _needs_no_correction(self) -> bool:
+        small = TINY * self._square <= self._predicted <= SMALL * self._square
+        return small and self._is_whole and self._was_good
 
     def _damped(self, at: Iterate, out: Vector) -> None:
         """Write the Levenberg–Marquardt step into `out` (n,)."""

@@ -15,9 +15,11 @@ from slomodel.solve.subroutine import Iterate
 RESOLVED = 1e-6
 # Spare rows of S and Y, so that the pairs are shifted once in SPARE steps, not at every step.
 SPARE = 5
-# Number of pairs stored: the number of unknowns, within these bounds. The linear algebra of more
-# takes longer than the evaluations that they save.
-FEWEST, MOST = 5, 10
+# Number of pairs stored: the number of unknowns, within these bounds. For many unknowns, whose pairs
+# have more than ELEMENTS elements, it is MANY: the linear algebra of more takes longer than the
+# evaluations that they save.
+FEWEST, MANY, MOST = 5, 10, 20
+ELEMENTS = 20_000
 BELOW = np.tri(MOST, k=-1)
 # Operations of a step for each element of a pair.
 STEP = 100.0
@@ -42,7 +44,7 @@ class LimitedMemory:
     most = 30
 
     def __init__(self, n: int, first: float, eps: float) -> None:
-        memory = max(FEWEST, min(n, MOST))
+        memory = max(FEWEST, min(n, max(MANY, min(MOST, ELEMENTS // n))))
         self.operations = 0.0
         self._pairs = LBFGS(n, first, memory, eps, SPARE)
         self._first = first
