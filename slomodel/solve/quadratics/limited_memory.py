@@ -15,9 +15,9 @@ from slomodel.solve.subroutine import Iterate
 RESOLVED = 1e-6
 # Spare rows of S and Y, so that the pairs are shifted once in SPARE steps, not at every step.
 SPARE = 5
-# Number of pairs stored: the number of unknowns, within these bounds. For many unknowns, whose pairs
-# have more than ELEMENTS elements, it is MANY: the linear algebra of more takes longer than the
-# evaluations that they save.
+# Number of pairs stored: that of the unknowns, within FEWEST and MOST. Of many unknowns it is that
+# of ELEMENTS in all, at least MANY, as the linear algebra of more takes longer than the evaluations
+# that they save.
 FEWEST, MANY, MOST = 5, 10, 20
 ELEMENTS = 20_000
 BELOW = np.tri(MOST, k=-1)
