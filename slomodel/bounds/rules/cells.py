@@ -139,7 +139,6 @@ def _pays(parts: Sequence[CellBounds], whole: CellBounds) -> bool:
     pairs = [([norm_of(part.ends) for part in parts], norm_of(whole.ends))]
     pairs.append(([part.third for part in parts], whole.third))
     return any(
-        max(bounds, default=0.0) < _GAIN * known
-        or min(bounds, default=0.0) < _GAIN_OF_ONE * known
+        max(bounds, default=0.0) < _GAIN * known or min(bounds, default=0.0) < _GAIN_OF_ONE * known
         for bounds, known in pairs
     )
