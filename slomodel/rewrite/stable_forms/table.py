@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import groupby, product
-from math import fabs, isclose, pi
+from math import fabs, isclose, nan, pi
 
 from slomodel.functions import (
     abs,
@@ -284,6 +284,8 @@ FORMS: tuple[StableForm, ...] = (
     # Roots, squares and absolute values.
     StableForm(sqrt(square(x)), abs(x)),
     StableForm(square(root(x)), x),
+    # Its slope at 0 is that of x; below, the root has no value.
+    StableForm(square(sqrt(x)), mul(where(lt(x, 0.0), nan, 1.0), x)),
     StableForm(square(abs(x)), square(x)),
     StableForm(square(hypot(x, y)), add(square(x), square(y))),
     StableForm(square(exp(x)), exp(mul(2.0, x))),
