@@ -474,6 +474,22 @@ def test_counts_that_a_condition_leaves_out_may_be_missing() -> None:
     assert model.value([0.5]) == pytest.approx(stats.poisson.logpmf(2, np.exp(0.5)))
 
 
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("where(y > 0, gamma_lpdf(y, a, b), log(a))", 0.0),
+        ("where(y > 0, lognormal_lpdf(y, a, b), 0) - a", -1.0),
+        ("where(y >= 0, poisson_lpmf(y, a), 0) - b", -1.0),
+        ("hurdle(y)", 0.0),
+    ],
+)
+def test_data_that_a_choice_leaves_out_may_be_anything(text: str, value: float) -> None:
+    """As in a hurdle model, also inside a function of the model."""
+    head = "data y var a > 0, b > 0\nfn hurdle(q) = where(q > 0, gamma_lpdf(q, a, b), 0)\n"
+    model = slomodel.compile(f"{head}maximize {text}", data={"y": -1.0}, backend="numpy")
+    assert model.value([1.0, 1.0]) == value
+
+
 def test_every_name_that_is_one_letter_away_is_offered() -> None:
     with pytest.raises(slomodel.SlomodelError) as caught:
         slomodel.compile("data y[3] var k > 0 maximize weibull_lcddf(y, k, 1)")

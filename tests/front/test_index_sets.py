@@ -214,6 +214,15 @@ def test_a_choice_between_arrays_is_one() -> None:
     assert model.value([0.5, 2.0]) == pytest.approx(np.exp(1.0) + np.exp(2.0))
 
 
+def test_a_choice_over_a_divisor_of_each_term_shows_divisions_by_zero() -> None:
+    head = "dim n data y[n] var x[n] minimize "
+    for text in ("where(i > 0, x[i], 0) / y[i]", "2 * where(i > 0, x[i], 0) / y[i]"):
+        written = f"{head}sum({text} for i in n)"
+        for y, finite in (([1.0, 2.0], True), ([0.0, 2.0], False)):
+            model = slomodel.compile(written, data={"y": y}, backend="numpy")
+            assert np.isfinite(model.value([1.0, 1.0])) == finite
+
+
 def test_numbers_as_conditions() -> None:
     same = {
         "A[i, j]": "A[i, j] != 0",

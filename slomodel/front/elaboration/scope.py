@@ -224,7 +224,8 @@ class Scope:
     With `any_shape`, inside a function of arrays of any shape, a number is an array without axes.
     `guard`, if given, is a condition on indices and data without which the value is not used:
     indices have to stay inside their axes only where it holds.
-    `place`: in a function of the library, the call in the model.
+    `place`: in a function of the library, the call in the model. `is_chosen`: the value is used
+    only where a condition holds, so that data elsewhere may be anything.
     """
 
     model: Elaboration
@@ -232,6 +233,7 @@ class Scope:
     any_shape: bool = False
     guard: Value | None = None
     place: Span | None = None
+    is_chosen: bool = False
 
     def note(self, value: Value, span: Span) -> None:
         """Record where in the model's text a value is computed."""

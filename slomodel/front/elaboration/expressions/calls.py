@@ -105,7 +105,7 @@ def under_condition(node: Node, scope: Scope, condition: Value) -> Steps:
     If sizes or data decide whether its indices stay inside their axes, a condition on indices and
     data guards them.
     """
-    model = scope.model
+    model, scope = scope.model, replace(scope, is_chosen=True)
     before = model.requirements()
     problem: StatementError | None = None
     try:

@@ -195,7 +195,8 @@ def expanded(
 
     Parameters without shape are numbers: the function is applied to each element of their
     arguments, whose axes become index labels while the body is evaluated. Data for the parameters
-    `counts`, and those for the first one, which must be in `support`, are checked at bind.
+    `counts`, and those for the first one, which must be in `support`, are checked at bind, unless
+    a condition may leave the value out.
     """
     model = scope.model
     if fn is None:
@@ -213,9 +214,9 @@ def expanded(
         value = yield ValueRequest(argument, scope)
         kind = numbers if parameter.shape is None else arrays
         kind[name] = operand(argument, value)
-        if name in counts:
+        if name in counts and not scope.is_chosen:
             _check_counts(fn.name.text, kind[name], model)
-        if support and parameter is fn.parameters[0]:
+        if support and parameter is fn.parameters[0] and not scope.is_chosen:
             _check_support(fn.name.text, support, kind[name], model)
     axes = merged([one.value for one in numbers.values()])
     if axes is None:

@@ -46,7 +46,7 @@ def with_choices_as_conditions(node: Comprehension, scope: Scope) -> Comprehensi
         return node
     indices = {name.text for iteration in node.iterations for name in iteration.names}
     body, conditions = node.body, []
-    while (found := _split(body, neutral)) is not None:
+    while (found := _split(body, neutral, indices)) is not None:
         if not _is_of_data(found[1], scope, indices):
             break
         body = found[0]
@@ -58,22 +58,28 @@ def with_choices_as_conditions(node: Comprehension, scope: Scope) -> Comprehensi
     return replace(node, body=body, condition=both)
 
 
-def _split(body: Expr, neutral: float) -> tuple[Expr, Condition] | None:
-    """Terms as those where a condition holds, and that condition; 0 times any factor is 0."""
+def _split(body: Expr, neutral: float, indices: set[str]) -> tuple[Expr, Condition] | None:
+    """Terms as those where a condition holds, and that condition; 0 times any factor is 0.
+
+    A choice over a divisor that differs among the terms stays: 0/0 there shows that data are wrong.
+    """
     if isinstance(body, FunctionCall):
         return _choice(body, neutral)
     if neutral != 0.0:
         return None
     if isinstance(body, Negate):
-        found = _split(body.operand, neutral)
+        found = _split(body.operand, neutral, indices)
         return None if found is None else (replace(body, operand=found[0]), found[1])
     if not isinstance(body, ProductChain) or any(term.op == "@" for term in body.rest):
         return None
-    found = _split(body.first, neutral)
+    divides = any(term.op in {"/", "./"} and _names(term.operand) & indices for term in body.rest)
+    found = None if divides else _split(body.first, neutral, indices)
     if found is not None:
         return replace(body, first=found[0]), found[1]
     for k, term in enumerate(body.rest):
-        found = None if term.op in {"/", "./"} else _split(term.operand, neutral)
+        found = None
+        if not divides and term.op not in {"/", "./"}:
+            found = _split(term.operand, neutral, indices)
         if found is not None:
             rest = (*body.rest[:k], replace(term, operand=found[0]), *body.rest[k + 1 :])
             return replace(body, rest=rest), found[1]
@@ -91,6 +97,16 @@ def _choice(call: FunctionCall, neutral: float) -> tuple[Expr, Condition] | None
     if _is_literal(chosen, neutral) and not isinstance(other, _NOT_NUMBERS):
         return other, _negated(condition)
     return None
+
+
+def _names(node: Node) -> set[str]:
+    stack, names = [node], set()
+    while stack:
+        one = stack.pop()
+        stack += children(one)
+        if isinstance(one, Name):
+            names.add(one.text)
+    return names
 
 
 def _negated(condition: Condition) -> Condition:
