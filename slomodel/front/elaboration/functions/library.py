@@ -21,6 +21,10 @@ COUNTS = {
     "neg_binomial_2_lpmf": ("n",),
     "neg_binomial_2_log_lpmf": ("n",),
     "multinomial_lpmf": ("y",),
+    "dirichlet_multinomial_lpmf": ("y",),
+    "poisson_log_glm_lpmf": ("n",),
+    "beta_binomial_lpmf": ("n", "N"),
+    "neg_binomial_lpmf": ("n",),
 }
 """The parameters that are counts: data given for them must be whole numbers from 0 on."""
 _FROM_ZERO = ("exponential_{}", "weibull_{}", "gamma_lpdf", "chi_square_lpdf")
@@ -38,6 +42,7 @@ _SUPPORTS = {
     "numbers from 0 on": _FROM_ZERO,
     "numbers above 0": _POSITIVE,
     "numbers from 0 to 1": ("beta_lpdf", "beta_proportion_lpdf"),
+    "0 or 1": ("bernoulli_lpmf", "bernoulli_logit_lpmf", "bernoulli_logit_glm_lpmf"),
 }
 SUPPORTS = {
     name.format(ending): support
@@ -46,6 +51,13 @@ SUPPORTS = {
     for ending in (("lpdf", "lcdf", "lccdf") if "{}" in name else ("",))
 }
 """The support of a density on a part of the real line: data given as `y` must lie in it."""
+ORDERED = {
+    "binomial_lpmf": ("n", "N"),
+    "binomial_logit_lpmf": ("n", "N"),
+    "beta_binomial_lpmf": ("n", "N"),
+    "pareto_lpdf": ("y_min", "y"),
+}
+"""Two parameters of which the first is at most the second wherever the density is not 0."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from slomodel.errors import Diagnostic
@@ -15,7 +15,7 @@ from slomodel.front.elaboration.functions.arguments import (
     match,
 )
 from slomodel.front.elaboration.functions.array_functions import ARRAY_FUNCTIONS
-from slomodel.front.elaboration.functions.library import COUNTS, SUPPORTS
+from slomodel.front.elaboration.functions.library import COUNTS, ORDERED, SUPPORTS
 from slomodel.front.elaboration.indices.index_sets import bind_iterations, defined
 from slomodel.front.elaboration.recurrences.recurrences import check_group, is_recurrence, recurrent
 from slomodel.front.elaboration.scope import (
@@ -51,7 +51,7 @@ from slomodel.front.text.syntax import (
     joined_groups,
     roots,
 )
-from slomodel.functions import FUNCTIONS, eq, floor, ge, gt, land, le, lor, ne
+from slomodel.functions import FUNCTIONS, eq, floor, ge, gt, land, le, lnot, lor, ne, square
 from slomodel.ir.dims import Dim, literal, named
 from slomodel.ir.walk import inputs
 from slomodel.problem import Check
@@ -190,13 +190,14 @@ def expanded(
     scope: Scope,
     counts: Collection[str] = (),
     support: str = "",
+    ordered: tuple[str, ...] = (),
 ) -> Steps:
     """The value of a function of the model for the arguments of a call.
 
     Parameters without shape are numbers: the function is applied to each element of their
     arguments, whose axes become index labels while the body is evaluated. Data for the parameters
-    `counts`, and those for the first one, which must be in `support`, are checked at bind, unless
-    a condition may leave the value out.
+    `counts`, those for the first one, which must be in `support`, and the order of the two in
+    `ordered` are checked at bind, unless a condition may leave the value out.
     """
     model = scope.model
     if fn is None:
@@ -218,6 +219,8 @@ def expanded(
             _check_counts(fn.name.text, kind[name], model)
         if support and parameter is fn.parameters[0] and not scope.is_chosen:
             _check_support(fn.name.text, support, kind[name], model)
+    if ordered and not scope.is_chosen:
+        _check_order(fn.name.text, [(numbers | arrays)[name] for name in ordered], model)
     axes = merged([one.value for one in numbers.values()])
     if axes is None:
         raise unequal(scope, f"`{fn.name.text}`", node.span, list(numbers.values()))
@@ -252,7 +255,7 @@ def from_library(node: FunctionCall, fn: Fn, scope: Scope) -> Steps:
     try:
         name, inner = fn.name.text, replace(scope, place=place)
         counts, support = COUNTS.get(name, ()), SUPPORTS.get(name, "")
-        return (yield from expanded(node, fn, inner, counts, support))
+        return (yield from expanded(node, fn, inner, counts, support, ORDERED.get(name, ())))
     except StatementError as problem:
         result = problem.diagnostic
         if result is None or result.span is None or result.span.source in arguments:
@@ -293,12 +296,29 @@ def _check_support(name: str, support: str, argument: Operand, model: Elaboratio
     if any(one.role != "data" for one in inputs(value.expr)):
         return
     inside = combine(gt if "above" in support else ge, value, number(0.0))
-    if "to 1" in support:
+    if support == "0 or 1":
+        inside = combine(eq, combine(square, value), value)
+    elif "to 1" in support:
         inside = combine(land, inside, combine(le, value, number(1.0)))
     is_in_support = combine(lor, inside, combine(ne, value, value))
     text = argument.span.text
     fault = f"`{name}` takes {support}, and `{text}` has others"
     model.checks.append(Check(is_in_support.expr, text, argument.span, fault))
+
+
+def _check_order(name: str, pair: Sequence[Operand], model: Elaboration) -> None:
+    """Check at bind that the data of one parameter are at most those of another."""
+    low, high = (one.value for one in pair)
+    if any(one.labels or one.pattern is not None for one in (low, high)):
+        return
+    if any(one.role != "data" for one in (*inputs(low.expr), *inputs(high.expr))):
+        return
+    if merged([low, high]) is None:
+        return
+    is_above = combine(lnot, combine(gt, low, high))
+    text, other = (one.span.text for one in pair)
+    fault = f"`{name}` needs `{text} <= {other}`, which does not hold for all elements"
+    model.checks.append(Check(is_above.expr, text, pair[0].span, fault))
 
 
 def _definition(let: Let, scope: Scope) -> Steps:
