@@ -64,34 +64,51 @@ def with_segmented_sums(objective: Expr, facts: Facts) -> tuple[Expr, tuple[str,
 def _plan(
     node: Einsum, order: Sequence[Expr], varying: Collection[Expr], sizes: Sizes, least: int
 ) -> Segments | None:
-    """The segments of a sum along one of its labels; None if impossible or if it saves little."""
+    """The segments of a sum along the label for which least is stored; None if no label saves much.
+
+    Labels of rows that the terms read apart from one another store less than those along which all
+    terms read the same array, whose adjoints every segment has.
+    """
     summed = [label for label in range(len(node.dims)) if label not in node.output]
-    for label in sorted(summed, key=lambda one: -node.dims[one].size(sizes)):
-        steps = node.dims[label].size(sizes)
-        if steps < _FEWEST or any(own.count(label) > 1 for own in node.inputs):
-            continue
-        readers = StateReaders({}, order, varying, sizes)
-        try:
-            term = readers.term(node, label)
-        except ShapeError:
-            continue
-        computed = readers.computed()
-        if any(isinstance(one, (Recur, Scan, MatrixOperation)) for one in computed):
-            continue
-        maps = [one for one in computed if isinstance(one, (Map, Extreme))]
-        computed_elements = sum(number_of_elements(one.shape, sizes) for one in maps)
-        if computed_elements < least or _is_read(node, computed, order):
-            continue
-        width = max(computed_elements // steps, 1)
-        wholes = [leaf.array for leaf in readers.leaves.values() if isinstance(leaf, WholeArray)]
-        stored = (node, *(whole for whole in wholes if whole in varying))
-        kept = sum(number_of_elements(one.shape, sizes) for one in stored)
-        length = max(isqrt(steps * kept // width), 1)
-        count = steps // length
-        if count >= _FEWEST and 2 * (count * kept + length * width) <= steps * width:
-            result = [StepSum(node, Row(term, 0, steps))]
-            return Segments(None, readers.leaves, result, {}, sizes, 0, 0, length, count, steps)
-    return None
+    plans = (_along(node, label, order, varying, sizes, least) for label in summed)
+    return min(filter(None, plans), key=lambda plan: plan[0], default=(0, None))[1]
+
+
+def _along(
+    node: Einsum,
+    label: int,
+    order: Sequence[Expr],
+    varying: Collection[Expr],
+    sizes: Sizes,
+    least: int,
+) -> tuple[int, Segments] | None:
+    """The numbers that segments along a label store, and these; None if that is impossible."""
+    steps = node.dims[label].size(sizes)
+    if steps < _FEWEST or any(own.count(label) > 1 for own in node.inputs):
+        return None
+    readers = StateReaders({}, order, varying, sizes)
+    try:
+        term = readers.term(node, label)
+    except ShapeError:
+        return None
+    computed = readers.computed()
+    if any(isinstance(one, (Recur, Scan, MatrixOperation)) for one in computed):
+        return None
+    maps = [one for one in computed if isinstance(one, (Map, Extreme))]
+    computed_elements = sum(number_of_elements(one.shape, sizes) for one in maps)
+    if computed_elements < least or _is_read(node, computed, order):
+        return None
+    width = max(computed_elements // steps, 1)
+    wholes = [leaf.array for leaf in readers.leaves.values() if isinstance(leaf, WholeArray)]
+    stored = (node, *(whole for whole in wholes if whole in varying))
+    kept = sum(number_of_elements(one.shape, sizes) for one in stored)
+    length = max(isqrt(steps * kept // width), 1)
+    count = steps // length
+    numbers = count * kept + length * width
+    if count < _FEWEST or 2 * numbers > steps * width:
+        return None
+    result = [StepSum(node, Row(term, 0, steps))]
+    return numbers, Segments(None, readers.leaves, result, {}, sizes, 0, 0, length, count, steps)
 
 
 def _is_read(node: Expr, computed: Collection[Expr], order: Sequence[Expr]) -> bool:
