@@ -231,11 +231,34 @@ def _scalar(function: ScalarFunction) -> Callable[..., object]:
     symbols = sp.symbols(f"x:{function.arity}", real=True)
     made = sp.lambdify(symbols, function.definition(*symbols), "mpmath")
 
-    def value(*numbers: object) -> object:
+    def at(*numbers: object) -> object:
         try:
-            found = made(*numbers)
+            number = made(*numbers)
         except (ZeroDivisionError, ValueError, OverflowError):
             return mpmath.nan
-        return mpmath.nan if isinstance(found, mpmath.mpc) else found
+        return mpmath.nan if isinstance(number, mpmath.mpc) else number
+
+    def value(*numbers: object) -> object:
+        number = at(*numbers)
+        return _limit(at, numbers) if mpmath.isnan(number) else number
 
     return value
+
+
+_NEAR = 30
+"""Digits of the distance from a point without a value within which its limit is sought."""
+
+
+def _limit(at: Callable[..., object], numbers: Sequence[object]) -> object:
+    """What both sides of a hole, as of (x^p - 1)/p at p = 0, tend to; NaN if they differ."""
+    with mpmath.workdps(4 * mpmath.mp.dps):
+        sides = []
+        for size in (1, -1, mpmath.mpf(1) / 1000):
+            step = size * mpmath.mpf(10) ** -_NEAR
+            sides.append(at(*(one + (k + 1) * step for k, one in enumerate(numbers))))
+        plus, minus, nearer = sides
+        if any(mpmath.isnan(one) for one in sides):
+            return mpmath.nan
+        near = mpmath.mpf(10) ** (5 - _NEAR) * (1 + abs(nearer))
+        agree = abs(plus - minus) < near and abs(plus - nearer) < near
+        return (plus + minus) / 2 if agree else mpmath.nan
