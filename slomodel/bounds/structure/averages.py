@@ -116,7 +116,7 @@ class _Averages:
         condition, _, other = node.operands
         if condition in self._varying or other is _NONE:
             return None
-        parts = [table.lnot(condition), other, _NONE]
+        parts = [_opposite(condition), other, _NONE]
         return build.apply_along(table.where, parts, [node.axes[0], node.axes[2], ()], node.shape)
 
     def _without_common_terms(self, node: Map) -> Expr | None:
@@ -352,6 +352,15 @@ def _along(node: Expr, axes: Axes, shape: Shape) -> Expr:
 
 def _is(node: Expr, function: ScalarFunction) -> bool:
     return isinstance(node, Map) and node.function is function
+
+
+def _opposite(condition: Expr) -> Expr:
+    """The negation, of an equation as sums with that condition have it."""
+    for one, other in ((table.eq, table.ne), (table.ne, table.eq)):
+        if _is(condition, one):
+            assert isinstance(condition, Map)
+            return build.apply_along(other, condition.operands, condition.axes, condition.shape)
+    return table.lnot(condition)
 
 
 def _is_choice(node: Expr, varying: Collection[Expr]) -> bool:
