@@ -185,7 +185,7 @@ def reserved(span: Span, meant: str = "") -> Diagnostic:
 def reserved_data(span: Span) -> Diagnostic:
     """A reserved word as the name of data, which may be that of a column."""
     named = f'`data {span.text}_[n] from "file.csv:{span.text}"`'
-    remedy = f"choose another name, and read a column of this name by {named}"
+    remedy = f"call it `{span.text}_`; a column of this name is read by {named}"
     return reserved(span, remedy)
 
 
