@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import slomodel
-from slomodel.cli.lsp import LanguageServer
+from slomodel.cli.language_server import serve
+from slomodel.cli.lsp import lsp
 
 URI = "file:///m.slo"
 GOOD = """model m
@@ -44,16 +47,31 @@ def request(method: str, at: tuple[int, int] = (0, 0), **more: Any) -> bytes:
     return message(id=1, method=f"textDocument/{method}", params=parameters)
 
 
-def exchange(*sent: bytes) -> list[dict[str, Any]]:
-    out = io.BytesIO()
-    LanguageServer(io.BytesIO(b"".join(sent)), out).run()
+class Output(io.BytesIO):
+    """What a server wrote; it closes the stream when it exits."""
+
+    def close(self) -> None:
+        pass
+
+
+BEGIN = message(id=0, method="initialize", params={"capabilities": {}})
+
+
+def served(*sent: bytes, status: int = 1) -> list[dict[str, Any]]:
+    out = Output()
+    assert serve(io.BytesIO(b"".join(sent)), out) == status
     found, rest = [], out.getvalue()
     while rest:
         head, _, rest = rest.partition(b"\r\n\r\n")
-        length = int(head.removeprefix(b"Content-Length: "))
+        length = int(head.partition(b"\r\n")[0].removeprefix(b"Content-Length: "))
         found.append(json.loads(rest[:length]))
         rest = rest[length:]
     return found
+
+
+def exchange(*sent: bytes) -> list[dict[str, Any]]:
+    """What follows the answer to `initialize`."""
+    return served(BEGIN, *sent)[1:]
 
 
 def answer(*sent: bytes) -> Any:
@@ -74,12 +92,18 @@ def applied(text: str, edits: list[dict[str, Any]]) -> str:
 
 
 def test_a_session_begins_and_ends() -> None:
-    out = io.BytesIO()
-    begin = message(id=0, method="initialize", params={"capabilities": {}})
-    end = message(id=1, method="shutdown") + message(method="exit")
-    assert LanguageServer(io.BytesIO(begin + end), out).run() == 0
-    assert b"hoverProvider" in out.getvalue()
-    assert LanguageServer(io.BytesIO(begin), io.BytesIO()).run() == 1
+    (begun,) = served(BEGIN)
+    assert begun["result"]["capabilities"]["hoverProvider"]
+    assert begun["result"]["serverInfo"]["name"] == "slomodel"
+    assert served(BEGIN, message(id=9, method="shutdown"), message(method="exit"), status=0)
+    assert served(BEGIN, message(method="exit"))
+
+
+def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "slomodel.cli.language_server")
+    monkeypatch.setitem(sys.modules, "pygls.exceptions", None)
+    with pytest.raises(slomodel.DomainError, match=r"slomodel\[lsp\]"):
+        CliRunner().invoke(lsp, catch_exceptions=False)
 
 
 def test_diagnostics_are_the_messages_of_the_compiler() -> None:
@@ -149,16 +173,21 @@ def test_renaming_is_refused_with_the_reason(at: tuple[int, int], new: str, why:
     assert why in answer(opened(GOOD), request("rename", at, newName=new))["message"]
 
 
+OPTIONS = {"tabSize": 4, "insertSpaces": True}
+
+
 def test_formatting_and_outline() -> None:
-    (edit,) = answer(opened("var x[3]   minimize  sumsq( x )"), request("formatting"))
+    (edit,) = answer(
+        opened("var x[3]   minimize  sumsq( x )"), request("formatting", options=OPTIONS)
+    )
     assert edit["newText"] == "var  x[3]\nminimize sumsq(x)\n"
-    assert answer(opened("var x["), request("formatting")) == []
+    assert answer(opened("var x["), request("formatting", options=OPTIONS)) == []
     names = [one["name"] for one in answer(opened(GOOD), request("documentSymbol"))]
     assert names == ["n", "k", "y", "A", "u", "s", "𝛼u", "r"]
 
 
 def test_nonsense_is_answered_and_survived() -> None:
-    assert answer(message(id=1, method="no/such"))["code"] == -32601
+    assert answer(message(id=1, method="no/such", params={}))["code"] == -32601
     assert answer(request("hover"))["code"] == -32600
     rubbish = b"Content-Length: 3\r\n\r\n{{{" + b"Content-Length: x\r\n\r\n"
     assert exchange(rubbish, opened(GOOD))[-1]["method"] == "textDocument/publishDiagnostics"
