@@ -81,3 +81,17 @@ def test_a_missing_command_is_reported(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     (said,) = json.loads(done.stdout)["shown"]
     assert "`no_such_slomodel lsp` does not run" in said
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node")
+def test_what_a_server_says_at_its_end_is_shown(tmp_path: Path) -> None:
+    """As where the package pygls is missing."""
+    server = tmp_path / "server"
+    server.write_text("#!/bin/sh\necho 'it needs pygls' >&2\nexit 1\n")
+    server.chmod(0o755)
+    command = ["node", str(ROOT / "tests" / "vscode_stub.js"), str(FOLDER), str(server)]
+    done = subprocess.run(
+        command, input=TEXT, text=True, capture_output=True, timeout=20, cwd=ROOT, check=False
+    )
+    (said,) = json.loads(done.stdout)["shown"]
+    assert "has ended: it needs pygls" in said

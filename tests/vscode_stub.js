@@ -62,12 +62,13 @@ Module._load = (name, ...rest) => (name === "vscode" ? vscode : load(name, ...re
   await extension.activate({ subscriptions: [] });
   if (!providers.Hover) return console.log(JSON.stringify({ shown }));
   const at = { line: 1, character: 5 };
+  const spacing = { tabSize: 4, insertSpaces: true };
   const result = {
     hover: await providers.Hover.provideHover(document, at),
     completion: await providers.CompletionItem.provideCompletionItems(document, at),
     definition: await providers.Definition.provideDefinition(document, { line: 2, character: 13 }),
     rename: await providers.Rename.provideRenameEdits(document, at, "renamed"),
-    format: await providers.DocumentFormattingEdit.provideDocumentFormattingEdits(document),
+    format: await providers.DocumentFormattingEdit.provideDocumentFormattingEdits(document, spacing),
     symbols: await providers.DocumentSymbol.provideDocumentSymbols(document),
     shown,
   };

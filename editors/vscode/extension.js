@@ -5,20 +5,27 @@
 const { spawn } = require("child_process");
 const vscode = require("vscode");
 
+const LONGEST = 2000; // characters of the end of standard error that a message shows
+
 class Connection {
   constructor(command, onDiagnostics, onEnd) {
     this.next = 1;
     this.waiting = new Map();
     this.received = Buffer.alloc(0);
     this.onDiagnostics = onDiagnostics;
-    this.child = spawn(command, ["lsp"], { stdio: ["pipe", "pipe", "ignore"] });
+    this.child = spawn(command, ["lsp"], { stdio: ["pipe", "pipe", "pipe"] });
+    let said = "";
+    this.child.stderr.on("data", data => (said = (said + data).slice(-LONGEST)));
     this.child.stdin.on("error", () => {});
     this.child.stdout.on("data", data => this.read(data));
     this.child.on("error", error => {
       onEnd(error);
       this.end();
     });
-    this.child.on("exit", () => this.end());
+    this.child.on("close", code => {
+      if (code) onEnd(new Error(said.trim() || `status ${code}`));
+      this.end();
+    });
   }
 
   end() {
@@ -126,8 +133,9 @@ function providers(connection) {
       },
     }),
     languages.registerDocumentFormattingEditProvider("slo", {
-      async provideDocumentFormattingEdits(document) {
-        return ((await ask("formatting", of(document))) || []).map(edit);
+      async provideDocumentFormattingEdits(document, { tabSize, insertSpaces }) {
+        const options = { tabSize, insertSpaces };
+        return ((await ask("formatting", { ...of(document), options })) || []).map(edit);
       },
     }),
     languages.registerDocumentSymbolProvider("slo", {
@@ -148,7 +156,9 @@ async function activate(context) {
     params => shown.set(vscode.Uri.parse(params.uri), params.diagnostics.map(diagnostic)),
     error =>
       vscode.window.showErrorMessage(
-        `\`${command} lsp\` does not run (${error.message}); set slomodel.command to its path.`,
+        error.code === "ENOENT"
+          ? `\`${command} lsp\` does not run (${error.message}); set slomodel.command to its path.`
+          : `\`${command} lsp\` has ended: ${error.message}`,
       ),
   );
   try {
