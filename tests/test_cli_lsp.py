@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import slomodel
 from slomodel.cli.language_server import serve
-from slomodel.cli.lsp import lsp
+from slomodel.cli.new import lsp
 
 URI = "file:///m.slo"
 GOOD = """model m
@@ -102,8 +102,10 @@ def test_a_session_begins_and_ends() -> None:
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "slomodel.cli.language_server")
     monkeypatch.setitem(sys.modules, "pygls.exceptions", None)
-    with pytest.raises(slomodel.DomainError, match=r"slomodel\[lsp\]"):
-        CliRunner().invoke(lsp, catch_exceptions=False)
+    asked = CliRunner().invoke(lsp)
+    assert asked.exit_code == 1
+    assert "error[E801]" in asked.stderr
+    assert "slomodel[lsp]" in asked.stderr
 
 
 def test_diagnostics_are_the_messages_of_the_compiler() -> None:

@@ -17,7 +17,7 @@ COMMANDS = {
     "completion": ("new", "completion", "Print a script that completes commands in a shell."),
     "fmt": ("fmt", "fmt", "Write models in the standard layout."),
     "functions": ("listings", "functions", "List the functions of the language, or explain one."),
-    "lsp": ("lsp", "lsp", "Serve an editor: diagnostics, hover, completion, renaming."),
+    "lsp": ("new", "lsp", "Serve an editor: diagnostics, hover, completion, renaming."),
     "methods": ("listings", "methods", "List the methods of solve, with their options."),
     "new": ("new", "new", "Write a commented model to start from, with a stub of its data."),
     "random-data": ("commands", "draw_data", "Write random data that a model accepts."),

@@ -1,9 +1,13 @@
-"""`slomodel new`: a commented model with a stub of its data; and schemas and shell completion."""
+"""`slomodel new`: a commented model with a stub of its data; and what other programs start from.
+
+These are the schemas of JSON outputs, the completion of shells, and the language server of editors.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import click
@@ -88,3 +92,23 @@ def completion(context: click.Context, shell: str) -> None:
     assert completion_class is not None
     root = context.find_root().command
     click.echo(completion_class(root, {}, "slomodel", "_SLOMODEL_COMPLETE").source())
+
+
+@click.command()
+def lsp() -> None:
+    """Serve an editor through the language server protocol, on standard input and output.
+
+    Diagnostics are the messages of `slomodel check`; hover, completion, definitions, renaming,
+    formatting and an outline are available. It needs the package pygls: pip install
+    'slomodel[lsp]'.
+    """
+    with handled_errors(False):
+        try:
+            from slomodel.cli.language_server import serve
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] not in ("pygls", "lsprotocol"):
+                raise
+            message = "a language server needs the package `pygls`"
+            remedy = "install it with `pip install 'slomodel[lsp]'`"
+            raise DomainError(Diagnostic("E801", message, help=remedy)) from None
+    sys.exit(serve(sys.stdin.buffer, sys.stdout.buffer))
