@@ -30,13 +30,13 @@ def test_every_rule_has_a_section_and_every_section_a_rule() -> None:
 
 
 @pytest.mark.parametrize("name", sections())
-def test_a_section_states_proves_and_gives_an_example(name: str) -> None:
+def test_a_section_states_proves_cites_and_gives_an_example(name: str) -> None:
     text = sections()[name]
-    for part in ("*Theorem.*", "*Proof.*", "∎", "*Exact*"):
+    for part in ("*Theorem.*", "*Proof.*", "∎", "*Source*", "*Exact*"):
         assert part in text
 
 
-@pytest.mark.parametrize("name", ["bounds", "certificates", "rays"])
+@pytest.mark.parametrize("name", ["bounds", "ranges", "certificates", "rays"])
 def test_lines_fit(name: str) -> None:
     text = (PAGE.parent / f"{name}.md").read_text(encoding="utf-8")
     assert all(len(line) <= 100 for line in text.splitlines())
