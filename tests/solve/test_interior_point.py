@@ -1,9 +1,11 @@
 """Quadratic programs of Newton steps: their optimality conditions, and linear ones by HiGHS."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.optimize import linprog
+from scipy.optimize import linprog, minimize
 
 import slomodel
 from slomodel.solve.constrained.interior_point import interior_solution, quadratic_step
@@ -124,3 +126,49 @@ def test_constraints_are_judged_at_vertices_of_simplices(n: int, least: float) -
     data = {"c": np.arange(n) - 1.0, "least": least}
     found = slomodel.compile(text, data=data).solve(x0=np.eye(n)[0])
     assert found.status == ("converged" if least <= 1.0 else "infeasible")
+
+
+def test_a_quadratic_program_over_a_simplex_takes_one_step() -> None:
+    """The equations of simplices are those of the program, so that its faces need no search."""
+    rng = np.random.default_rng(7)
+    B = rng.standard_normal((12, 3))
+    text = """
+    dim n, k
+    data B[n, k], mu[n]
+    var w[n] in simplex, b[n] >= 0, s[n] >= 0
+    minimize sumsq(B' @ w) + 0.1*sumsq(w) - dot(mu, w) + 0.01*(sum(b) + sum(s))
+    subject to trade: w - 1/12 == b - s, turnover: sum(b) + sum(s) <= 0.4, cap: w <= 0.25
+    """
+    model = slomodel.compile(text, data={"B": B, "mu": rng.uniform(size=12)})
+    found = model.solve()
+    assert found.success, found.message
+    assert found.nfev <= 3
+    given = model.scipy()
+    kinds = {key: given[key] for key in ("jac", "bounds", "constraints")}
+    start = np.concatenate([np.full(12, 1 / 12), np.zeros(24)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of SciPy, about options that it does not read
+        wanted = minimize(given["fun"], start, method="SLSQP", options={"ftol": 1e-12}, **kinds)
+    assert_allclose(found.fun, wanted.fun, atol=1e-6)
+
+
+def test_newton_steps_stop_short_of_bounds_at_which_derivatives_are_infinite() -> None:
+    """Transport with an entropy: T = diag(u) exp(-C/0.1) diag(v), the sums by Sinkhorn's steps."""
+    rng = np.random.default_rng(3)
+    a, b, C = rng.dirichlet(np.ones(3)), rng.dirichlet(np.ones(5)), rng.uniform(size=(3, 5))
+    text = """
+    dim m, n
+    data C[m, n], a[m], b[n]
+    var T[m, n] >= 0
+    minimize sum(C .* T) + 0.1*sum(xlogy(T, T))
+    subject to rows: sum(T[i,j] for j in n) == a[i] for i in m
+    subject to columns: sum(T[i,j] for i in m) == b[j] for j in n
+    """
+    found = slomodel.compile(text, data={"C": C, "a": a, "b": b}).solve()
+    assert found.success, found.message
+    assert found.nfev <= 25
+    K, v = np.exp(-C / 0.1), np.ones(5)
+    for _ in range(500):
+        u = a / (K @ v)
+        v = b / (K.T @ u)
+    assert_allclose(found.variables["T"], u[:, None] * K * v, atol=1e-8)

@@ -125,6 +125,23 @@ def test_a_face_holds_the_tangent_steepest_descent(where: Set, x: Vector, r: Vec
     assert_allclose(where.face(x, r).project(-r), v, atol=1e-12 * scale)
 
 
+@pytest.mark.parametrize("where", SETS)
+@settings(max_examples=10)
+@given(vectors, vectors)
+def test_a_polyhedron_holds_the_points_of_its_set(where: Set, x: Vector, y: Vector) -> None:
+    """Exactly those points near one of the set that satisfy its bounds and equations are in it."""
+    found = where.polyhedron()
+    assert (found is not None) == where.polyhedral
+    if found is None:
+        return
+    inside = projection(where, x)
+    assert ((found.low <= inside) & (inside <= found.high)).all()
+    moved = inside + 0.01 * y - np.linalg.pinv(found.E) @ (found.E @ (0.01 * y))
+    moved = np.clip(moved, found.low, found.high)
+    holds = np.allclose(found.E @ moved, found.E @ inside, rtol=0.0, atol=1e-12)
+    assert where.contains(moved, 1e-12) == holds
+
+
 @pytest.mark.parametrize("where", BALL_AND_BOXES)
 def test_interior_points_margins_and_diameters(where: EuclideanBall | Box) -> None:
     x = where.interior_point()

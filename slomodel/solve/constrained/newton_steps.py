@@ -12,7 +12,7 @@ Murray, Saunders & Wright, *Some theoretical properties of an augmented Lagrangi
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,6 +31,9 @@ SIGMA = 1e-4
 """The fraction of the linear decrease of the augmented Lagrangian that a step has to reach."""
 SHORTER = 4
 """Most trials of shorter steps."""
+SHORT_OF_BOUNDS = 0.9
+"""The fraction of a full step that is tried where f or its gradient is not finite at its end: the
+step stays in the bounds, so that a shorter one ends inside them, as x log x needs at 0."""
 PATIENCE = 12
 """Most steps in a row that do not halve the residual."""
 Evaluated = Callable[[int, int], None]
@@ -98,7 +101,7 @@ class NewtonSteps:
                 curved = 2.0 * (after - before - t * slope)
                 t = float(np.clip(-slope * t * t / curved, 0.1 * t, 0.5 * t))
             else:
-                t *= 0.1
+                t *= SHORT_OF_BOUNDS if trial == 0 else 0.1
         return None
 
     def _merit_penalty(self, at: PrimalDual, step: QuadraticStep, penalty: float) -> float:
@@ -136,8 +139,14 @@ class NewtonSteps:
         H = 0.5 * (H + H.T)
         low, high, basis = np.full(n, -np.inf), np.full(n, np.inf), np.eye(n)
         gradient = at.g - rows.T @ at.y
-        if self.within is not None and self.within.is_box:
-            low, high = (limit - at.x for limit in self.within.limits())
+        A, c, equations = rows, at.c, objective.equations
+        polyhedron = None if self.within is None else self.within.polyhedron()
+        if polyhedron is not None:
+            # The equations of the set are those of the program; the multipliers are not needed.
+            low, high = polyhedron.low - at.x, polyhedron.high - at.x
+            k = len(polyhedron.E)
+            A, c = np.concatenate([A, polyhedron.E]), np.concatenate([c, np.zeros(k)])
+            equations = np.concatenate([equations, np.ones(k, dtype=bool)])
         elif self.within is not None:
             face = self.within.face(at.x, at.g)
             if not face.whole:
@@ -145,10 +154,12 @@ class NewtonSteps:
             if face.shift is not None:
                 H = H + np.diag(face.shift)
             low, high = np.full(basis.shape[1], -np.inf), np.full(basis.shape[1], np.inf)
-        own = (basis.T @ H @ basis, basis.T @ gradient, rows @ basis, at.c)
-        program = QuadraticProgram(*own, objective.equations, low, high)
-        active = objective.equations | (at.y + penalty * at.c > 0.0)
-        return quadratic_step(program, active, penalty), basis, rows
+        own = (basis.T @ H @ basis, basis.T @ gradient, A @ basis, c)
+        program = QuadraticProgram(*own, equations, low, high)
+        active = equations.copy()
+        active[: len(at.y)] |= at.y + penalty * at.c > 0.0
+        step = quadratic_step(program, active, penalty)
+        return replace(step, y=step.y[: len(at.y)]), basis, rows
 
 
 def _range(projector: Vector) -> Vector:

@@ -95,6 +95,9 @@ class EuclideanBall:
         reach = self.radius + ON_BOUNDARY * EPS * (self.radius + norm(self.centre))
         return self.centre - reach, self.centre + reach
 
+    def polyhedron(self) -> None:
+        return None
+
     def interior_point(self) -> Vector:
         return self.centre.copy()
 

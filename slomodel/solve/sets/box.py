@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slomodel.solve.norms import Vector, norm
-from slomodel.solve.sets.convex_set import Coordinates, Mask
+from slomodel.solve.sets.convex_set import Coordinates, Mask, Polyhedron
 
 # Distance of an interior point from the one finite bound of a variable, in units of
 # max(1, |bound|).
@@ -88,6 +88,9 @@ class Box:
 
     def limits(self) -> tuple[Vector, Vector]:
         return self.low, self.high
+
+    def polyhedron(self) -> Polyhedron:
+        return Polyhedron(self.low, self.high, np.zeros((0, len(self.low))))
 
     def interior_point(self) -> Vector:
         low, high = np.isfinite(self.low), np.isfinite(self.high)

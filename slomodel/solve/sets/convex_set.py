@@ -40,6 +40,15 @@ class Face(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Polyhedron:
+    """{x : low ≤ x ≤ high, E x constant} for x, low and high (n,), and E (k, n)."""
+
+    low: Vector
+    high: Vector
+    E: Vector
+
+
 class Set(Protocol):
     """A closed set in ℝⁿ with a nearest point to every point."""
 
@@ -97,6 +106,10 @@ class Set(Protocol):
 
     def limits(self) -> tuple[Vector, Vector]:
         """Lower and upper ends (n,) of a box that contains the set; ±inf where there is none."""
+        ...
+
+    def polyhedron(self) -> Polyhedron | None:
+        """The set as bounds and equations; None if its boundary is curved."""
         ...
 
     def interior_point(self) -> Vector:

@@ -70,6 +70,9 @@ class PositiveSemidefinite:
         n = self.k * self.k
         return np.full(n, -np.inf), np.full(n, np.inf)
 
+    def polyhedron(self) -> None:
+        return None
+
     def interior_point(self) -> Vector:
         return np.eye(self.k).ravel()
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slomodel.solve.norms import Vector, norm
-from slomodel.solve.sets.convex_set import Face, Mask, Set
+from slomodel.solve.sets.convex_set import Face, Mask, Polyhedron, Set
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,19 @@ class ProductSet:
     def limits(self) -> tuple[Vector, Vector]:
         low, high = zip(*(part.set.limits() for part in self.parts), strict=True)
         return np.concatenate(low), np.concatenate(high)
+
+    def polyhedron(self) -> Polyhedron | None:
+        found = [part.set.polyhedron() for part in self.parts]
+        known = [one for one in found if one is not None]
+        if len(known) < len(found):
+            return None
+        rows, n = sum(len(one.E) for one in known), self.parts[-1].stop
+        E, first = np.zeros((rows, n)), 0
+        for part, one in zip(self.parts, known, strict=True):
+            E[first : first + len(one.E), part.of] = one.E
+            first += len(one.E)
+        low, high = [one.low for one in known], [one.high for one in known]
+        return Polyhedron(np.concatenate(low), np.concatenate(high), E)
 
     def interior_point(self) -> Vector:
         return np.concatenate([part.set.interior_point() for part in self.parts])

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.solve.norms import Vector
-from slomodel.solve.sets.convex_set import Face, Mask, Set
+from slomodel.solve.sets.convex_set import Face, Mask, Polyhedron, Set
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,14 @@ class ReorderedSet:
     def limits(self) -> tuple[Vector, Vector]:
         low, high = self.of.limits()
         return self.back(low), self.back(high)
+
+    def polyhedron(self) -> Polyhedron | None:
+        lines = self.of.polyhedron()
+        if lines is None:
+            return None
+        E = np.empty_like(lines.E)
+        E[:, self.order] = lines.E
+        return Polyhedron(self.back(lines.low), self.back(lines.high), E)
 
     def interior_point(self) -> Vector:
         return self.back(self.of.interior_point())

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slomodel.solve.norms import EPS, Vector, norm
-from slomodel.solve.sets.convex_set import Mask, to_projection
+from slomodel.solve.sets.convex_set import Mask, Polyhedron, to_projection
 
 # A sum counts as 1 up to this multiple of the rounding error of adding its elements.
 OF_A_SUM = 8.0
@@ -83,6 +83,14 @@ class Simplex:
     def limits(self) -> tuple[Vector, Vector]:
         n = math.prod(self.shape)
         return np.zeros(n), np.full(n, 1.0 + OF_A_SUM * EPS * math.sqrt(n))
+
+    def polyhedron(self) -> Polyhedron:
+        # Upper ends would only repeat what the sums and the lower ends say.
+        n, length = math.prod(self.shape), self.shape[self.axis]
+        E = np.empty((n // length, n))
+        for k, line in enumerate(np.eye(n // length)):
+            self._write(np.repeat(line[:, None], length, axis=1), E[k])
+        return Polyhedron(np.zeros(n), np.full(n, math.inf), E)
 
     def interior_point(self) -> Vector:
         return np.full(math.prod(self.shape), 1.0 / self.shape[self.axis])

@@ -61,6 +61,9 @@ class Sphere:
         reach = self.radius + ON_SPHERE * EPS * (self.radius + norm(self.centre))
         return self.centre - reach, self.centre + reach
 
+    def polyhedron(self) -> None:
+        return None
+
     def interior_point(self) -> Vector:
         point = self.centre.copy()
         point[:: self.K] += self.radius
