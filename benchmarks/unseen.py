@@ -2,7 +2,8 @@
 
     python -m benchmarks.unseen [NAME …] [--quick] [--write]
 
-One row for each model of `unseen_models`, and of `unseen_more`, the second part: value and
+One row for each model of `unseen_models`, and of the second and third parts, `unseen_more` and
+`unseen_third`: value and
 gradient, and the product of the Hessian and a vector, at 20 points one after another, on target c,
 in double precision and on one thread. A ratio is the median over pairs of alternating runs,
 peer / slomodel: above 1 slomodel is faster. JAX runs compiled, on one thread; both are checked
@@ -39,6 +40,7 @@ from benchmarks.result_page import ResultPage
 from benchmarks.targets import mean
 from benchmarks.unseen_models import MODELS, Unseen
 from benchmarks.unseen_more import MORE
+from benchmarks.unseen_third import THIRD
 from slomodel import user_cache
 
 POINTS = 20
@@ -95,6 +97,7 @@ def measured(one: Unseen, quick: bool) -> Row:
     from benchmarks import unseen_jax
     from benchmarks.unseen_loops import LOOPS
     from benchmarks.unseen_more_loops import MORE_LOOPS
+    from benchmarks.unseen_third_loops import THIRD_LOOPS
 
     rng = np.random.default_rng(0)
     data = one.data(rng)
@@ -118,7 +121,7 @@ def measured(one: Unseen, quick: bool) -> Row:
         lambda k: model.hvp(xs[k], vs[k]),
         lambda k: peer.hvp(xs[k], vs[k]),
     ]
-    loops = LOOPS | MORE_LOOPS
+    loops = LOOPS | MORE_LOOPS | THIRD_LOOPS
     if one.name in loops:
         loop = loops[one.name](data)
         _check(one.name, "numba", value, gradient, *loop(xs[0]))
@@ -152,7 +155,7 @@ def rows_here(names: Sequence[str], quick: bool) -> list[Row]:
     # The first model of a process also loads the grammar.
     slomodel.compile("var x\nminimize x^2").value_and_gradient(np.ones(1))
     rows = []
-    for one in (*MODELS, *MORE):
+    for one in (*MODELS, *MORE, *THIRD):
         if names and one.name not in names:
             continue
         with warnings.catch_warnings(), tempfile.TemporaryDirectory() as cache:
@@ -211,10 +214,9 @@ def _rest(row: Row) -> str:
 def summary(rows: Sequence[Row]) -> str:
     """Geometric means, and every target that is missed."""
     lines = []
-    more = {one.name for one in MORE}
-    first, second = ([row for row in rows if (row.model in more) is part] for part in (False, True))
-    lines += _means(first, "")
-    lines += _means(second, "second part, ")
+    part = {one.name: "second part, " for one in MORE} | {one.name: "third part, " for one in THIRD}
+    for own in ("", "second part, ", "third part, "):
+        lines += _means([row for row in rows if part.get(row.model, "") == own], own)
     lines.append("\nTargets missed:\n")
     for row in rows:
         if missed(row):

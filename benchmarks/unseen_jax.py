@@ -20,6 +20,7 @@ from jax.scipy.special import log_ndtr
 
 from benchmarks.by_hand import Array, Arrays
 from benchmarks.unseen_more_jax import MORE_FORMULAS
+from benchmarks.unseen_third_jax import THIRD_FORMULAS
 
 Data = dict[str, jax.Array]
 Formula = Callable[..., jax.Array]
@@ -211,11 +212,12 @@ FORMULAS: dict[str, Formula] = {
     )
 }
 """The formula of each model, of its data and its variables."""
-EVERY = FORMULAS | MORE_FORMULAS
-"""Those of both parts."""
+EVERY = FORMULAS | MORE_FORMULAS | THIRD_FORMULAS
+"""Those of all parts."""
 INDICES = {
     *("a", "b", "winner", "loser", "doc", "word", "node", "head", "relation"),
     *("tail", "wrong", "before", "next", "own", "x", "person", "item", "grade"),
+    *("compound", "plate", "route", "link", "trip"),
 }
 """The data by which arrays are indexed."""
 

@@ -37,3 +37,20 @@ def is_nonnegative(node: Expr) -> bool:
         stack += [operand for operand in below if operand not in seen]
         seen.update(below)
     return True
+
+
+def is_positive(node: Expr) -> bool:
+    """Whether a node is a positive constant plus what is nowhere negative, and so is never 0.
+
+    Products and exponentials are left out, as they underflow to 0.
+    """
+    stack = [node]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, Const) and one.value > 0.0:
+            return True
+        if isinstance(one, Map) and one.function is table.add and is_nonnegative(one):
+            stack += one.operands
+        elif isinstance(one, (Gather, Reshape)):
+            stack.append(one.operands[0])
+    return False

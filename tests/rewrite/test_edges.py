@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 import slomodel
+from slomodel.rewrite import stable
 from tests.marks import only
+from tests.rewrite.texts import functions_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")
 
@@ -337,6 +339,29 @@ def test_entropies_are_0_at_0(text: str, slope: float) -> None:
     model = slomodel.compile(f"var x minimize {text}", backend="numpy")
     assert model.value([0.0]) == 0.0
     assert model.gradient([0.0]) == slope
+
+
+POSITIVE: list[tuple[str, Formula]] = [
+    ("exp(a[k]) + 1e-9", lambda a, b: E(a) + mp.mpf(1e-9)),
+    ("a[k]^2 + 1e-9", lambda a, b: a**2 + mp.mpf(1e-9)),
+    ("1e-9 + 2 * exp(a[k]) + exp(b)", lambda a, b: mp.mpf(1e-9) + 2 * E(a) + E(b)),
+    ("sqrt(a[k]) + 1", lambda a, b: S(a) + 1),
+]
+
+
+@pytest.mark.parametrize(("inside", "formula"), POSITIVE)
+def test_logarithms_of_what_is_never_0_do_not_depend_on_weights(
+    inside: str, formula: Formula
+) -> None:
+    text = f"dim N, K data y[N] var a[K], b minimize -sum(y[i] * log({inside}) for i in N, k in K)"
+    data, dims = {"y": [0.0, 0.0, 3.0]}, {"K": 3}
+    model = slomodel.compile(text, data=data, dims=dims, backend="numpy")
+    assert "xlogy" not in functions_of(stable(model._problem.objective))
+    point = np.array([900.0, 0.25, 2.0, 0.5])
+    wanted = sum(-3 * L(formula(mp.mpf(a), mp.mpf(0.5))) for a in point[:3])
+    value, slopes = model.value_and_gradient(point)
+    assert value == pytest.approx(float(wanted), rel=1e-14)
+    assert np.isfinite(slopes).all()
 
 
 def test_the_divergence_of_a_report() -> None:

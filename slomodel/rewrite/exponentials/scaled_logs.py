@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from slomodel.calculus.signs import is_positive
 from slomodel.functions import (
     abs,
     add,
@@ -41,7 +42,15 @@ from slomodel.functions import (
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map
 from slomodel.ir.function import ScalarFunction
-from slomodel.rewrite.elementwise.matching import Part, is_map, is_shifted, product_of, whole
+from slomodel.rewrite.elementwise.matching import (
+    Part,
+    is_map,
+    is_shifted,
+    product_of,
+    scaled,
+    summands,
+    whole,
+)
 
 _ZONE = 300.0
 """Exponents up to this magnitude are not scaled: two such factors and 10^8 terms stay in range."""
@@ -73,6 +82,11 @@ class ScaledLogarithms:
         self._has_expm1 = has_expm1
         self._estimates: dict[Expr, Expr | None] = {}
         self._nonpositive: set[Expr] = set()
+        self._finite: set[Expr] = set()
+
+    def is_finite(self, node: Expr) -> bool:
+        """Whether a logarithm is one of a positive constant plus what is nowhere negative."""
+        return node in self._finite or is_positive(node.operands[0])
 
     def of_quotient(self, node: Map) -> Expr | None:
         """A quotient of two sums of exponentials in scaled form; else None."""
@@ -99,8 +113,14 @@ class ScaledLogarithms:
         inside = node.operands[0]
         if not self._is_short(inside) or self._estimate(inside) is None:
             return None
-        scaled = self._scaled(inside)
-        return None if scaled.shift is None else add(scaled.shift, log(scaled.rest))
+        found = self._scaled(inside)
+        if found.shift is None:
+            return None
+        result = log(found.rest)
+        if is_positive(inside) and not any(map(_has_factors, summands(inside))):
+            # The largest of its terms is in the zone; factors of exponentials may be 0.
+            self._finite.add(result)
+        return add(found.shift, result)
 
     def of_one_more(self, node: Map) -> Expr | None:
         """log(1 + A) in scaled form."""
@@ -292,6 +312,12 @@ class ScaledLogarithms:
         below = [one for one, is_divisor in others if is_divisor]
         product = product_of([*above, self._times(exponents[0], shift)])
         return div(product, product_of(below)) if below else product
+
+
+def _has_factors(part: Part) -> bool:
+    """Whether a term is a product of more than a constant and one node."""
+    core = scaled(part).core
+    return core is not None and (is_map(core.node, mul, div) or isinstance(core.node, Einsum))
 
 
 def _is_sum(node: Expr) -> bool:

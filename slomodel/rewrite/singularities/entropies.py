@@ -4,12 +4,15 @@ The replacement has the same value wherever the product has one, and 0 where it 
 Such a product is recognised where x may be 0: if x is computed from data alone, or if y has x among
 its factors, so that it vanishes with x. In sums the product is distributed over the
 logarithms: x (log(a) - log(b) + c) is x log(a) - x log(b) + c x, with errors of the same magnitude.
+A logarithm of what is never 0, as a positive constant plus squares or exponentials, stays as it is:
+the product has a value then, and where x and y have different axes, a sum of such products is a
+product of matrices.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from slomodel.functions import add, div, exp, log, log1p, log2, log10, mul, neg, sub, xlog1py, xlogy
 from slomodel.ir import build
@@ -35,8 +38,10 @@ _MOST_FACTORS = 8
 class Entropies:
     """Products with logarithms in one graph."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_finite: Callable[[Expr], bool] = lambda node: False) -> None:
+        """`is_finite`: whether a logarithm is known to be one of positive operands."""
         self._varies = Varying()
+        self._is_finite = is_finite
 
     def of_product(self, node: Map) -> Expr | None:
         """The stable form of x times a logarithm or a sum with logarithms."""
@@ -67,7 +72,7 @@ class Entropies:
 
     def _may_vanish(self, x: Part, other: Part) -> bool:
         """Whether x may be 0 where a logarithm in the other factor is infinite."""
-        logs = _logarithms(other)
+        logs = self._logarithms(other)
         if not logs:
             return False
         if not self._varies(x.node):
@@ -84,7 +89,7 @@ class Entropies:
         result: Expr | None = None
         is_stable = False
         for coefficient, term in terms:
-            inner = None if term is None else _inner(term)
+            inner = None if term is None else self._inner(term)
             if term is None or inner is None:
                 number = Const(coefficient)
                 one = (
@@ -100,6 +105,24 @@ class Entropies:
             result = one if result is None else add(result, one)
         return result if is_stable else None
 
+    def _logarithms(self, part: Part) -> list[Part]:
+        return [term for _, term in _terms(part) if term and self._inner(term) is not None]
+
+    def _inner(self, term: Part) -> tuple[float, Part] | None:
+        """The factor of a logarithm relative to the natural one, and its operand.
+
+        Of log1p the node itself, which marks it. None for other nodes, for the logarithm of what
+        is never 0, and for that of a sum of exponentials that is at least 1, as its largest is.
+        """
+        node = term.node
+        if not isinstance(node, Map) or _is_shifted_sum(node.operands[0]):
+            return None
+        if node.function is log1p:
+            return 1.0, term
+        if node.function in _LOGARITHMS and not self._is_finite(node):
+            return _LOGARITHMS[node.function], term.parts()[0]
+        return None
+
 
 def _along(part: Part, node: Map) -> Expr:
     return part.along(node.shape)
@@ -112,22 +135,6 @@ def _stable(x: Expr, inside: Part, node: Map) -> Expr:
     if is_map(inside.node, log1p):
         function, part = xlog1py, inside.parts()[0]
     return function(x, part.along(node.shape))
-
-
-def _inner(term: Part) -> tuple[float, Part] | None:
-    """The factor of a logarithm relative to the natural one, and its operand.
-
-    Of log1p the node itself, which marks it. None for other nodes, and for the logarithm of a sum
-    of exponentials that is at least 1, as its largest term is.
-    """
-    node = term.node
-    if not isinstance(node, Map) or _is_shifted_sum(node.operands[0]):
-        return None
-    if node.function is log1p:
-        return 1.0, term
-    if node.function in _LOGARITHMS:
-        return _LOGARITHMS[node.function], term.parts()[0]
-    return None
 
 
 def _is_shifted_sum(node: Expr) -> bool:
@@ -152,10 +159,6 @@ def _terms(part: Part, sign: float = 1.0) -> list[tuple[float, Part | None]]:
         else:
             result.append((term.coefficient, term.core))
     return result
-
-
-def _logarithms(part: Part) -> list[Part]:
-    return [term for _, term in _terms(part) if term is not None and _inner(term) is not None]
 
 
 def _has_factor(logarithm: Part, x: Part | None) -> bool:

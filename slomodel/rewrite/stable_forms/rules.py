@@ -102,10 +102,10 @@ class _Rules:
     def __init__(self, shared: Collection[Expr], choices: bool) -> None:
         self.known: set[Expr] = set()
         self._choices = choices
-        self._entropies = Entropies()
+        scaled = ScaledLogarithms()
+        self._entropies = Entropies(scaled.is_finite)
         self._quotients = ShiftedQuotients()
         logarithms = Logarithms(shared)
-        scaled = ScaledLogarithms()
         roots = Roots(shared)
         gammas = GammaSums()
         complements = Complements()
