@@ -191,7 +191,7 @@ def _numbers(bounds: DerivativeBounds) -> FormMajorants:
 
 
 def _with_matrices(bounds: TermBounds, setting: Setting, radius: float) -> TermBounds:
-    """With the arrays that the effort permits."""
+    """The bounds with matrices of H and D³f, as far as the effort permits."""
     n = setting.n
     if n * n > MOST_NUMBERS:
         return bounds

@@ -47,7 +47,7 @@ def _stepped(values: Reals, x: Reals, n: int) -> Reals:
 
 
 def _late(n: int) -> ScalarFunction:
-    """The derivative of digamma of order n; a name for what is defined further below."""
+    """The derivative of digamma of order n, looked up at the call: it is defined below."""
     return polygamma(n)
 
 

@@ -66,7 +66,7 @@ class DeviceNames:
         return number_of_elements(node.shape, self.numbers)
 
     def base(self, array: Expr | Output) -> str:
-        """The address of the first element, which is marked as named."""
+        """The address of the first element; the kernel takes the array as an argument."""
         if isinstance(array, Output):
             return self._marked(at("g", self.begins[array.k]))
         if isinstance(array, Input):
@@ -99,7 +99,7 @@ class DeviceNames:
         return name
 
     def integers(self, integers: Integers) -> str:
-        """An index array, marked as named."""
+        """The name of an index array, which the kernel takes as an argument."""
         assert not isinstance(integers, IndexTable), "tables of a text are printed with it"
         if isinstance(integers, Expr):
             name, _ = self.located(integers)
@@ -122,7 +122,7 @@ class DeviceNames:
         return text
 
     def partial(self, size: int) -> str:
-        """The array for sums over parts, marked as named."""
+        """The array for sums over parts, which the kernel takes as an argument."""
         self.taken["q"] = Array("q", "double", size)
         return "q"
 

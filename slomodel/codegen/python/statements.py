@@ -366,5 +366,5 @@ def _put_lines(step: Step, scope: GeneratedNames, target: Printer) -> list[str]:
 
 
 def indented(lines: list[str], depth: int) -> list[str]:
-    """Lines of a block."""
+    """Lines indented to a depth of nested blocks."""
     return [f"{'    ' * depth}{line}" for line in lines]

@@ -115,7 +115,7 @@ def sums_at_centre(setting: Setting, parts: tuple[ElementSum[Rows], ...]) -> Sum
 
 
 def _from_centre(own: SumOverBall, first: Mapping[str, float]) -> SumBounds:
-    """L1 by ends and L2, both from the centre, and bounds on D⁴f."""
+    """L1 per end and L2 by Taylor's theorem from the centre, with the bounds on D⁴f used."""
     fourth = fourth_order_ends(own.over, _useless(own))
     third = own.centre.third.norm
     nearby = float(moved(third, own.radius, max(fourth)))

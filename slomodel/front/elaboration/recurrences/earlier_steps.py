@@ -299,7 +299,7 @@ def _check_beginning(read: _Read, index: AffineIndex, most: Dim) -> None:
 
 
 def _check_lags(read: _Read, least: Dim, most: Dim) -> None:
-    """Check that a state may read another these many steps before its own."""
+    """Check that a state may read another from `least` to `most` steps before its own."""
     state, other, node = read.state, read.other, read.node
     text, begin = read.text, state.count
     at = f"at {state.time.name} = {state.position(begin)}, `{text}` reads"

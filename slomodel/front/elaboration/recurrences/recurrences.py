@@ -187,9 +187,9 @@ def _bodies(
 def _rows(
     states: Sequence[RecurrentState], windows: Windows, scope: Scope
 ) -> Generator[ValueRequest, Value, list[Body]]:
-    """The bodies of tables: each step is a row, which is computed by a recurrence along it.
+    """The bodies of recurrences in two indices: a step is a row, itself computed by a recurrence.
 
-    A read in the same row is one of that recurrence, and another one of an earlier row.
+    Reads of the same row belong to the inner recurrence, all others to earlier rows.
     """
     first = states[0]
     for state in states:

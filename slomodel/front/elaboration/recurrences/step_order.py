@@ -169,10 +169,10 @@ def _axes(group: Sequence[Let], reads: _Reads) -> dict[str, int]:
 
 
 def _axes_of_tables(group: Sequence[Let], reads: _Reads) -> tuple[int, int] | None:
-    """The places of the indices of the rows and of the steps in a row, if definitions are tables.
+    """For recurrences in two indices, the places of the index of rows and of that within a row.
 
-    That is so if they have the same indices, of which none is shifted in all their reads: they run
-    along the first one that is shifted, and a row along the one shifted in reads of the same row.
+    All definitions have the same indices, and no index is shifted in every read. Rows follow the
+    first index that is shifted; within a row, steps follow the index that reads of this row shift.
     """
     own = _own(group[0])
     if len(own) < 2 or any(_own(statement) != own for statement in group):
