@@ -429,6 +429,11 @@ def reads_axis(one: Index, axis: int) -> bool:
     return one.coefficients[axis] != 0
 
 
+def is_map(node: Expr, *functions: ScalarFunction) -> bool:
+    """Whether the node is one of these functions of its operands."""
+    return isinstance(node, Map) and node.function in functions
+
+
 def remake(node: Expr, operands: tuple[Expr, ...]) -> Expr:
     """The same node over other operands of the same shapes, without checks."""
     if operands == node.operands:

@@ -7,9 +7,8 @@ from typing import TypeVar
 
 from slomodel.functions import where
 from slomodel.ir import build
-from slomodel.ir.expr import Const, Einsum, Expr, Map, remake
+from slomodel.ir.expr import Const, Einsum, Expr, Map, is_map, remake
 from slomodel.ir.walk import postorder
-from slomodel.rewrite.elementwise.matching import is_map
 
 _Note = TypeVar("_Note")
 

@@ -11,8 +11,8 @@ import slomodel
 from slomodel.errors import NonsmoothWarning
 from slomodel.functions import where
 from slomodel.functions.compound import stop_gradient
+from slomodel.ir.expr import is_map
 from slomodel.ir.walk import postorder
-from slomodel.rewrite.elementwise.matching import is_map
 
 JOINED = [
     ("log(normcdf(x + 1) - normcdf(x))", 0.0),

@@ -19,7 +19,7 @@ from slomodel.functions.compound import same, stop_gradient
 from slomodel.functions.shifted import logsumexp
 from slomodel.ir import build
 from slomodel.ir.dims import Shape, number_of_elements
-from slomodel.ir.expr import Axes, Const, Einsum, Expr, Map, remake
+from slomodel.ir.expr import Axes, Const, Einsum, Expr, Map, is_map, remake
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import dependents, postorder, users
 
@@ -49,7 +49,7 @@ def with_averages(setting: Setting) -> Averages:
     order = postorder(setting.objective)
     varying = dependents(order, set(setting.variables).__contains__)
     result = _Averages(setting, varying)
-    if len(order) <= MOST_NODES and any(_is(node, table.exp) for node in order):
+    if len(order) <= MOST_NODES and any(is_map(node, table.exp) for node in order):
         for node in order:
             result.put(node)
     if result.done.get(setting.objective, setting.objective) is not setting.objective:
@@ -125,7 +125,7 @@ class _Averages:
         A u that is read elsewhere may be that of a weight exp(u_k - log Σ exp u), and stays.
         """
         for m, total in (node.operands, node.operands[::-1]):
-            result = log_sum_operand(total, self._varying) if _is(m, stop_gradient) else None
+            result = log_sum_operand(total, self._varying) if is_map(m, stop_gradient) else None
             if result is None or node.axes[0] != node.axes[1]:
                 continue
             shifted = total.operands[0].operands[0].operands[0]
@@ -316,7 +316,7 @@ def _parted(node: Expr, axes: Axes, shape: Shape, summed: Axes) -> tuple[Expr | 
     if not set(axes).intersection(summed):
         along = tuple(kept.index(axis) for axis in axes)
         return None, build.broadcast(node, along, tuple(shape[axis] for axis in kept))
-    if _is(node, table.add) or _is(node, table.sub) or _is(node, same):
+    if is_map(node, table.add) or is_map(node, table.sub) or is_map(node, same):
         assert isinstance(node, Map)
         parts = [
             _parted(operand, tuple(axes[axis] for axis in own), shape, summed)
@@ -350,14 +350,10 @@ def _along(node: Expr, axes: Axes, shape: Shape) -> Expr:
     return turned if placed == _all(shape) else build.broadcast(turned, placed, shape)
 
 
-def _is(node: Expr, function: ScalarFunction) -> bool:
-    return isinstance(node, Map) and node.function is function
-
-
 def _opposite(condition: Expr) -> Expr:
     """The negation, of an equation as sums with that condition have it."""
     for one, other in ((table.eq, table.ne), (table.ne, table.eq)):
-        if _is(condition, one):
+        if is_map(condition, one):
             assert isinstance(condition, Map)
             return build.apply_along(other, condition.operands, condition.axes, condition.shape)
     return table.lnot(condition)
@@ -401,10 +397,10 @@ def _is_shifted_sum(node: Expr) -> bool:
     """Whether a node is Σ exp(u - m) for an m that is marked constant."""
     if not isinstance(node, Einsum) or len(node.operands) != 1:
         return False
-    if not _is(node.operands[0], table.exp):
+    if not is_map(node.operands[0], table.exp):
         return False
     inner = node.operands[0].operands[0]
-    return _is(inner, table.sub) and _is(inner.operands[1], stop_gradient)
+    return is_map(inner, table.sub) and is_map(inner.operands[1], stop_gradient)
 
 
 def _is_summand(part: Expr, axes: Axes, total: Expr, along: Axes) -> bool:
@@ -433,9 +429,9 @@ def _is_exponent(node: Expr) -> bool:
     shift: Expr | None = None
     if isinstance(total, Map) and total.function is table.add:
         shift, total = total.operands
-        if _is(total, stop_gradient):
+        if is_map(total, stop_gradient):
             shift, total = total, shift
-    if not _is(total, table.log):
+    if not is_map(total, table.log):
         return False
     result = log_sum_operand(total, set(postorder(total)))
     if result is None:

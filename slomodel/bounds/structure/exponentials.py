@@ -19,7 +19,7 @@ from slomodel.bounds.effort import MOST_NODES
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.ir import build
 from slomodel.ir.dims import Shape
-from slomodel.ir.expr import Axes, Const, Einsum, Expr, Map, remake
+from slomodel.ir.expr import Axes, Const, Einsum, Expr, Map, is_map, remake
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import dependents, postorder
 
@@ -68,7 +68,7 @@ class _Factored:
 def with_joined_exponentials(setting: Setting) -> Setting:
     """The setting with products of exponentials, and powers of them, as exponentials of sums."""
     order = postorder(setting.objective)
-    if len(order) > MOST_NODES or not any(_is(node, table.exp) for node in order):
+    if len(order) > MOST_NODES or not any(is_map(node, table.exp) for node in order):
         return setting
     run = _Joining(dependents(order, set(setting.variables).__contains__))
     for node in order:
@@ -351,10 +351,6 @@ def _at(axes: Axes, places: Axes) -> Axes:
 
 def _all(shape: Shape) -> Axes:
     return tuple(range(len(shape)))
-
-
-def _is(node: Expr, function: ScalarFunction) -> bool:
-    return isinstance(node, Map) and node.function is function
 
 
 def _is_ones(node: Expr) -> bool:

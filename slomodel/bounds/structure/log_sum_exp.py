@@ -9,8 +9,7 @@ import slomodel.functions as table
 from slomodel.calculus import gradient
 from slomodel.functions.compound import stop_gradient
 from slomodel.ir import build
-from slomodel.ir.expr import Axes, Einsum, Expr, Input, Map
-from slomodel.ir.function import ScalarFunction
+from slomodel.ir.expr import Axes, Einsum, Expr, Input, Map, is_map
 from slomodel.ir.walk import inputs, postorder, substitute
 
 
@@ -38,7 +37,7 @@ def log_sums(
     }
     if not operands:
         return None
-    zeros = {n: build.zeros(n.shape) for n in order if _is(n, stop_gradient)}
+    zeros = {n: build.zeros(n.shape) for n in order if is_map(n, stop_gradient)}
     stand_ins = {node: build.data(f"lse {k}", node.shape) for k, node in enumerate(operands)}
     (others,) = substitute((objective,), zeros | stand_ins)
     weights = gradient(others, list(stand_ins.values()))
@@ -53,12 +52,12 @@ def log_sums(
 
 def log_sum_operand(node: Expr, arguments: Collection[Expr]) -> tuple[Expr, Axes] | None:
     """u and its summed axes, if the node is log Σ exp(u - m)."""
-    if not _is(node, table.log):
+    if not is_map(node, table.log):
         return None
     total = node.operands[0]
     if not isinstance(total, Einsum) or not total.operands:
         return None
-    if not _is(total.operands[0], table.exp):
+    if not is_map(total.operands[0], table.exp):
         return None
     exp, labels = total.operands[0], total.inputs[0]
     moved = exp.operands[0]
@@ -71,7 +70,7 @@ def log_sum_operand(node: Expr, arguments: Collection[Expr]) -> tuple[Expr, Axes
     if moved.function is not table.sub or moved.axes != (tuple(range(exp.rank)), kept):
         return None
     u, m = moved.operands
-    if _is(m, stop_gradient):
+    if is_map(m, stop_gradient):
         return (u, summed) if u in arguments else _transposed(u, summed, arguments)
     return None
 
@@ -86,7 +85,3 @@ def _transposed(u: Expr, summed: Axes, arguments: Collection[Expr]) -> tuple[Exp
     if sorted(places) != list(range(len(own))) or len(u.dims) != len(own) or kept != sorted(kept):
         return None
     return u.operands[0], tuple(sorted(places[axis] for axis in summed))
-
-
-def _is(node: Expr, function: ScalarFunction) -> bool:
-    return isinstance(node, Map) and node.function is function

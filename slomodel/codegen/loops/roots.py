@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from slomodel.functions import div, mul, root, sqrt, where
 from slomodel.ir import build
-from slomodel.ir.expr import Const, Expr, Map, Recur
+from slomodel.ir.expr import Const, Expr, Map, Recur, is_map
 from slomodel.ir.loop import Loop
 from slomodel.ir.walk import postorder, rewrite
 
@@ -39,17 +39,13 @@ def _loop(loop: Loop) -> Loop:
     return replace(loop, updates=tuple(updates))
 
 
-def _is(node: Expr, function: object) -> bool:
-    return isinstance(node, Map) and node.function is function
-
-
 def _is_root(node: Expr) -> bool:
-    return _is(node, sqrt) or _is(node, root)
+    return is_map(node, sqrt) or is_map(node, root)
 
 
 def _product(node: Expr, known: Mapping[Expr, Expr]) -> Expr | None:
     """A quotient by a root as a product; None for other nodes, and for inverses of roots."""
-    if not _is(node, div) or not node.rank or not _is_root(node.operands[1]):
+    if not is_map(node, div) or not node.rank or not _is_root(node.operands[1]):
         return None
     assert isinstance(node, Map)
     above, below = node.operands
@@ -66,7 +62,7 @@ def _product(node: Expr, known: Mapping[Expr, Expr]) -> Expr | None:
 
 def _chosen(above: Expr, below: Expr, known: Mapping[Expr, Expr]) -> tuple[Expr, Expr, Expr] | None:
     """c, v and x of where(c, v, 0) / sqrt(where(c, x, 1)) for a root of x that is computed."""
-    if not _is(above, where) or not _is(below, where):
+    if not is_map(above, where) or not is_map(below, where):
         return None
     condition, value, other = above.operands
     same, x, one = below.operands

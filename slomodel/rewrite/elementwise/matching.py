@@ -9,7 +9,7 @@ from slomodel.functions import add, div, exp, mul, neg, sub
 from slomodel.ir import build
 from slomodel.ir.dims import Shape
 from slomodel.ir.exact import is_exact
-from slomodel.ir.expr import Axes, Const, Einsum, Expr, Input, Map
+from slomodel.ir.expr import Axes, Const, Einsum, Expr, Input, Map, is_map
 from slomodel.ir.function import ScalarFunction
 
 _MOST_TERMS = 10_000
@@ -48,10 +48,6 @@ def parts_of(node: Map) -> list[Part]:
 
 def whole(node: Expr) -> Part:
     return Part(node, tuple(range(node.rank)))
-
-
-def is_map(node: Expr, *functions: ScalarFunction) -> bool:
-    return isinstance(node, Map) and node.function in functions
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,10 @@ from dataclasses import dataclass, field
 from slomodel.functions import add, div, maximum, minimum, mul, neg, sub
 from slomodel.ir import build
 from slomodel.ir.dims import Shape
-from slomodel.ir.expr import Const, Expr, Input, Map
+from slomodel.ir.expr import Const, Expr, Input, Map, is_map
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import postorder
-from slomodel.rewrite.elementwise.matching import Part, factors, is_map, product_with, scaled
+from slomodel.rewrite.elementwise.matching import Part, factors, product_with, scaled
 
 
 def operand(name: str) -> Input:

@@ -12,8 +12,8 @@ from itertools import product
 
 from slomodel.functions import add, div, mul, neg, pow, square, sub
 from slomodel.ir.dims import Shape
-from slomodel.ir.expr import Const, Expr
-from slomodel.rewrite.elementwise.matching import Part, is_map
+from slomodel.ir.expr import Const, Expr, is_map
+from slomodel.rewrite.elementwise.matching import Part
 
 _MOST_TERMS = 12
 """Longer polynomials are not expanded: a sum of so many terms is rarely one that cancels."""

@@ -29,13 +29,12 @@ from slomodel.functions.shifted import (
 )
 from slomodel.functions.translate import balanced
 from slomodel.ir import build
-from slomodel.ir.expr import Const, Einsum, Expr, Gather, Map
+from slomodel.ir.expr import Const, Einsum, Expr, Gather, Map, is_map
 from slomodel.rewrite.elementwise.matching import (
     ExponentialSum,
     Part,
     exponential_sum,
     factors,
-    is_map,
     is_shifted,
     parts_of,
     product_with,

@@ -49,9 +49,8 @@ from slomodel.functions import (
 )
 from slomodel.functions.compound import limited
 from slomodel.functions.removable import EXP_QUOTIENT, EXP_REMAINDER_QUOTIENT, SINH_QUOTIENT
-from slomodel.ir.expr import Const, Einsum, Expr, Gather, Map, Reshape
+from slomodel.ir.expr import Const, Einsum, Expr, Gather, Map, Reshape, is_map
 from slomodel.ir.walk import postorder
-from slomodel.rewrite.elementwise.matching import is_map
 from slomodel.rewrite.exponentials.scaled_logs import ScaledLogarithms
 from slomodel.rewrite.replacement import remade
 

@@ -6,8 +6,8 @@ import math
 
 from slomodel.functions import abs, add, div, ge, gt, land, log, lt, mul, pow, square, where
 from slomodel.ir.dims import Shape
-from slomodel.ir.expr import Const, Expr, Map
-from slomodel.rewrite.elementwise.matching import Part, factors, is_map, product_with, varies, whole
+from slomodel.ir.expr import Const, Expr, Map, is_map
+from slomodel.rewrite.elementwise.matching import Part, factors, product_with, varies, whole
 
 _FARTHEST = 345.0
 """Up to this logarithm of x^p its square does not overflow."""

@@ -40,11 +40,10 @@ from slomodel.functions import (
     where,
 )
 from slomodel.ir import build
-from slomodel.ir.expr import Const, Einsum, Expr, Map
+from slomodel.ir.expr import Const, Einsum, Expr, Map, is_map
 from slomodel.ir.function import ScalarFunction
 from slomodel.rewrite.elementwise.matching import (
     Part,
-    is_map,
     is_shifted,
     product_of,
     scaled,

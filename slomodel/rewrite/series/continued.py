@@ -19,9 +19,9 @@ from slomodel.functions import abs, add, div, le, mul, neg, pow, sub, where
 from slomodel.functions.compound import graph_values
 from slomodel.functions.power_series import polynomial
 from slomodel.ir import build
-from slomodel.ir.expr import Const, Einsum, Expr, Map
+from slomodel.ir.expr import Const, Einsum, Expr, Map, is_map
 from slomodel.ir.walk import postorder
-from slomodel.rewrite.elementwise.matching import Varying, is_map
+from slomodel.rewrite.elementwise.matching import Varying
 from slomodel.rewrite.replacement import composed, remade
 from slomodel.rewrite.series.divergences import LOGARITHMIC, divergence
 from slomodel.rewrite.series.laurent import SERIES, Laurent, NoSeries, constant, identity, series_of

@@ -26,8 +26,8 @@ from slomodel.functions import (
 )
 from slomodel.functions.remainders import log_remainder
 from slomodel.ir.dims import Shape
-from slomodel.ir.expr import Const, Expr, Map
-from slomodel.rewrite.elementwise.matching import Part, is_map, scaled, whole
+from slomodel.ir.expr import Const, Expr, Map, is_map
+from slomodel.rewrite.elementwise.matching import Part, scaled, whole
 
 _MOST_TERMS = 8
 """Terms of a sum in which a divergence is looked for; common ones have three to five."""

@@ -26,9 +26,8 @@ from slomodel.functions import (
     where,
 )
 from slomodel.functions.removable import LOG_QUOTIENT, exp_quotient
-from slomodel.ir.expr import Const, Expr, Map
+from slomodel.ir.expr import Const, Expr, Map, is_map
 from slomodel.ir.function import ScalarFunction
-from slomodel.rewrite.elementwise.matching import is_map
 from slomodel.rewrite.elementwise.patterns import Match, StableForm, number, operand, rest
 
 x, y, c, d = operand("x"), operand("y"), number("c"), number("d")

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from slomodel.functions import div, ge, where
 from slomodel.ir import build
-from slomodel.ir.expr import Const, Einsum, Expr, Map
-from slomodel.rewrite.elementwise.matching import Part, is_map, parts_of, whole
+from slomodel.ir.expr import Const, Einsum, Expr, Map, is_map
+from slomodel.rewrite.elementwise.matching import Part, parts_of, whole
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,17 +16,9 @@ from collections.abc import Callable, Sequence
 
 from slomodel.functions import add, div, exp, log, log1p, log2, log10, mul, neg, sub, xlog1py, xlogy
 from slomodel.ir import build
-from slomodel.ir.expr import Const, Einsum, Expr, Map
+from slomodel.ir.expr import Const, Einsum, Expr, Map, is_map
 from slomodel.ir.walk import inputs
-from slomodel.rewrite.elementwise.matching import (
-    Part,
-    Varying,
-    is_map,
-    is_shifted,
-    parts_of,
-    scaled,
-    whole,
-)
+from slomodel.rewrite.elementwise.matching import Part, Varying, is_shifted, parts_of, scaled, whole
 from slomodel.rewrite.elementwise.patterns import heads_of
 
 _LOGARITHMS = {log: 1.0, log2: 1.0 / math.log(2.0), log10: 1.0 / math.log(10.0)}

@@ -44,16 +44,8 @@ from slomodel.functions.removable import (
     sinh_quotient,
 )
 from slomodel.ir.dims import Shape
-from slomodel.ir.expr import Const, Expr, Map
-from slomodel.rewrite.elementwise.matching import (
-    Part,
-    Term,
-    is_map,
-    scaled,
-    two_terms,
-    varies,
-    whole,
-)
+from slomodel.ir.expr import Const, Expr, Map, is_map
+from slomodel.rewrite.elementwise.matching import Part, Term, scaled, two_terms, varies, whole
 from slomodel.rewrite.singularities.regular_factors import (
     bose_less_pole,
     divided_exponential,

@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 from slomodel.functions import add, div, hypot, mul, pow, root, square
 from slomodel.functions.translate import balanced
-from slomodel.ir.expr import Const, Einsum, Expr, Map
-from slomodel.rewrite.elementwise.matching import Part, Varying, is_map, summands, whole
+from slomodel.ir.expr import Const, Einsum, Expr, Map, is_map
+from slomodel.rewrite.elementwise.matching import Part, Varying, summands, whole
 
 _MOST_SIDES = 8
 

@@ -46,9 +46,9 @@ from slomodel.functions import (
 )
 from slomodel.functions.compound import atan2
 from slomodel.ir.dims import Shape
-from slomodel.ir.expr import Const, Expr, Map
+from slomodel.ir.expr import Const, Expr, Map, is_map
 from slomodel.ir.function import ScalarFunction
-from slomodel.rewrite.elementwise.matching import Part, is_map, scaled, whole
+from slomodel.rewrite.elementwise.matching import Part, scaled, whole
 from slomodel.rewrite.elementwise.polynomials import UNIT, SumOfProducts, polynomial
 from slomodel.rewrite.singularities.removable import FactoredProduct, Powers, factored
 from slomodel.rewrite.stable_forms.tail_forms import log_between

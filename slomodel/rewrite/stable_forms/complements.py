@@ -27,8 +27,8 @@ from slomodel.functions import (
     softplus,
     sub,
 )
-from slomodel.ir.expr import Const, Expr, Input, Map
-from slomodel.rewrite.elementwise.matching import Part, is_map, parts_of
+from slomodel.ir.expr import Const, Expr, Input, Map, is_map
+from slomodel.rewrite.elementwise.matching import Part, parts_of
 from slomodel.rewrite.elementwise.patterns import Guard, Match, StableForm, number, operand
 
 x, y = operand("x"), operand("y")

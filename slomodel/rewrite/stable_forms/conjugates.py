@@ -14,8 +14,8 @@ from fractions import Fraction
 
 from slomodel.functions import add, div, gt, hypot, log, lt, mul, neg, root, sqrt, sub, where
 from slomodel.ir.dims import Shape
-from slomodel.ir.expr import Const, Expr, Map
-from slomodel.rewrite.elementwise.matching import Part, is_map, whole
+from slomodel.ir.expr import Const, Expr, Map, is_map
+from slomodel.rewrite.elementwise.matching import Part, whole
 from slomodel.rewrite.elementwise.polynomials import UNIT, Monomial, SumOfProducts, polynomial
 from slomodel.rewrite.singularities.removable import factored
 from slomodel.rewrite.stable_forms.addition_theorems import terms_of_sum

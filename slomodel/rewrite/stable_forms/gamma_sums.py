@@ -32,9 +32,9 @@ from slomodel.functions import (
 )
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape
-from slomodel.ir.expr import Const, Einsum, Expr, Map
+from slomodel.ir.expr import Const, Einsum, Expr, Map, is_map
 from slomodel.ir.function import ScalarFunction
-from slomodel.rewrite.elementwise.matching import Part, is_map, scaled, whole
+from slomodel.rewrite.elementwise.matching import Part, scaled, whole
 
 _MOST_TERMS = 8
 _MOST_LINEAR = 12

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from slomodel.functions import abs, div, exp, mul, pow, sqrt, square
 from slomodel.ir.exact import is_exact
-from slomodel.ir.expr import Const, Expr, Map
-from slomodel.rewrite.elementwise.matching import Part, is_map, product_of, scaled, whole
+from slomodel.ir.expr import Const, Expr, Map, is_map
+from slomodel.rewrite.elementwise.matching import Part, product_of, scaled, whole
 
 _MOST_FACTORS = 8
 

@@ -25,10 +25,10 @@ from slomodel.functions import (
     where,
 )
 from slomodel.ir import build
-from slomodel.ir.expr import Const, Einsum, Expr, Map
+from slomodel.ir.expr import Const, Einsum, Expr, Map, is_map
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import postorder, users
-from slomodel.rewrite.elementwise.matching import is_map, whole
+from slomodel.rewrite.elementwise.matching import whole
 from slomodel.rewrite.exponentials.exponential_sums import (
     Logarithms,
     ShiftedQuotients,

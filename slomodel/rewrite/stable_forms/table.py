@@ -58,9 +58,9 @@ from slomodel.functions import (
 from slomodel.functions.compound import atan2
 from slomodel.functions.removable import SQUARED_ARC
 from slomodel.ir import build
-from slomodel.ir.expr import Const, Einsum, Expr, Map
+from slomodel.ir.expr import Const, Einsum, Expr, Map, is_map
 from slomodel.ir.function import ScalarFunction
-from slomodel.rewrite.elementwise.matching import Term, is_map, parts_of, scaled, two_terms, whole
+from slomodel.rewrite.elementwise.matching import Term, parts_of, scaled, two_terms, whole
 from slomodel.rewrite.elementwise.patterns import (
     Match,
     StableForm,

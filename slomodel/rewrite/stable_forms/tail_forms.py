@@ -61,9 +61,9 @@ from slomodel.functions.removable import (
     sinh_quotient,
 )
 from slomodel.functions.sinc import sin_quotient_1
-from slomodel.ir.expr import Const, Expr, Input, Map
+from slomodel.ir.expr import Const, Expr, Input, Map, is_map
 from slomodel.ir.function import ScalarFunction
-from slomodel.rewrite.elementwise.matching import is_map, scaled
+from slomodel.rewrite.elementwise.matching import scaled
 from slomodel.rewrite.elementwise.patterns import Match, StableForm, number, operand, rest
 
 _ROOT_2, _ROOT_2_PI = math.sqrt(2.0), math.sqrt(2.0 * math.pi)
