@@ -149,6 +149,12 @@ def around(center: ArrayLike, radius: ArrayLike) -> Interval:
     return interval(down_add(c, -r), up_add(c, r))
 
 
+def from_zero(x: ArrayLike) -> Interval:
+    """The interval [0, x] for x >= 0, elementwise."""
+    high = np.asarray(x, dtype=np.float64)
+    return Interval(np.zeros(high.shape), high)
+
+
 def hull(a: Interval, b: Interval) -> Interval:
     """The smallest interval that holds both."""
     return Interval(np.minimum(a.lo, b.lo), np.maximum(a.hi, b.hi))

@@ -29,7 +29,7 @@ import numpy as np
 
 import slomodel.functions as table
 from slomodel.bounds.arithmetic.contraction import contract
-from slomodel.bounds.arithmetic.interval import Interval, interval, meet, point
+from slomodel.bounds.arithmetic.interval import Interval, from_zero, interval, meet, point
 from slomodel.bounds.arithmetic.rounding import (
     Array,
     Truths,
@@ -227,7 +227,7 @@ def _squared_norm(run: BallGraph, node: Einsum) -> Interval:
     u, sizes = node.operands[0], run.setting.sizes
     shape, dims = concrete(node.shape, sizes), concrete(node.dims, sizes)
     at_centre = numbers(run.centre.values[node].lo, shape)
-    bends = [up_to(run.centre.values[u].magnitude), up_to(run.curves[u].bend)]
+    bends = [from_zero(run.centre.values[u].magnitude), from_zero(run.curves[u].bend)]
     bend = contract([(one, node.inputs[0]) for one in bends], node.output, dims).hi
     moved = up_add(_reach_at_centre(run, node), numbers(bend, shape))
     least = down_sqrt(np.maximum(at_centre, 0.0))
@@ -283,7 +283,7 @@ def _(node: Gather | Reshape | Scatter, run: BallGraph, known: _Of) -> tuple[Arr
     own_tables = [point(run.setting.tables[one]) for one in index]
     own = known[node.operands[0]]
     slope, curvature = (
-        range_of(node, [up_to(x), *own_tables], run.setting.sizes, 0).hi
+        range_of(node, [from_zero(x), *own_tables], run.setting.sizes, 0).hi
         for x in (own.first, own.curvature)
     )
     return slope, curvature
@@ -294,12 +294,12 @@ def _(node: Einsum, run: BallGraph, known: _Of) -> tuple[Array, Array]:
     varying = [k for k, o in enumerate(node.operands) if o in known]
     if len(varying) > MOST_FACTORS:
         return np.asarray(inf), np.asarray(inf)
-    sizes = [up_to(run.ranges[o].magnitude) for o in node.operands]
+    sizes = [from_zero(run.ranges[o].magnitude) for o in node.operands]
     dims = concrete(node.dims, run.setting.sizes)
     curves = {k: known[node.operands[k]] for k in varying}
 
     def product(changed: Mapping[int, Array]) -> Array:
-        factors = [up_to(changed[k]) if k in changed else size for k, size in enumerate(sizes)]
+        factors = [from_zero(changed[k]) if k in changed else size for k, size in enumerate(sizes)]
         return contract(list(zip(factors, node.inputs, strict=True)), node.output, dims).hi
 
     slope = [product({k: curves[k].first}) for k in varying]
@@ -422,11 +422,6 @@ def upper_sum(terms: list[Array]) -> Array:
     for term in terms:
         result = np.asarray(up_add(result, term))
     return result
-
-
-def up_to(x: Array) -> Interval:
-    """The interval [0, x] for x >= 0, elementwise."""
-    return Interval(np.zeros(x.shape), np.asarray(x))
 
 
 def laid(array: Array, node: Map, k: int) -> Array:

@@ -18,7 +18,7 @@ from math import prod
 import numpy as np
 
 from slomodel.bounds.arithmetic.contraction import contract
-from slomodel.bounds.arithmetic.interval import Interval, point
+from slomodel.bounds.arithmetic.interval import from_zero, point
 from slomodel.bounds.arithmetic.rounding import Array, Truths, up_mul, up_sqrt
 from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.ranges.enclose import range_of
@@ -169,6 +169,6 @@ def _contracted(parts: Sequence[Labelled], output: Axes, node: Einsum, batch: in
     for array, labels in parts:
         for size, label in zip(array.shape[batch:], labels, strict=True):
             dims[label] = max(dims[label], size)
-    known = [(Interval(np.zeros(array.shape), array), labels) for array, labels in parts]
+    known = [(from_zero(array), labels) for array, labels in parts]
     total = contract(known, output, dims, batch).hi
     return np.where(np.isnan(total), np.inf, total)

@@ -17,6 +17,7 @@ from slomodel.bounds.arithmetic.interval import (
     Interval,
     around,
     divide,
+    from_zero,
     increasing,
     interval,
     point,
@@ -174,8 +175,8 @@ def remainder_of_operation(
         return np.asarray(np.inf if A.size else 0.0)
     own = centre[0].each(mask)
     eye = point(np.broadcast_to(np.eye(A.shape[-1]), A.shape))
-    inverse = _upto(solution(own, eye).magnitude)
-    Q = product(inverse, _upto(w))
+    inverse = from_zero(solution(own, eye).magnitude)
+    Q = product(inverse, from_zero(w))
     rho = _row_norm(Q)
 
     def through(z: Interval) -> Array:
@@ -186,24 +187,19 @@ def remainder_of_operation(
 
     if function.startswith("logdet"):
         largest = up_add(inverse.hi, through(product(Q, inverse)))
-        turned = product(_upto(largest), _upto(w)).hi
+        turned = product(from_zero(largest), from_zero(w)).hi
         second = up_sum(up_mul(turned, np.swapaxes(turned, -1, -2)), (-1, -2))
         first = up_sum(up_mul(np.swapaxes(inverse.hi, -1, -2), e), (-1, -2))
         result = up_add(first, up_mul(np.asarray(0.5), second))
         return np.asarray(np.where(rho < 1.0, result, np.inf))
-    X = _upto(value.magnitude)
+    X = from_zero(value.magnitude)
     is_inverse = function.startswith("inverse")
     w_right, e_right = (np.zeros(()),) * 2 if is_inverse else (moved[1], remainder[1])
-    changed = product(inverse, _upto(up_add(product(_upto(w), X).hi, w_right)))
-    linear = product(inverse, _upto(up_add(product(_upto(e), X).hi, e_right))).hi
-    result = up_add(linear, product(Q, _upto(through(changed))).hi)
+    changed = product(inverse, from_zero(up_add(product(from_zero(w), X).hi, w_right)))
+    linear = product(inverse, from_zero(up_add(product(from_zero(e), X).hi, e_right))).hi
+    result = up_add(linear, product(Q, from_zero(through(changed))).hi)
     return np.asarray(np.where((rho < 1.0)[..., None, None], result, np.inf))
 
 
 def _column_norms(w: Array) -> Array:
     return np.asarray(w.max(axis=-2, keepdims=True, initial=0.0))
-
-
-def _upto(x: Array) -> Interval:
-    """The interval [0, x] for x >= 0, elementwise."""
-    return Interval(np.zeros(np.shape(x)), np.asarray(x))

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.interval import Interval, around, interval, meet, point
+from slomodel.bounds.arithmetic.interval import Interval, around, from_zero, interval, meet, point
 from slomodel.bounds.arithmetic.rounding import (
     SMALLEST_NORMAL,
     Array,
@@ -141,11 +141,7 @@ class _Inverse:
 
 def _times(a: Array, b: Array) -> Array:
     """Upper bounds on products of matrices >= 0."""
-    return product(_up_to(a), _up_to(b)).hi
-
-
-def _up_to(x: Array) -> Interval:
-    return Interval(np.zeros(x.shape), np.asarray(x))
+    return product(from_zero(a), from_zero(b)).hi
 
 
 @derivatives_of.register

@@ -25,7 +25,7 @@ import numpy as np
 
 import slomodel.functions as table
 from slomodel.bounds.arithmetic.contraction import contract
-from slomodel.bounds.arithmetic.interval import Interval, interval, meet, point
+from slomodel.bounds.arithmetic.interval import Interval, from_zero, interval, meet, point
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul
 from slomodel.bounds.ranges.derivatives import derivative_range
 from slomodel.bounds.ranges.enclose import range_of
@@ -34,7 +34,6 @@ from slomodel.bounds.ranges.hessian_ranges import (
     laid,
     laid_interval,
     numbers,
-    up_to,
     upper_sum,
 )
 from slomodel.bounds.ranges.kinks import order_near, outside
@@ -150,7 +149,7 @@ def _(node: Reshape, run: TaylorPass) -> Array:
 
 @remainder_of.register
 def _(node: Scatter, run: TaylorPass) -> Array:
-    remainder = up_to(run.forms[node.operands[0]].remainder)
+    remainder = from_zero(run.forms[node.operands[0]].remainder)
     known = [point(run.setting.tables[table]) for table in tables(node.index)]
     return range_of(node, [remainder, *known], run.setting.sizes, 0).hi
 
@@ -161,11 +160,11 @@ def _(node: Einsum, run: TaylorPass) -> Array:
     if len(varying) > MOST_FACTORS:
         return _NONE
     forms = [run.forms.get(o) for o in node.operands]
-    sizes = [up_to(run.centre.values[o].magnitude) for o in node.operands]
+    sizes = [from_zero(run.centre.values[o].magnitude) for o in node.operands]
     dims = concrete(node.dims, run.setting.sizes)
 
     def product(changed: dict[int, Array]) -> Interval:
-        factors = [up_to(changed[k]) if k in changed else size for k, size in enumerate(sizes)]
+        factors = [from_zero(changed[k]) if k in changed else size for k, size in enumerate(sizes)]
         labelled = list(zip(factors, node.inputs, strict=True))
         return contract(labelled, node.output, dims)
 
