@@ -1,4 +1,8 @@
-"""Sums over elements of functions of a few affine numbers: by dense, spanned or sparse rows."""
+"""Sums over elements of functions of a few affine numbers: by dense, spanned or sparse rows.
+
+Such are the losses of regressions, Σ φ(y_i, a_i·x): logistic, Poisson, robust; phase retrieval;
+functions of distances in the plane; Rosenbrock's function.
+"""
 
 from __future__ import annotations
 

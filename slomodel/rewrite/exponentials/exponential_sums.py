@@ -229,14 +229,22 @@ def _ordered(node: Expr, summed: ExponentialSum) -> Expr:
     return build.transpose(node, summed.order)
 
 
-def soft_quotient(node: Map) -> Expr | None:
-    """y exp(x) / sum(exp(x))."""
+def _quotient_by_sum(node: Map) -> tuple[list[Part], Part, ExponentialSum] | None:
+    """The factors above, and the sum Σ exp(x) below with its axes in the order of x."""
     above, below = parts_of(node)
     below = without_guard(below)
     summed = exponential_sum(below.node)
     if summed is None or summed.order != tuple(range(len(summed.order))):
         return None
-    parts = factors(above)
+    return factors(above), below, summed
+
+
+def soft_quotient(node: Map) -> Expr | None:
+    """y exp(x) / sum(exp(x))."""
+    quotient = _quotient_by_sum(node)
+    if quotient is None:
+        return None
+    parts, below, summed = quotient
     for k, part in enumerate(parts):
         exponent = part.inner(exp)
         if exponent is None or exponent.node is not summed.x:
@@ -260,12 +268,10 @@ class ShiftedQuotients:
         self._originals: dict[Expr, Map] = {}
 
     def of_quotient(self, node: Map) -> Expr | None:
-        above, below = parts_of(node)
-        below = without_guard(below)
-        summed = exponential_sum(below.node)
-        if summed is None or summed.order != tuple(range(len(summed.order))):
+        quotient = _quotient_by_sum(node)
+        if quotient is None:
             return None
-        parts = factors(above)
+        parts, below, summed = quotient
         for k, part in enumerate(parts):
             shift, total = shifted_sum(summed.x, summed.axes)
             wide = Part(shift, below.axes).along(node.shape)
