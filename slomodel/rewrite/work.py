@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from slomodel.calculus import NOTHING, Known, gradient
 from slomodel.functions.cost import Sizes, own_work
-from slomodel.ir.expr import Expr, Input, Listing, Triangle, tables_of
+from slomodel.ir.expr import Expr, Input, Listing, Recur, Triangle, tables_of
 from slomodel.ir.index_tables import tables_read, with_tables
 from slomodel.ir.walk import dependents, inputs, postorder, substitute, users
 
@@ -29,14 +29,23 @@ def work(roots: Sequence[Expr], sizes: Sizes) -> float:
     """
     order = postorder(*roots)
     varying = dependents(order, is_varying_input)
-    return sum(own_work(node, sizes) for node in order if node in varying)
+    return _total([node for node in order if node in varying], sizes)
 
 
 def work_once(root: Expr, sizes: Sizes) -> float:
     """Operations under a root that depend on data alone."""
     order = postorder(root)
     varying = dependents(order, is_varying_input)
-    return sum(own_work(node, sizes) for node in order if node not in varying)
+    return _total([node for node in order if node not in varying], sizes)
+
+
+def _total(nodes: Sequence[Expr], sizes: Sizes) -> float:
+    """Operations of the nodes; all states of one loop together are those of its steps."""
+    loops = {(node.operands, node.loop) for node in nodes if isinstance(node, Recur)}
+    return sum(own_work(node, sizes) for node in nodes) + sum(
+        loop.length.size(sizes) * _total(postorder(*(one.value for one in loop.updates)), sizes)
+        for _, loop in loops
+    )
 
 
 def prepared(
