@@ -56,14 +56,17 @@ PRODUCT = 2
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A problem in given units: f·of_f at x/of_x; x0 is in the original units."""
+    """A problem in given units: f·of_f at x/of_x; x0 is in the original units.
+
+    `of_x` is a number, or one for each variable.
+    """
 
     name: str
     model: slomodel.Model
     x0: Array
     minima: tuple[float, ...]
     of_f: float = 1.0
-    of_x: float = 1.0
+    of_x: float | Array = 1.0
     precision: str = "float64"
 
 
@@ -133,11 +136,13 @@ class Counted:
 
     def hvp(self, x: Array, v: Array) -> Array:
         self._count(PRODUCT)
-        return self._of_f / self._of_x**2 * self._inner.hvp(x / self._of_x, v)
+        u, w = x / self._of_x, v / self._of_x
+        return self._of_f / self._of_x * self._inner.hvp(u, w)
 
     def gauss_newton(self, x: Array, v: Array) -> Array:
         self._count(PRODUCT)
-        return self._of_f / self._of_x**2 * self._inner.gauss_newton(x / self._of_x, v)
+        u, w = x / self._of_x, v / self._of_x
+        return self._of_f / self._of_x * self._inner.gauss_newton(u, w)
 
     def coloured_hessian(self, most: int) -> ColouredHessian | None:
         return self._inner.coloured_hessian(most)
@@ -152,7 +157,9 @@ class Counted:
         """A column counts as one value; the residuals come with it."""
         self._count(self.n if columns is None else len(columns))
         r, J = self._inner.jacobian(x / self._of_x, columns)
-        return np.sqrt(self._of_f) * r, np.sqrt(self._of_f) / self._of_x * J
+        of_x = np.broadcast_to(self._of_x, (self.n,))
+        of_columns = of_x if columns is None else of_x[columns]
+        return np.sqrt(self._of_f) * r, np.sqrt(self._of_f) / of_columns * J
 
     def residuals(self, x: Array) -> Array:
         """The residuals, and the value of the objective in the trace."""
@@ -327,8 +334,10 @@ def originals(*, quick: bool) -> Iterator[Case]:
 
 
 def copies(chosen: Iterator[Case]) -> Iterator[Case]:
-    """Copies in other units of f and x."""
-    for case in chosen:
+    """Copies in other units of f, of x, and of single variables, at random."""
+    for number, case in enumerate(chosen):
+        powers = np.random.default_rng(number).uniform(-6.0, 6.0, len(case.x0))
+        yield replace(case, name=f"{case.name} x*10^r", of_x=10.0**powers)
         for of_f in (1e-6, 1e6):
             yield replace(case, name=f"{case.name} f*{of_f:g}", of_f=of_f)
         for of_x in (1e-3, 1e3):

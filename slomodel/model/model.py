@@ -196,10 +196,10 @@ class Model(Proving):
         Variables in closed sets stay there: a start outside is moved to the nearest point, with a
         warning, and ‖∇f‖ is replaced by ‖x − P(x − ∇f)‖, P the projection on the sets. Ends when
         ‖∇f‖ < gtol·min(1, max(|f(x0)|, ‖∇f(x0)‖)), with `scaled=False` < gtol. The method `auto`
-        ends when ‖∇f‖ ≤ gtol·max(|f(x0)|, ‖∇f(x0)‖) and a Newton step would lower f by at most
+        ends when ‖∇f‖ ≤ gtol·max(|f(x0)|/‖x0‖, ‖∇f(x0)‖) and a Newton step would lower f by at most
         gtol²·min(|f|, f(x0) − f), or change no variable by more than gtol/10, relative; with
-        kinks, closed sets, `verify` or `second_order` as the others. `x0` is a vector (n,), named
-        arrays or a Solution.
+        closed sets, `verify` or `second_order` as the others. `x0` is a vector (n,), named arrays
+        or a Solution.
         `callback(state)` is called at the start and after every step with
         `state.k .x .fun .gradient_norm .step .epoch .time .nfev .njev .nhev`, and stops
         the run by returning True. `progress=True` shows a live line on a terminal; an object with

@@ -244,6 +244,19 @@ class Evaluator:
         return self._residual.affine_unknowns()
 
     @property
+    def is_smooth(self) -> bool:
+        """Whether the objective is not known to have kinks."""
+        return self._described is None or self._described.facts.smooth
+
+    @property
+    def is_bounded_below(self) -> bool:
+        """Whether f is known to be bounded below, as a sum of squares is."""
+        if self._described is None or self.sign < 0.0:
+            return False
+        facts = self._described.facts
+        return facts.squares and not facts.signed
+
+    @property
     def operations(self) -> float:
         """An estimate of the operations of a value and gradient; 0 if unknown."""
         return self._operations

@@ -56,7 +56,7 @@ CHOICES = [
         "bfgs",
         "a smooth objective of 25 unknowns",
     ),
-    ("var x[2] init 2 minimize sum(abs(x)) + sumsq(x)", {}, "lbfgs", "an objective with kinks"),
+    ("var x[2] init 2 minimize sum(abs(x)) + sumsq(x)", {}, "bfgs", "an objective with kinks"),
     (
         "var x init 2 minimize exp(x) + exp(-x)",
         {},

@@ -77,3 +77,29 @@ def test_the_divergence_is_reported() -> None:
     told = slomodel.compile("var x\nmaximize log(x)").solve("std-armijo", [1.0]).message
     assert "it rose by 0.693 in the last of" in told
     assert "unbounded above" in told
+
+
+FAR_BELOW = {
+    "quadratic": ("var x\nminimize -x + 1e-18*x^2", -2.5e17),
+    "quartic": ("var x\nminimize -x + 1e-60*x^4", -4.7247039371057632e19),
+    "maximum": ("var x\nmaximize 1e17*x - x^2", 2.5e33),
+    "many": ("var x[30]\nminimize 1e-20*sumsq(x) - sum(x)", -7.5e20),
+    "curved bound": ("var y >= 0, x\nminimize -x\nsubject to x^2 + y <= 1e34", -1e17),
+}
+
+
+@pytest.mark.parametrize("name", FAR_BELOW)
+def test_minima_far_below_the_start_are_found(name: str) -> None:
+    """f is below −1/eps on the way; it is followed to its end before it counts as unbounded."""
+    text, least = FAR_BELOW[name]
+    found = slomodel.compile(text, backend="numpy").solve()
+    assert found.success, found.message
+    assert found.fun == pytest.approx(least, rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::slomodel.errors.NonsmoothWarning")
+def test_sums_of_squares_are_not_unbounded() -> None:
+    """Towards a cusp f falls by steady amounts, as towards the pole of a logarithm."""
+    model = slomodel.compile("var x\nminimize ((x^2)^0.002)^2", backend="numpy")
+    found = model.solve("norm-armijo", [1.0], initial_step="memory", max_iter=400)
+    assert found.status != "unbounded"

@@ -16,7 +16,8 @@ from slomodel.solve.subroutine import Iterate
 
 # The length of a step is limited to SHORTEN times the last one after a ratio of actual to predicted
 # decrease below POOR or a rejected trial, and to LENGTHEN times the last one after a ratio above
-# GOOD. At first the limit is the length of x0. Lengths are in units in which columns have length 1.
+# GOOD. At first the limit is the length of x0, or the residual if x0 = 0. Lengths are in units in
+# which columns have length 1.
 POOR, GOOD = 0.25, 0.75
 SHORTEN, LENGTHEN = 0.25, 2.0
 # Accuracy to which a step has the length of its limit.
@@ -175,7 +176,7 @@ class LevenbergMarquardt:
         self._square = float(r.dot(r))
         in_range = norm(self._Ur) / (norm(r) or 1.0)
         if not self._limit:
-            self._limit = norm(self._lengths * at.x) or 1.0
+            self._limit = norm(self._lengths * at.x) or norm(self._Ur) or 1.0
         if self._predicted > 0.0:
             self._judge((self._f - at.f) / self._predicted)
             slow = at.f > SLOW * self._f and in_range > SLOW * self._in_range

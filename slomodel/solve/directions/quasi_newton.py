@@ -45,7 +45,8 @@ class QuasiNewton:
     with positive eigenvalues, after about as much work as that costs, and updated as a matrix from
     then on; should the run be long, this is repeated at growing intervals. If the Hessian is
     sparse, the pairs update its inverse instead, which is computed anew after as much work as it
-    costs. Without Hessian products H is that of the pairs.
+    costs. Without Hessian products, and for an objective with kinks, whose curvature across them no
+    Hessian contains, H is that of the pairs.
     """
 
     wants_pairs = True
@@ -62,9 +63,10 @@ class QuasiNewton:
         self._gamma = 0.0
         wait = (WAIT if n <= FEW else WAIT_OF_MANY) * 2.0 * n
         self._interval = REPEAT * 2.0 * n
-        has_matrix = evaluate.has_products and n <= LARGEST_MATRIX
+        has_hessian = evaluate.has_products and evaluate.is_smooth
+        has_matrix = has_hessian and n <= LARGEST_MATRIX
         self._due = evaluate.weighted_work + wait if has_matrix else math.inf
-        many = evaluate.has_products and n > FEW
+        many = has_hessian and n > FEW
         self._began = evaluate.weighted_work
         self._first = start.gnorm
         self._has_put_off = False

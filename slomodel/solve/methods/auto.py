@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from slomodel.solve.facts import ObjectiveFacts
-from slomodel.solve.norms import Vector
+from slomodel.solve.norms import Vector, norm
 from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.subroutine import Iterate
 
@@ -35,19 +35,20 @@ MOVED = 0.1
 class PredictedDecrease:
     """Whether a point is stationary to the relative tolerance `gtol`, in any units of f and x.
 
-    It is if ‖∇f‖ ≤ gtol·max(|f(x0)|, ‖∇f(x0)‖), and a step v to the minimum of a quadratic model
-    lowers f by at most gtol²·F, or changes no variable by more than MOVED·gtol times its magnitude.
+    It is if ‖∇f‖ ≤ gtol·max(|f(x0)|/‖x0‖, ‖∇f(x0)‖), and a step v to the minimum of a quadratic
+    model lowers f by at most gtol²·F, or changes no variable by more than MOVED·gtol times its
+    magnitude. If x0 = 0, 1 stands for ‖x0‖.
     F is |f|, but at most the larger of f(x0) − f and c = Σ|h_i|x_i²/2, with the diagonal elements
     h_i of the Hessian: a constant added to f does not loosen the test. The second condition is for
     least values of 0, of which no decrease is a small part. Where variables vanish as well, F may
-    be replaced by CURVED·c, and where all do, by ABSOLUTE: nothing else then has a unit.
+    be replaced by CURVED·c, and where all do, by ABSOLUTE times the smaller of 1 and f(x0) − f.
     Dennis & Schnabel, Numerical Methods for Unconstrained Optimization (1983), Section 7.2.
     """
 
     def __init__(self, start: Iterate, gtol: float) -> None:
         self._gtol = gtol
         self._first_f = start.f
-        self._steep = max(abs(start.f), start.gnorm)
+        self._steep = max(abs(start.f) / (norm(start.x) or 1.0), start.gnorm)
 
     def met(self, at: Iterate, v: Vector, decrease: float, curvatures: Vector | None) -> bool:
         """Whether the test is met at a point by a step v (n,) with its predicted decrease.
@@ -60,8 +61,9 @@ class PredictedDecrease:
         curved = 0.0
         if curvatures is not None:
             curved = 0.5 * float(np.abs(curvatures).dot(x * x))
-        size = min(abs(at.f), max(self._first_f - at.f, curved))
-        size = max(size, CURVED * curved, ABSOLUTE)
+        gained = self._first_f - at.f
+        size = min(abs(at.f), max(gained, curved))
+        size = max(size, CURVED * curved, ABSOLUTE * min(1.0, gained))
         return decrease <= gtol * gtol * size or bool((np.abs(v) <= MOVED * gtol * np.abs(x)).all())
 
 
@@ -73,17 +75,18 @@ def is_quadratic(facts: ObjectiveFacts) -> bool:
 def chosen(facts: ObjectiveFacts, n: int) -> tuple[str, str]:
     """A direction for n unknowns, and the reason for the choice.
 
-    The first case that applies: kinks, or many unknowns without Hessian products: `lbfgs`. Few
-    unknowns without Hessian products: `lbfgs/newton`. A quadratic of very many unknowns:
-    `newton-cg`, whose conjugate gradients solve it in few steps. Very few unknowns and a sum of
-    squares: `levenberg-marquardt`. Otherwise `bfgs`.
+    The first case that applies: few unknowns without Hessian products: `lbfgs/newton`; many of
+    them: `lbfgs`. Kinks: `bfgs`. A quadratic of very many unknowns: `newton-cg`, whose conjugate
+    gradients solve it in few steps. Very few unknowns and a sum of squares: `levenberg-marquardt`.
+    Otherwise `bfgs`.
     """
     few = n <= FEW
     size = f"{n} unknown{'' if n == 1 else 's'}"
-    if not facts.smooth:
-        return "lbfgs", "an objective with kinks"
     if not facts.curvature:
+        few = few and facts.smooth
         return ("lbfgs/newton" if few else "lbfgs"), f"plain functions of {size}"
+    if not facts.smooth:
+        return "bfgs", "an objective with kinks"
     if is_quadratic(facts) and n > MANY:
         return "newton-cg", f"a quadratic objective of {size}"
     if facts.squares and n <= FEW_IN_SQUARES:

@@ -79,6 +79,8 @@ def minimize(
             if run.status is Status.converged:
                 run.halt(drift.at_end(run.current, run.depth))
             elif run.status in _STALLED:
+                if run.status is not Status.precision:
+                    run.halt(drift.where_stalled(run.current, run.depth))
                 run.halt(pole.at_end(run.current))
             if run.status in (Status.precision, Status.line_search_stalled):
                 size = max(abs(run.first_f), abs(run.current.f))
@@ -200,7 +202,7 @@ def evaluate_start(evaluate: Evaluator, monitor: Monitor, run: RunState) -> None
     run.tolerance = run.options.gtol * (scale if run.options.scaled else 1.0)
     if run.own_test:
         run.tolerance = 0.0
-    run.depth = depth(evaluate, start)
+    run.depth = run.examined = depth(evaluate, start)
     run.first_f, run.first_size = start.f, norm(start.x)
     run.stop_asked = monitor.report(start, 0.0, run.epoch)
 
@@ -240,6 +242,9 @@ def one_epoch(
             if run.certifier:
                 run.certifier.took(old, taken, run.region, run.tolerance, ends, monitor.k)
             run.stop_asked = monitor.report(taken.point, taken.length, run.epoch)
+            if drift and run.current.f < run.examined:
+                run.halt(drift.far_below(run.current, run.depth))
+                run.examined /= EPS
             if drift:
                 run.halt(drift.after(monitor.k, run.current, run.depth))
             if pole:
@@ -275,8 +280,6 @@ def has_ended(run: RunState, k: int, measure: str = GRADIENT, within: Set | None
         run.end(Status.converged, reached.capitalize())
     elif run.stop_asked:
         run.end(Status.user_stopped)
-    elif point.f < run.depth:
-        run.end(Status.unbounded)
     elif k >= run.options.max_iter:
         run.end(Status.max_iter)
     return run.status is not None

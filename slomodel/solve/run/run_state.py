@@ -26,7 +26,8 @@ class RunState:
     `first_f` and ‖x‖ = `first_size`. `sentence` replaces that of the status; with `own_test` the
     method tests its points itself, and the tolerance is 0. With `leaves_saddles` the run goes on
     from stationary points beyond which f is lower. `kinds` has the number of steps of each kind and
-    their decrease of f. `hessian` (n, n) is that at the end, if it was computed.
+    their decrease of f. `hessian` (n, n) is that at the end, if it was computed. f may be unbounded
+    below `depth`, which is examined when it is below `examined` first.
     """
 
     current: Iterate
@@ -48,6 +49,7 @@ class RunState:
     own_test: bool = False
     leaves_saddles: bool = False
     depth: float = -math.inf
+    examined: float = -math.inf
     region: EpochRegion | None = None
     first: int = 0
     violations_before: int = 0

@@ -81,7 +81,7 @@ class PoleWatch:
 
     def record(self, at: Iterate) -> Halt | None:
         """Record an accepted point; a Halt after ENOUGH_DOUBLINGS of evidence."""
-        if not 0.0 < at.gnorm < math.inf:
+        if not 0.0 < at.gnorm < math.inf or self._evaluate.is_bounded_below:
             return None
         level = math.frexp(at.gnorm)[1]
         values = self._values

@@ -15,8 +15,13 @@ from slomodel.solve.subroutine import Halt, Iterate
 # Consecutive steps of full length before f is probed farther out; doubled after each probe, so that
 # probing costs at most about as much as the steps.
 FIRST_PROBE = 64
-# f = −x is below −1/eps after 52 doublings of a step of length 1; slower decrease needs a few more.
-DOUBLINGS = 80
+# A function that falls from −1/eps, in units of f(x0), to the power ENDLESS of that does so without
+# end: f = −x + 1e-18x² has its minimum between the two. While each doubling lowers f by more than
+# the one before, distances are doubled LEAPS at a time after DOUBLINGS.
+ENDLESS = 6
+DOUBLINGS, LEAPS = 80, 16
+# The power of −1/eps below which a run counts as unbounded along any path.
+ANY_PATH = 3
 # −log(x) never does: it decreases by the same amount with every doubling of the distance, up
 # to the largest double. These are the number of such doublings that shows this, and the most that
 # are tried.
@@ -44,10 +49,12 @@ FAR = 100.0
 
 
 def depth(evaluate: Evaluator, start: Iterate) -> float:
-    """The value below which f counts as unbounded: −1/eps, in units of max(1, |f(x0)|).
+    """The value below which f may be unbounded: −1/eps, in units of max(1, |f(x0)|).
 
-    In a bounded set it is −inf: f has a minimum there, however low.
+    In a bounded set, and for a sum of squares, it is −inf: f is bounded below, however low.
     """
+    if evaluate.is_bounded_below:
+        return -math.inf
     if evaluate.within is not None and is_bounded(evaluate.within, len(start.x)):
         return -math.inf
     return -max(1.0, abs(start.f)) / EPS
@@ -70,16 +77,19 @@ def is_bounded(within: Set, n: int) -> bool:
 def falls_without_end(evaluate: Evaluator, at: Iterate, step: Vector, lowest: float) -> Halt | None:
     """Follow `at` + step, 2·step, 4·step, … (n,) while f decreases; a Halt if f is unbounded.
 
-    In a set these are the projections of the points. The evidence is a value below `lowest` within
-    DOUBLINGS, or decreases that do not shrink until x or f overflows.
+    In a set these are the projections of the points. The evidence is a value far below `lowest`, or
+    decreases that do not shrink until x or f overflows.
     """
     last, factor = at.f, 1.0
+    endless = lowest / EPS ** (ENDLESS - 1)
     falls: list[float] = []
     clear = 0
     for j in range(MOST_DOUBLINGS):
         f = evaluate.value(evaluate.inside(at.x + factor * step))
-        if f < lowest and j < DOUBLINGS:
-            return Halt(Status.unbounded, _shown(evaluate, f, factor * norm(step)))
+        if f < endless:
+            at_end = factor if f > -math.inf else 0.5 * factor
+            value = f if f > -math.inf else last
+            return Halt(Status.unbounded, _shown(evaluate, value, at_end * norm(step)))
         if not math.isfinite(f):
             break
         falls.append(last - f)
@@ -87,6 +97,8 @@ def falls_without_end(evaluate: Evaluator, at: Iterate, step: Vector, lowest: fl
             return None
         clear = clear + 1 if falls[-1] > ROUNDINGS * evaluate.eps * abs(f) else 0
         last, factor = f, 2.0 * factor
+        if j > DOUBLINGS and f < lowest and falls[-1] > falls[-2]:
+            factor *= 2.0 ** (LEAPS - 1)
     if clear < LEAST_DOUBLINGS or not _steady(falls):
         return None
     shown = _shown(evaluate, last, 0.5 * factor * norm(step)).removesuffix(".")
@@ -158,6 +170,16 @@ class Drift:
         if not norm(gone) >= ONWARD * norm(before) > 0.0:
             return None
         return self._look(at, gone, lowest)
+
+    def far_below(self, at: Iterate, lowest: float) -> Halt | None:
+        """The halt, if any, at a point where f is below `lowest`, along the way from the start."""
+        if at.f < lowest / EPS ** (ANY_PATH - 1):
+            return Halt(Status.unbounded, "")
+        return self._look(at, at.x - self._start, lowest)
+
+    def where_stalled(self, at: Iterate, lowest: float) -> Halt | None:
+        """The halt, if any, at a point where no step gains anything, far from any minimum."""
+        return Halt(Status.unbounded, "") if at.f < lowest and at.gnorm != 0.0 else None
 
     def at_end(self, at: Iterate, lowest: float) -> Halt | None:
         """The halt, if any, at a stationary point that is far from the start."""
