@@ -118,7 +118,7 @@ def _number(name: str, text: str) -> float:
         number = math.nan
     if not math.isfinite(number):
         message = f"data `{name}` needs a number, not `{text}`"
-        remedy = f"--set {name}=0.5 for a value, --data {name}=FILE for a file"
+        remedy = f"give --set {name}=0.5 for a value, --data {name}=FILE for a file"
         raise DomainError(Diagnostic("E703", message, help=remedy))
     return number
 
@@ -128,7 +128,7 @@ def _not_settable(
 ) -> DomainError:
     if name in declared:
         message = f"data `{name}` is an array, and --set gives single numbers"
-        return DomainError(Diagnostic("E703", message, help=f"--data {name}=FILE.npy"))
+        return DomainError(Diagnostic("E703", message, help=f"give --data {name}=FILE.npy"))
     known = ", ".join(f"`{one}`" for one in (*dims, *scalars)) or "nothing"
     message = f"the model has no dim and no scalar data `{name}`"
     return DomainError(Diagnostic("E703", message, help=f"--set can give {known}"))
@@ -138,7 +138,7 @@ def check_ready(requested: Request, model: Model, *, values: bool = True) -> Non
     """Raise DomainError if data or sizes are missing; with `values=False` check sizes only."""
     if values and model.missing:
         listed = ", ".join(f"`{name}`" for name in model.missing)
-        remedy = " ".join(f"--data {name}=FILE" for name in model.missing)
+        remedy = " ".join(["give", *(f"--data {name}=FILE" for name in model.missing)])
         raise DomainError(Diagnostic("E706", f"no values for data {listed}", help=remedy))
     if _is_sized(model):
         return

@@ -138,7 +138,7 @@ def test_whole_messages(tmp_path: Path) -> None:
         ' help: write a number there, or read another column, as in `"file.csv:column"`'
     )
     said = refusal(tmp_path, "x.csv:b", "a,b\n1,2\n3,abc\n", "n")
-    assert said.endswith("a column of texts is index data, as in `data g[n] in G labels`")
+    assert said.endswith("a column of text is index data, as in `data g[n] in G labels`")
     assert refusal(tmp_path, "x.csv:yy", "x,y\n1,2\n") == (
         "error[E304]: `x.csv` has no column `yy`\n help: did you mean `y`? it holds `x`, `y`"
     )

@@ -38,7 +38,7 @@ _NEARLY = re.compile(
 )
 """Cells that are numbers in other notations: 1_000, a typographic minus, 1d0, 0x1F, `1 # kg`."""
 _OTHER = 'write a number there, or read another column, as in `"file.csv:column"`'
-_TEXTS = "write a number there; a column of texts is index data, as in `data g[n] in G labels`"
+_TEXTS = "write a number there; a column of text is index data, as in `data g[n] in G labels`"
 OF_NUMBERS = "name the columns of numbers"
 """Begins the remedy for a table of which only some columns hold numbers."""
 _LONGEST_LIST = 200
