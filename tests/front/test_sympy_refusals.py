@@ -128,7 +128,7 @@ def test_a_whole_message() -> None:
     with pytest.raises(ShapeError) as caught:
         compile(sp.Sum(X[i] * Y[i], (i, 0, n)), data={"y": np.zeros(3)}, dims={"n": 3})
     assert str(caught.value).splitlines() == [
-        "error[E407]: an index has values 0 to 3, and its axis of size 3 has positions 0 to 2",
+        "error[E407]: an index takes 0 to 3, and its axis has positions 0 to 2",
         "  --> <SymPy expression>:1:1",
         " 1 | y[i]",
         "   | ^^^^",

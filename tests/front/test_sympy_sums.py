@@ -121,7 +121,7 @@ def test_the_upper_limit_is_included() -> None:
     ],
 )
 def test_past_the_data(limit: object, options: dict[str, object]) -> None:
-    with pytest.raises(ShapeError, match="takes 0 to 3, and its axis of size 3 has 0 to 2"):
+    with pytest.raises(ShapeError, match="takes 0 to 3, and its axis has positions 0 to 2"):
         compile(total(x[i] * y[i], (i, 0, limit)), data={"y": VECTOR}, **options)
 
 

@@ -299,7 +299,7 @@ def _check(form: AffineIndex, axis: Dim, node: sp.Basic, scope: IndexScope) -> N
 
 def _outside(least: Dim, most: Dim, axis: Dim, node: sp.Basic) -> SlomodelError:
     reached = f"{least}" if least == most else f"{least} to {most}"
-    message = f"an index has values {reached}, and its axis of size {axis} has positions 0 to {axis - 1}"
+    message = f"an index takes {reached}, and its axis has positions 0 to {axis - 1}"
     remedy = "arrays count from 0, and a Sum includes its upper limit: end it at the size minus 1"
     if is_at_least_zero(least) is False:
         remedy = "arrays count from 0: begin the Sum later"
