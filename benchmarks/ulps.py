@@ -3,7 +3,7 @@
     python -m benchmarks.ulps [NAME …] [--points 1000000] [--write]
 
 Points are drawn as in `tests/functions/test_ulps.py`: over plain magnitudes, over the whole range
-of doubles, and at both ends, until `--points` are inside the domain. Each value is compared with
+of doubles, and at both ends, until `--points` have a finite value. Each value is compared with
 that of the record's definition, which the library Arb (the package python-flint) encloses at as
 many bits as 64 correct ones take. An error is the distance from the double nearest to that value,
 in units in the last place of the value or, where the record states the magnitude of its largest
@@ -72,8 +72,7 @@ def worst(function: ScalarFunction, rows: Rows, want: Rows, target: str) -> tupl
 
 
 def drawn(function: ScalarFunction, count: int) -> Iterator[Rows]:
-    """At least `count` points where the function is defined, in chunks, if that many are found."""
-    found = 0
+    """Points where the function is defined, in chunks, from samples of about `count`."""
     for k in range(MOST_DRAWS):
         rows = operands(function, count + k)
         if bounded := [k for k, ends in enumerate(function.domain) if np.isfinite(ends).all()]:
@@ -81,9 +80,6 @@ def drawn(function: ScalarFunction, count: int) -> Iterator[Rows]:
         rows = rows[_is_defined(function, rows)]
         for at in range(0, len(rows), CHUNK):
             yield rows[at : at + CHUNK]
-            found += len(rows[at : at + CHUNK])
-            if found >= count:
-                return
 
 
 def _between(function: ScalarFunction, rows: Rows, bounded: list[int]) -> Rows:
@@ -114,6 +110,8 @@ def row(function: ScalarFunction, count: int) -> tuple[tuple[str, ...], bool]:
             if not error <= errors[k]:
                 errors[k], places[k] = error, place
         tried += int(np.isfinite(want).sum())
+        if tried >= count:
+            break
     place = places[int(np.argmax(errors))]
     stated = [function.worst_ulps(target) for target in TARGETS]
     cells = [f"{error:.3g} ({most})" for error, most in zip(errors, stated, strict=True)]

@@ -15,12 +15,12 @@ import numpy as np
 import sympy as sp
 
 from slomodel.functions.arithmetic import add, div, mul, square
-from slomodel.functions.comparison import eq, lt, where
+from slomodel.functions.comparison import eq, ge, lt, where
 from slomodel.functions.derivatives import meaning, next_member
 from slomodel.functions.piecewise import Reals, complex_step
 from slomodel.ir.build import const
 from slomodel.ir.expr import Expr
-from slomodel.ir.function import C, Cost, Family, Monotonicity, ScalarFunction
+from slomodel.ir.function import WORST_ULPS, C, Cost, Family, Monotonicity, ScalarFunction
 
 _POSITIVE = (0.0, math.inf)
 _making = Lock()
@@ -160,39 +160,39 @@ def _power(x: Expr, n: int) -> Expr:
 
 
 def _polygamma_stable(x: Expr, n: int) -> Expr:
-    """The terms of the recurrence up to x + 8 + n, small ones first, and the series from there.
+    """The asymptotic series from x = 8 + n on; below it the recurrence first, small terms first.
 
     psi_n(x) / (-1)^(n+1) n! is the sum of (x + k)^-(n+1) over k >= 0. Its asymptotic series in
     r = 1/x is r^n (1/n + r/2 + sum of B_2k (2k+n-1)! / ((2k)! n!) r^2k).
     """
-    steps = _FEWEST_STEPS + n
-    positive = where(eq(x, 0.0), 0.0, x)  # -0 would change the sign
+    steps = float(_FEWEST_STEPS + n)
+    is_far = ge(x, steps)
+    start = where(is_far, 1.0, where(eq(x, 0.0), 0.0, x))  # -0 would change the sign
     factor = math.factorial(n) * (1.0 if n % 2 else -1.0)
     below: Expr = const(0.0)
-    for j in reversed(range(1, steps)):
-        below = add(below, _power(div(1.0, add(positive, float(j))), n + 1))
-    first: Expr = const(1.0)
-    for _ in range(n + 1):
-        first = div(first, positive)
-    r = div(1.0, add(positive, float(steps)))
+    for j in reversed(range(1, int(steps))):
+        below = add(below, div(factor, _power(add(start, float(j)), n + 1)))
+    # The power of the smallest x underflows before the quotient overflows for n = 1 alone.
+    first = div(factor, _power(start, n + 1)) if n > 1 else div(div(factor, start), start)
+    at = where(is_far, x, add(start, steps))
+    r = div(1.0, at)
     r2 = square(r)
     coefficients, ratio = [], (n + 1) / 2.0
     for k, number in enumerate(BERNOULLI_NUMBERS, 1):
         coefficients.append(number * ratio)
         ratio *= (2 * k + n) * (2 * k + n + 1) / ((2 * k + 1) * (2 * k + 2))
-    rest: Expr = const(coefficients[-1])
+    rest: Expr = const(factor * coefficients[-1])
     for c in coefficients[-2::-1]:
-        rest = add(mul(rest, r2), c)
-    series = mul(factor, add(1.0 / n, mul(r, add(0.5, mul(r, rest)))))  # before it underflows
+        rest = add(mul(rest, r2), factor * c)
+    series = add(factor / n, mul(r, add(0.5 * factor, mul(r, rest))))
     for _ in range(n):
-        series = mul(series, r)
-    total = add(mul(factor, add(first, below)), series)
+        series = div(series, at)  # a product with r would have the error of r as well
+    total = add(where(is_far, 0.0, add(first, below)), series)
     return where(lt(x, 0.0), math.nan, total)
 
 
 def _derivative(n: int) -> ScalarFunction:
     name = "trigamma" if n == 1 else f"polygamma_{n}"
-    stated = max(4, 3 + n)
     return ScalarFunction(
         name,
         1,
@@ -205,7 +205,7 @@ def _derivative(n: int) -> ScalarFunction:
             ((),) * 8,
             image=_POSITIVE if n % 2 else (-math.inf, 0.0),
         ),
-        ulps=dict.fromkeys(("numpy", "numexpr", "c"), stated),
+        ulps=dict.fromkeys(("numpy", "numexpr", "c"), max(WORST_ULPS, n)),
         costly=True,
         meaning=f"derivative of digamma of order {n}" if n > 1 else "derivative of digamma",
         signature="trigamma(x)" if n == 1 else "",
