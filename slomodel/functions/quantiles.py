@@ -1,7 +1,8 @@
 """The inverse of the normal distribution function, and that of the error function.
 
-Rational functions by M. J. Wichura, "Algorithm AS 241: The percentage points of the normal
-distribution" (1988): of p - 1/2 in the middle, and of sqrt(-log(min(p, 1 - p))) in the tails.
+Rational functions of p - 1/2 in the middle, and of r = sqrt(-log(min(p, 1 - p))) in the tails, over
+the intervals of M. J. Wichura, "Algorithm AS 241: The percentage points of the normal distribution"
+(1988). They are fitted to what is left of a value beyond its first term, known to full accuracy.
 """
 
 from __future__ import annotations
@@ -24,43 +25,48 @@ from slomodel.ir.function import Monotonicity, ScalarFunction
 
 _MIDDLE = (
     (
-        *(3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3),
-        *(1.3731693765509461125e4, 4.5921953931549871457e4, 6.7265770927008700853e4),
-        *(3.3430575583588128105e4, 2.5090809287301226727e3),
+        *(0.43087250673264127, 4.195168146344848, 15.339997870096486),
+        *(26.23082038426667, 21.28155279333337, 7.343907444585199),
+        *(0.777943377163374, 0.003008052641808382),
     ),
     (
-        *(1.0, 4.2313330701600911252e1, 6.8718700749205790830e2, 5.3941960214247511077e3),
-        *(2.1213794301586595867e4, 3.9307895800092710610e4, 2.8729085735721942674e4),
-        *(5.2264952788528545610e3,),
+        *(1.0, 11.242528360617394, 49.3155499370266),
+        *(107.02918427697183, 120.46427832043669, 67.42774187914294),
+        *(16.334376196472906, 1.1943667350595488),
     ),
 )
-"""Numerator and denominator, coefficients of low powers first, for |p - 1/2| <= 0.425."""
+"""Numerator and denominator, coefficients of low powers first, of (erfinv(x)/x - sqrt(pi)/2)/x²
+by 0.85² - x², for |x| <= 0.85."""
 _TAIL = (
     (
-        *(1.42343711074968357734e0, 4.63033784615654529590e0, 5.76949722146069140550e0),
-        *(3.64784832476320460504e0, 1.27045825245236838258e0, 2.41780725177450611770e-1),
-        *(2.27238449892691845833e-2, 7.74545014278341407640e-4),
+        *(-0.5934779663963121, -1.007222439821234, -0.6560228727518456),
+        *(-0.20672679577781772, -0.03227161045759364, -0.0022110356724149753),
+        *(-4.6744106107092485e-05, -4.944190547564801e-08),
     ),
     (
-        *(1.0, 2.05319162663775882187e0, 1.67638483018380384940e0, 6.89767334985100004550e-1),
-        *(1.48103976427480074590e-1, 1.51986665636164571966e-2, 5.47593808499534494600e-4),
-        *(1.05075007164441684324e-9,),
+        *(1.0, 2.046888321698086, 1.6746287563965494),
+        *(0.7004106040351362, 0.15821488296340536, 0.018528011058974312),
+        *(0.0009616040424788979, 1.4734269016324755e-05),
     ),
 )
+"""Those of erfinv(x) - r by r - 1.6, with r = sqrt(-log((1 - |x|)/2)), for r from 1.6 to 5."""
 _FAR_TAIL = (
     (
-        *(6.65790464350110377720e0, 5.46378491116411436990e0, 1.78482653991729133580e0),
-        *(2.96560571828504891230e-1, 2.65321895265761230930e-2, 1.24266094738807843860e-3),
-        *(2.71155556874348757815e-5, 2.01033439929228813265e-7),
+        *(-0.2921504780869665, -0.13904169778930087, -0.023901309092148545),
+        *(-0.0018351930186268392, -6.344450357088003e-05, -8.78953178626394e-07),
+        *(-3.4885450067794143e-09, -5.620747418424837e-13),
     ),
     (
-        *(1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1, 1.48753612908506148525e-2),
-        *(7.86869131145613259100e-4, 1.84631831751005468180e-5, 1.42151175831644588870e-7),
-        *(2.04426310338993978564e-15,),
+        *(1.0, 0.6113332202141718, 0.14356215820726917),
+        *(0.016313692016003533, 0.0009325762048354053, 2.5442770879432745e-05),
+        *(2.837307690086026e-07, 8.743000578796862e-10),
     ),
 )
-"""From sqrt(-log(tail)) = 5 on."""
-_EDGE = 0.425
+"""Those of erfinv(x) - r by r - 5, from r = 5 on."""
+_ERFINV = (1.0, 0.0, 0.886226925452758, -3.8332932499128994e-17)
+_NORMPPF = (math.sqrt(2.0), -9.667293313452913e-17, 1.2533141373155003, -9.164289990229583e-17)
+"""A factor of erfinv and its product with sqrt(pi)/2, each with what it has beyond its double."""
+_EDGE = 0.85
 _X = variable("x", ())
 
 
@@ -76,27 +82,31 @@ def _rational(r: Expr, parts: tuple[Sequence[float], Sequence[float]]) -> Expr:
     return div(_polynomial(r, above), _polynomial(r, below))
 
 
-def _quantile(q: Expr, tail: Expr) -> Expr:
-    """The x with Phi(x) = 1/2 + q, from q and min(1/2 + q, 1/2 - q)."""
-    is_middle = le(abs(q), _EDGE)
-    inner = where(is_middle, q, 0.0)
-    middle = mul(inner, _rational(sub(_EDGE**2, square(inner)), _MIDDLE))
+def _quantile(x: Expr, tail: Expr, factors: tuple[float, float, float, float]) -> Expr:
+    """A factor times the inverse of erf at x, from x and tail = (1 - |x|)/2."""
+    scale, scale_rest, first, first_rest = factors
+    is_middle = le(abs(x), _EDGE)
+    inner = where(is_middle, x, 0.0)
+    u = square(inner)
+    correction = mul(mul(scale, u), _rational(sub(_EDGE**2, u), _MIDDLE))
+    middle = add(mul(first, inner), mul(inner, add(first_rest, correction)))
     is_end = eq(tail, 0.0)
     r = sqrt(mul(-1.0, log(where(is_middle, 0.25, where(is_end, 0.25, tail)))))
     is_near = le(r, 5.0)
     near = _rational(sub(where(is_near, r, 5.0), 1.6), _TAIL)
     far = _rational(sub(where(is_near, 5.0, r), 5.0), _FAR_TAIL)
-    size = where(is_end, math.inf, where(is_near, near, far))
-    return where(is_middle, middle, where(lt(q, 0.0), mul(-1.0, size), size))
+    rest = add(mul(scale, where(is_near, near, far)), mul(scale_rest, r))
+    size = where(is_end, math.inf, add(mul(scale, r), rest))
+    return where(is_middle, middle, where(lt(x, 0.0), mul(-1.0, size), size))
 
 
 def _normppf_stable(p: Expr) -> Expr:
     q = sub(p, 0.5)
-    return _quantile(q, where(lt(q, 0.0), p, sub(1.0, p)))
+    return _quantile(mul(2.0, q), where(lt(q, 0.0), p, sub(1.0, p)), _NORMPPF)
 
 
 def _erfinv_stable(x: Expr) -> Expr:
-    return mul(math.sqrt(0.5), _quantile(mul(0.5, x), mul(0.5, sub(1.0, abs(x)))))
+    return _quantile(x, mul(0.5, sub(1.0, abs(x))), _ERFINV)
 
 
 def _numpy(
@@ -129,7 +139,6 @@ normppf: ScalarFunction = ScalarFunction(
     signature="normppf(p)",
     foreign_names=("inv_Phi", "ndtri", "qnorm", "probit", "norm_ppf", "norminv", "Phi_inv"),
     latex=r"\Phi^{-1}",
-    ulps={"numpy": 6, "numexpr": 6, "c": 6},
 )
 erfinv: ScalarFunction = ScalarFunction(
     "erfinv",
@@ -145,5 +154,4 @@ erfinv: ScalarFunction = ScalarFunction(
     signature="erfinv(x)",
     foreign_names=("erf_inv", "inv_erf"),
     sympy=(sp.erfinv,),
-    ulps={"numpy": 7, "numexpr": 7, "c": 7},
 )
