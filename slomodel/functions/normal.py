@@ -2,17 +2,12 @@
 
 With erfcx(x) = exp(x^2) erfc(x) the tail of the distribution function is
 Phi(-u) = exp(-u^2/2) erfcx(u/sqrt 2) / 2, and erfcx is insensitive to errors of its operand. In
-exp(-u^2/2) the error of u^2 is computed and compensated. (b + x) erfcx(x) with b = sqrt(pi)/2 is a
-polynomial of t = (x - 4)/(x + 4), its Chebyshev series on [-1, 1] up to t^24. With this b its slope
-is 0 at x = 0, where the rounding of t then costs nothing; M. M. Shepherd and J. G. Laframboise,
-"Chebyshev approximation of (1 + 2x) exp(x^2) erfc x" (1981), have 1/2 in its place.
+exp(-u^2/2) the error of u^2 is computed and compensated.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import sympy as sp
@@ -29,13 +24,12 @@ from slomodel.functions.elementary import (
     two_over_root_pi,
 )
 from slomodel.functions.piecewise import Reals, abs, complex_step
-from slomodel.ir.build import const
+from slomodel.functions.scaled_tails import ScaledTail
 from slomodel.ir.expr import Expr
 from slomodel.ir.function import C, Cost, Monotonicity, ScalarFunction
 
 _EVERYWHERE = (-math.inf, math.inf)
 _ROOT_2 = math.sqrt(2.0)
-_HALF_ROOT_PI = 0.5 * math.sqrt(math.pi)
 _TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
 _DENSITY_AT_0 = 1.0 / math.sqrt(2.0 * math.pi)
 _DENSITY_REST = -2.49232720227773e-17
@@ -44,6 +38,7 @@ _SPLIT = 134217729.0
 """Dekker's constant 2^27 + 1, by which a double is split into two halves of its digits."""
 UNDERFLOW = 40.0
 """From this x on, exp(-x^2/2) underflows to 0."""
+_LOG_HALF = -math.log(2.0)
 _LEAST_HALF = 2.0**-40
 """Where erfcx(-x/sqrt 2)/2 is smaller, its logarithm is less than the rounding of x^2/2."""
 _ERFC_UNDERFLOW, _ERFCX_OVERFLOW = 28.0, 27.0
@@ -86,24 +81,32 @@ def _exponential_and_correction(x: Expr, factor: float) -> tuple[Expr, Expr]:
     return exp(mul(factor, y)), mul(factor, error)
 
 
+def _exponential_near_one(x: Expr) -> tuple[Expr, Expr]:
+    """As above for factor -1/2, with less than a rounding of error where e is near 1.
+
+    In 1 - e Phi(-x) exp(x^2/2) an error of e is enlarged for small x > 0, where the divisor is 1/2.
+    """
+    y, error = _square_parts_graph(x)
+    power = mul(-0.5, y)
+    is_near = gt(power, _LOG_HALF)
+    near = add(1.0, expm1(where(is_near, power, 0.0)))
+    return where(is_near, near, exp(power)), mul(-0.5, error)
+
+
 def _exp_of_square_graph(x: Expr, factor: float) -> Expr:
     value, correction = _exponential_and_correction(x, factor)
     return mul(value, add(1.0, correction))
 
 
-def halved_sum(a: Expr, b: Expr) -> tuple[Expr, Expr]:
-    """(a + b)/2 rounded, and its error (Knuth's sum)."""
-    a, b = mul(0.5, a), mul(0.5, b)  # the sum of halves does not overflow
-    total = add(a, b)
-    own = sub(total, a)
-    return total, add(sub(a, sub(total, own)), sub(b, own))
-
-
-def times_exp_of_square(value: Expr, x: Expr, factor: float, rounding: Expr | None = None) -> Expr:
-    """value exp(factor (x + rounding)^2), with one rounding less than the product."""
+def times_exp_of_square(
+    value: Expr, x: Expr, factor: float, rest: Expr | None = None, rounding: Expr | None = None
+) -> Expr:
+    """value (1 + rest) exp(factor (x + rounding)^2), with fewer roundings than the product."""
     power, correction = _exponential_and_correction(x, factor)
     if rounding is not None:
         correction = add(correction, mul(2.0 * factor, mul(x, rounding)))
+    if rest is not None:
+        correction = add(rest, mul(add(1.0, rest), correction))
     return mul(power, add(value, mul(value, correction)))
 
 
@@ -111,155 +114,14 @@ def _at_most(x: Expr, limit: float) -> Expr:
     return where(gt(x, limit), limit, x)
 
 
-_TAIL = (
-    0.6694104386199992,
-    -0.16986961437596743,
-    0.09216525517592564,
-    -0.029392264397248426,
-    -0.008435020023807156,
-    0.022492479892927988,
-    -0.021076644537322976,
-    0.01362307997754223,
-    -0.006530683893707418,
-    0.0022073407365603456,
-    -0.0003872915951848947,
-    -6.912311923452442e-05,
-    6.65990070084024e-05,
-    -1.2934004515696106e-05,
-    -4.473415196041792e-06,
-    2.6955275785249954e-06,
-    3.633056011532375e-08,
-    -3.734530989936555e-07,
-    4.8451183481753804e-08,
-    4.727153103240446e-08,
-    -1.1142888662010725e-08,
-    -5.414340274593395e-09,
-    1.6617624143613975e-09,
-    4.057644023593291e-10,
-    -1.3807490149148117e-10,
-)
-"""The coefficients of t^0, t^1, … in (b + x) erfcx(x)."""
-
-
-@dataclass(frozen=True, slots=True)
-class _ScaledTail:
-    """factor·erfcx(x/scale) for x >= 0: a polynomial in t, divided by b + x.
-
-    The quotient of both sums as rounded is corrected by their rounding errors and by what the first
-    coefficient and b have beyond a double, `first_rest` and `shift_rest`.
-    """
-
-    name: str
-    scale: float
-    factor: float
-    first_rest: float
-    shift_rest: float
-
-    @property
-    def turn(self) -> float:
-        """The x at which t is 0."""
-        return 4.0 * self.scale
-
-    @property
-    def shift(self) -> float:
-        return _HALF_ROOT_PI * self.scale
-
-    @property
-    def coefficients(self) -> tuple[float, ...]:
-        return tuple(self.factor * self.scale * c for c in _TAIL)
-
-    def c(self) -> str:
-        """The definition of a C function of this name."""
-        first, *below, last = self.coefficients
-        steps = " ".join(f"p = p * t + {c!r};" for c in below[::-1])
-        return f"""\
-static inline real slo_{self.name}(real x) {{
-    const real m = x < {_TAIL_MOST} ? x : {_TAIL_MOST};
-    const real t = (m - (real){self.turn!r}) / (m + (real){self.turn!r});
-    const real first = {first!r}, shift = {self.shift!r};
-    real p = {last!r};
-    {steps}
-    p *= t;
-    const real above = p + first, below = m + shift, own = below - shift;
-    const real lost = p - (above - first) + (real){self.first_rest!r};
-    const real missing = (shift - (below - own)) + (m - own) + (real){self.shift_rest!r};
-    const real divisor = shift + x, quotient = above / divisor;
-    return x >= 0 ? quotient + (lost - quotient * missing) / divisor : NAN;
-}}"""
-
-    def numpy(self, x: Reals) -> Reals:
-        real = np.real(x)
-        with np.errstate(invalid="ignore"):
-            at = np.where(real < 0.0, np.nan, real)
-            most = np.minimum(at, _TAIL_MOST)
-            t = (most - self.turn) / (most + self.turn)
-            first, *others = self.coefficients
-            p = t * np.polyval(others[::-1], t)
-            above, below = p + first, most + self.shift
-            own = below - self.shift
-            lost = p - (above - first) + self.first_rest
-            missing = (self.shift - (below - own)) + (most - own) + self.shift_rest
-            divisor = self.shift + at
-            quotient = above / divisor
-            values: Reals = quotient + (lost - quotient * missing) / divisor
-        return complex_step(values, x, lambda: self._slope(real, values))
-
-    def _slope(self, x: Reals, values: Reals) -> Reals:
-        return (2.0 / self.scale**2) * x * values - self.factor / self.scale * _TWO_OVER_ROOT_PI
-
-    def stable(self, x: Expr) -> Expr:
-        most = where(gt(x, _TAIL_MOST), _TAIL_MOST, x)
-        t = div(sub(most, self.turn), add(most, self.turn))
-        first, *others, last = self.coefficients
-        total: Expr = const(last)
-        for coefficient in others[::-1]:
-            total = add(mul(total, t), coefficient)
-        total = mul(total, t)
-        above, below = add(total, first), add(most, self.shift)
-        own = sub(below, self.shift)
-        lost = add(sub(total, sub(above, first)), self.first_rest)
-        rounding = add(sub(self.shift, sub(below, own)), sub(most, own))
-        missing = add(rounding, self.shift_rest)
-        divisor = add(self.shift, x)
-        quotient = div(above, divisor)
-        correction = div(sub(lost, mul(quotient, missing)), divisor)
-        return where(lt(x, 0.0), math.nan, add(quotient, correction))
-
-    def record(self, partial: Callable[[Expr], Expr], meaning: str) -> ScalarFunction:
-        """All derivatives of this completely monotone function are monotone."""
-        factor, scale = self._exactly()
-        return ScalarFunction(
-            self.name,
-            1,
-            definition=lambda x: factor * sp.exp((x / scale) ** 2) * sp.erfc(x / scale),
-            numpy=self.numpy,
-            partials=(partial,),
-            stable=self.stable,
-            spelling={"c": f"slo_{self.name}({{0}})"},
-            cost=Cost(40.0),
-            domain=((0.0, math.inf),),
-            ranges=Monotonicity(((),) * 6, image=(0.0, self.factor)),
-            costly=True,
-            meaning=meaning,
-            c=C({}, self.c()),
-        )
-
-    def _exactly(self) -> tuple[sp.Expr, sp.Expr]:
-        return sp.Rational(self.factor), sp.sqrt(sp.Rational(round(self.scale**2)))
-
-
-_TAIL_MOST = 1e30
-"""From here on t is 1 to full accuracy."""
-
-
 # SciPy's erfcx loses many digits for x < 0, and some elsewhere.
-_ERFCX = _ScaledTail("erfcx_tail", 1.0, 1.0, -4.857319116503606e-17, 0.0)
+_ERFCX = ScaledTail("erfcx_tail", 1.0, 1.0, -4.857319116503606e-17, 0.0)
 erfcx_tail: ScalarFunction = _ERFCX.record(
     lambda x: sub(mul(mul(2.0, x), erfcx_tail(x)), two_over_root_pi()),
     "exp(x^2) erfc(x) for x >= 0",
 )
 # As erfcx_tail(x/sqrt 2)/2, without the rounding of x/sqrt 2.
-_NORMAL = _ScaledTail("normal_tail", _ROOT_2, 0.5, -7.170580344078963e-17, -1.9444119274487275e-16)
+_NORMAL = ScaledTail("normal_tail", _ROOT_2, 0.5, -7.170580344078963e-17, -1.9444119274487275e-16)
 normal_tail: ScalarFunction = _NORMAL.record(
     lambda x: sub(mul(x, normal_tail(x)), div(1.0, root_of_pi(2.0))),
     "exp(x^2/2) Phi(-x) for x >= 0",
@@ -429,7 +291,7 @@ def _ratio_numpy(x: Reals) -> Reals:
 
 def _ratio_stable(x: Expr) -> Expr:
     half, below = _half_tail(x), lt(x, 0.0)
-    power, correction = _exponential_and_correction(_at_most_underflow(x), -0.5)
+    power, correction = _exponential_near_one(_at_most_underflow(x))
     factor = add(_DENSITY_AT_0, add(mul(_DENSITY_AT_0, correction), _DENSITY_REST))
     density = where(below, _DENSITY_AT_0, mul(power, factor))
     tail = mul(power, add(half, mul(half, correction)))
@@ -456,7 +318,6 @@ normratio: ScalarFunction = ScalarFunction(
         ),
         image=(0.0, math.inf),
     ),
-    ulps={"numpy": 5, "numexpr": 5, "c": 6},
     costly=True,
     meaning="derivative of lognormcdf",
 )
@@ -476,7 +337,9 @@ def _lognormcdf_stable(x: Expr) -> Expr:
     # For x < 0 this is log(half): half - 1 costs an error of u/half, far less than x^2/2 needs,
     # which hides a logarithm of less than 28 altogether.
     shifted = sub(where(lt(half, _LEAST_HALF), _LEAST_HALF, half), 1.0)
-    logarithm = log1p(where(below, shifted, neg(tail_of_normal(x))))
+    power, correction = _exponential_near_one(_at_most_underflow(x))
+    tail = mul(power, add(half, mul(half, correction)))
+    logarithm = log1p(where(below, shifted, neg(tail)))
     return where(below, sub(logarithm, mul(0.5, square(x))), logarithm)
 
 
@@ -492,7 +355,6 @@ lognormcdf = ScalarFunction(
         ((), *normratio.monotonicity.critical_points) if normratio.monotonicity else ((),),
         image=(-math.inf, 0.0),
     ),
-    ulps={"numpy": 5, "numexpr": 5, "c": 6},
     costly=True,
     meaning="log of the standard normal distribution function",
     signature="lognormcdf(x)",

@@ -20,7 +20,6 @@ from slomodel.functions.elementary import erf, exp, tanh
 from slomodel.functions.normal import (
     UNDERFLOW,
     erfc,
-    halved_sum,
     normcdf,
     tail_of_normal,
     times_exp_of_square,
@@ -38,11 +37,22 @@ _NEAR_SLOPE = 0.5625
 """Limit on (m' h')²."""
 _TERMS = 12
 """As |He_n(x)| <= sqrt(n!) exp(x²/4), the first term that is left out is at most 5e-21."""
+_DENSITY_AT_0 = (1.0 / math.sqrt(2.0 * math.pi), -6.247337834861335e-17)
+_TWO_OVER_ROOT_PI = (2.0 / math.sqrt(math.pi), 1.3590697223380941e-17)
+"""1/sqrt(2 pi) and 2/sqrt(pi), with what they have beyond a double, relative to it."""
 _A, _B = variable("a", ()), variable("b", ())
 
 
+def _halved_sum(a: Expr, b: Expr) -> tuple[Expr, Expr]:
+    """(a + b)/2 rounded, and its error (Knuth's sum)."""
+    a, b = mul(0.5, a), mul(0.5, b)  # the sum of halves does not overflow
+    total = add(a, b)
+    own = sub(total, a)
+    return total, add(sub(a, sub(total, own)), sub(b, own))
+
+
 def _hermite_sum(p: Expr, q: Expr) -> Expr:
-    """Σ E_k/(2k + 1)! with E_k = He_2k(m') h'^(2k), p = (m' h')² and q = h'²."""
+    """Σ E_k/(2k + 1)!, k >= 1, with E_k = He_2k(m') h'^(2k), p = (m' h')² and q = h'²."""
     last: Expr = const(1.0)
     own = sub(p, q)
     terms = [last, own]
@@ -54,13 +64,18 @@ def _hermite_sum(p: Expr, q: Expr) -> Expr:
         last, own = own, following
         terms.append(own)
     total = mul(terms[-1], 1.0 / math.factorial(2 * _TERMS - 1))
-    for k in reversed(range(_TERMS - 1)):
+    for k in reversed(range(1, _TERMS - 1)):
         total = add(total, mul(terms[k], 1.0 / math.factorial(2 * k + 1)))
     return total
 
 
-def _integral(a: Expr, b: Expr, s: float, scale: float, tail: Callable[[Expr], Expr]) -> Expr:
-    """The integral of scale exp(-s t²) from b to a; `tail(x)` is that beyond |x|."""
+def _integral(
+    a: Expr, b: Expr, s: float, scale: float, scale_rest: float, tail: Callable[[Expr], Expr]
+) -> Expr:
+    """The integral of scale exp(-s t²) from b to a; `tail(x)` is that beyond |x|.
+
+    `scale` is less than exact by the factor 1 + scale_rest.
+    """
     h = mul(0.5, sub(a, b))
 
     def squares(h: Expr, m: Expr) -> tuple[Expr, Expr]:
@@ -74,9 +89,10 @@ def _integral(a: Expr, b: Expr, s: float, scale: float, tail: Callable[[Expr], E
     is_near = land(is_near, on_one_side)
     first, last = where(is_near, b, 0.0), where(is_near, a, 0.0)
     inner = mul(0.5, sub(last, first))
-    middle, rounding = halved_sum(first, last)
+    middle, rounding = _halved_sum(first, last)
     series = _hermite_sum(*squares(inner, middle))
-    near = times_exp_of_square(mul(mul(2.0 * scale, inner), series), middle, -s, rounding)
+    rest = add(series, scale_rest)
+    near = times_exp_of_square(mul(2.0 * scale, inner), middle, -s, rest, rounding)
     of_a, of_b, whole = tail(a), tail(b), 0.5 * scale * math.sqrt(math.pi / s)
     beyond = where(is_below, sub(of_a, of_b), sub(of_b, of_a))
     # The terms of 2 - erfc(a) - erfc(-b) would cancel: those of erf have one sign.
@@ -86,11 +102,11 @@ def _integral(a: Expr, b: Expr, s: float, scale: float, tail: Callable[[Expr], E
 
 
 def _normal(a: Expr, b: Expr) -> Expr:
-    return _integral(a, b, 0.5, 1.0 / math.sqrt(2.0 * math.pi), tail_of_normal)
+    return _integral(a, b, 0.5, *_DENSITY_AT_0, tail_of_normal)
 
 
 def _error_function(a: Expr, b: Expr) -> Expr:
-    return _integral(a, b, 1.0, 2.0 / math.sqrt(math.pi), lambda x: erfc(abs(x)))
+    return _integral(a, b, 1.0, *_TWO_OVER_ROOT_PI, lambda x: erfc(abs(x)))
 
 
 def _sigmoid(a: Expr, b: Expr) -> Expr:
@@ -149,8 +165,8 @@ def _difference(
     )
 
 
-normcdf_difference = _difference(normcdf, _normal, 5)
-erf_difference = _difference(erf, _error_function, 5)
+normcdf_difference = _difference(normcdf, _normal, 4)
+erf_difference = _difference(erf, _error_function, 4)
 sigmoid_difference = _difference(sigmoid, _sigmoid, 6)
 tanh_difference = _difference(tanh, _tanh, 6)
 
