@@ -32,6 +32,15 @@ def polynomial(coefficients: Sequence[Fraction], n: int, edge: float, x: Expr) -
     return total
 
 
+def recentred(coefficients: Sequence[Fraction], centre: Fraction) -> Sequence[Fraction]:
+    """The coefficients of the same polynomial in powers of x - centre."""
+    shifted = list(coefficients)
+    for lowest in range(len(shifted)):  # Horner's divisions by x - centre
+        for k in range(len(shifted) - 2, lowest - 1, -1):
+            shifted[k] += centre * shifted[k + 1]
+    return shifted
+
+
 def even(coefficient: Callable[[int], Fraction]) -> Sequence[Fraction]:
     """The coefficients of a power series in x²."""
     return [coefficient(k // 2) if k % 2 == 0 else Fraction(0) for k in range(_TERMS)]

@@ -16,7 +16,7 @@ import sympy as sp
 
 from slomodel.functions import power_series as series
 from slomodel.functions.arithmetic import add, div, mul, neg, square, sub
-from slomodel.functions.comparison import gt, le, lt, where
+from slomodel.functions.comparison import ge, gt, land, le, lt, where
 from slomodel.functions.derivatives import definition, meaning, next_member
 from slomodel.functions.elementary import (
     asin,
@@ -36,7 +36,7 @@ from slomodel.functions.elementary import (
 from slomodel.functions.ends import acos1m, acosh1p
 from slomodel.functions.logarithms import bose, log1mexp
 from slomodel.functions.piecewise import abs, relu
-from slomodel.functions.power_series import polynomial
+from slomodel.functions.power_series import polynomial, recentred
 from slomodel.functions.sinc import SINC
 from slomodel.functions.translate import partial
 from slomodel.ir.build import const, variable
@@ -65,6 +65,8 @@ class _Removable:
     - `coefficients`: the coefficients of its power series, times `factor`.
     - `edge`: the |x| up to which the series is used; `derivative_edge`: for derivatives, where the
       terms of the formula cancel further out (0: the same).
+    - `alternating`: an interval of -x in which the terms of derivatives cancel, in the series about
+      0 as in the formula, if there is one: they are the series about its middle.
     - `ranges`: those of member n.
     """
 
@@ -79,7 +81,8 @@ class _Removable:
     derivatives: Callable[[Expr, int], Expr | None] = lambda _x, _n: None
     ranges: Callable[[int], Monotonicity | RangeRule] = lambda _n: RangeRule.FORM
     derivative_edge: float = 0.0
-    ulps: tuple[int, int] = (4, 32)
+    alternating: tuple[float, float] | None = None
+    ulps: tuple[int, ...] = (4, 32)
 
 
 def _slope(graph: Expr) -> Expr:
@@ -111,17 +114,30 @@ def _family(given: _Removable) -> Family:
         own = given.derivatives(_X, n)
         return _slope(beyond(n - 1)) if own is None else own
 
+    def between(x: Expr, n: int) -> Expr:
+        """The series about the middle of the interval where terms alternate."""
+        assert given.alternating is not None
+        start, end = given.alternating
+        middle, width = 0.5 * (start + end), 0.5 * (end - start)
+        shifted = recentred(given.coefficients(), Fraction(-middle))
+        return polynomial(shifted, n, width, where(lt(x, -start), add(x, middle), 0.0))
+
     def stable(x: Expr, n: int) -> Expr:
         edge = (given.derivative_edge if n else 0.0) or given.edge
         is_near = le(abs(x), edge)
-        near = polynomial(given.coefficients(), n, edge, where(is_near, x, 0.0))
+        if n and given.alternating:
+            is_near = land(le(x, edge), ge(x, -given.alternating[1]))
+        inner = where(is_near, x, 0.0)
+        near = polynomial(given.coefficients(), n, edge, inner)
+        if n and given.alternating:
+            near = where(lt(inner, -given.alternating[0]), between(inner, n), near)
         if given.factor != 1.0:
             near = mul(given.factor, near)
         return where(is_near, near, _at(beyond(n), where(is_near, edge, x)))
 
     @cache
     def member(n: int) -> ScalarFunction:
-        ulps = given.ulps[min(n, 1)]
+        ulps = given.ulps[min(n, len(given.ulps) - 1)]
         return ScalarFunction(
             f"{given.name}_{n}" if n else given.name,
             1,
@@ -221,7 +237,9 @@ EXP_QUOTIENT = _family(
         1.0,
         derivatives=_exponential_derivative,
         derivative_edge=2.0,
+        alternating=(1.0, 4.0),
         ranges=_all_monotone(_POSITIVE),
+        ulps=(4, 4, 32),
     )
 )
 EXP_REMAINDER_QUOTIENT = _family(
