@@ -23,7 +23,7 @@ from slomodel.bounds.norms.eigenvalues import (
 from slomodel.bounds.norms.spectral import spectral_norm, symmetric_norm
 from slomodel.bounds.ranges.enclose import live_in
 from slomodel.bounds.ranges.smoothness import smoothness
-from slomodel.bounds.ranges.taylor_ranges import taylor_ranges
+from slomodel.bounds.ranges.taylor.taylor_ranges import taylor_ranges
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.useless import large_bound
 from slomodel.errors import MissingRule

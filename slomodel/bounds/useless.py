@@ -13,7 +13,7 @@ from slomodel.bounds.ball import Ball, Vector, norm, unit
 from slomodel.bounds.limits import box_of_limits
 from slomodel.bounds.ranges.derivatives import derivative_range
 from slomodel.bounds.ranges.smoothness import place
-from slomodel.bounds.ranges.taylor_ranges import taylor_ranges
+from slomodel.bounds.ranges.taylor.taylor_ranges import taylor_ranges
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.stopping import pause
 from slomodel.calculus import jvp

@@ -15,7 +15,7 @@ from slomodel.bounds.ranges import enclose as enclosures
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.ranges.hessian import derivatives
 from slomodel.bounds.ranges.range_cache import caching_ranges
-from slomodel.bounds.ranges.taylor_ranges import taylor_ranges
+from slomodel.bounds.ranges.taylor.taylor_ranges import taylor_ranges
 from slomodel.bounds.rules.entries_over_ball import entries_over_the_ball
 from slomodel.bounds.structure.recurrences import written_out
 from slomodel.ir.expr import Expr, Recur

@@ -33,7 +33,7 @@ from slomodel.bounds.arithmetic.rounding import (
 )
 from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.norms.spectral import spectral_norm
-from slomodel.bounds.ranges.element_sums import MOST_VARIABLES
+from slomodel.bounds.ranges.elements.element_sums import MOST_VARIABLES
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.ranges.hessian import jacobians
 from slomodel.bounds.setting import Setting, once_per_setting

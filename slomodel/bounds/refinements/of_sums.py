@@ -10,7 +10,7 @@ from slomodel.bounds.close import ends_by_fourth
 from slomodel.bounds.enclosure import DerivativeBounds, Ends, norm_of
 from slomodel.bounds.norms.element_derivatives import Weighted
 from slomodel.bounds.norms.loewner import Rows
-from slomodel.bounds.ranges.element_sums import ElementSum
+from slomodel.bounds.ranges.elements.element_sums import ElementSum
 from slomodel.bounds.setting import Setting
 
 WORTH = 0.98

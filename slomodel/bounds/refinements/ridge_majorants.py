@@ -11,9 +11,9 @@ from slomodel.bounds.arithmetic.rounding import Array, down_mul, up, up_add, up_
 from slomodel.bounds.norms.fourth_powers import attained, fourth_powers
 from slomodel.bounds.norms.loewner import Rows, quadratic_sum, upper_end
 from slomodel.bounds.norms.quartic import MOST_COLUMNS, largest_quartic, sum_of_fourth_powers
-from slomodel.bounds.ranges.element_functions import Slots
-from slomodel.bounds.ranges.element_sums import ElementSum
-from slomodel.bounds.ranges.elements import element_ranges
+from slomodel.bounds.ranges.elements.element_functions import Slots
+from slomodel.bounds.ranges.elements.element_ranges import element_ranges
+from slomodel.bounds.ranges.elements.element_sums import ElementSum
 from slomodel.bounds.refinements.of_sums import WORTH, SumBounds, SumOverBall
 from slomodel.ir.expr import Expr
 

@@ -16,21 +16,21 @@ from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, b
 from slomodel.bounds.limits import box_of_limits
 from slomodel.bounds.norms.curvature_sums import CurvedSum, hessian_ends, third_matrix
 from slomodel.bounds.norms.loewner import largest_eigenvalue
-from slomodel.bounds.ranges.centre_graph import CentreGraph, centre_graph, centre_of_cell
-from slomodel.bounds.ranges.curved_sums import (
+from slomodel.bounds.ranges.curvature.centre_graph import CentreGraph, centre_graph, centre_of_cell
+from slomodel.bounds.ranges.curvature.curved_sums import (
     curved_rows,
     elements_sum,
     log_sums_sum,
 )
-from slomodel.bounds.ranges.enclose import boxed, live_in
-from slomodel.bounds.ranges.hessian_ranges import (
+from slomodel.bounds.ranges.curvature.hessian_ranges import (
     BallGraph,
     ball_graph,
     region_graph,
     slopes_over,
 )
-from slomodel.bounds.ranges.near_identity import log_determinants_sum, with_inverses
-from slomodel.bounds.ranges.slopes import slope_numbers
+from slomodel.bounds.ranges.curvature.near_identity import log_determinants_sum, with_inverses
+from slomodel.bounds.ranges.curvature.slopes import slope_numbers
+from slomodel.bounds.ranges.enclose import boxed, live_in
 from slomodel.bounds.ranges.smoothness import smoothness
 from slomodel.bounds.ranges.unbounded import unbounded
 from slomodel.bounds.rules.cells import CellBounds, CellOfBall, divided

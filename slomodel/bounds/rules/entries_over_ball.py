@@ -18,7 +18,7 @@ from slomodel.bounds.norms.cubic import trilinear_norm
 from slomodel.bounds.norms.spectral import symmetric_norm
 from slomodel.bounds.ranges.enclose import live_in
 from slomodel.bounds.ranges.smoothness import smoothness
-from slomodel.bounds.ranges.taylor_ranges import taylor_ranges
+from slomodel.bounds.ranges.taylor.taylor_ranges import taylor_ranges
 from slomodel.bounds.ranges.unbounded import unbounded
 from slomodel.bounds.setting import Setting
 

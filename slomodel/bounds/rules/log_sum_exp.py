@@ -20,9 +20,9 @@ from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, add, both_ends
 from slomodel.bounds.norms.loewner import Rows, largest_eigenvalue, quadratic_sum
 from slomodel.bounds.norms.spectral import stack_norm
+from slomodel.bounds.ranges.curvature.log_sum_exp import cumulant_bounds, largest_variance, shares
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.ranges.hessian import jacobians
-from slomodel.bounds.ranges.log_sum_exp import cumulant_bounds, largest_variance, shares
 from slomodel.bounds.rules.separable_sums import Sums, sums_of
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.log_sum_exp import LogSum, log_sums

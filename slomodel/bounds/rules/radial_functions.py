@@ -18,15 +18,15 @@ from slomodel.bounds.enclosure import DerivativeBounds, Enclosure
 from slomodel.bounds.norms.curvature_sums import CurvedRows, CurvedSum, hessian_ends, third_matrix
 from slomodel.bounds.norms.loewner import Rows, largest_eigenvalue
 from slomodel.bounds.ranges.affine_norms import lengths_over_ball
-from slomodel.bounds.ranges.element_functions import Slots
-from slomodel.bounds.ranges.element_sums import (
+from slomodel.bounds.ranges.elements.element_functions import Slots
+from slomodel.bounds.ranges.elements.element_ranges import element_ranges
+from slomodel.bounds.ranges.elements.element_sums import (
     MOST_VARIABLES,
     ElementSum,
     LiveElements,
     part_ranges,
     parts_of,
 )
-from slomodel.bounds.ranges.elements import element_ranges
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.ranges.hessian import jacobians
 from slomodel.bounds.setting import Setting, once_per_setting

@@ -15,7 +15,7 @@ from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, add, both_ends
 from slomodel.bounds.norms.element_derivatives import fourth_order, second_order, third_order
 from slomodel.bounds.norms.loewner import Rows
-from slomodel.bounds.ranges.element_sums import (
+from slomodel.bounds.ranges.elements.element_sums import (
     MOST_VARIABLES,
     ElementSum,
     affine_of,
@@ -23,8 +23,8 @@ from slomodel.bounds.ranges.element_sums import (
     parts_over_ball,
     with_rows,
 )
-from slomodel.bounds.ranges.spanned_rows import few_rows
-from slomodel.bounds.ranges.sparse_rows import SparseRows, sparse_rows
+from slomodel.bounds.ranges.elements.spanned_rows import few_rows
+from slomodel.bounds.ranges.elements.sparse_rows import SparseRows, sparse_rows
 from slomodel.bounds.rules.sums.dense_rows import over_ball
 from slomodel.bounds.rules.sums.sparse_rows import of_sparse
 from slomodel.bounds.setting import Setting, once_per_setting

@@ -43,13 +43,13 @@ ALLOWED: dict[str, dict[str, str]] = {
     },
     "norms/quartic.py": {"gamma": "of the steps, each by their magnitudes"},
     "ranges/affine_norms.py": {"1e-14": "shifts that are tried"},
-    "ranges/curved_sums.py": {
+    "ranges/curvature/curved_sums.py": {
         "1e-290": "above what products that underflow lose from a mean",
         "gamma": "of means of the rows of a sample",
     },
-    "ranges/log_sum_exp.py": {"gamma": "of partial sums of weights >= 0, rounded down"},
+    "ranges/curvature/log_sum_exp.py": {"gamma": "of partial sums of weights >= 0, rounded down"},
     "ranges/values.py": {"gamma": "of the quotient by a period"},
-    "ranges/subdivision.py": {"finfo": "how fine a division is worth while"},
+    "ranges/elements/subdivision.py": {"finfo": "how fine a division is worth while"},
     "refinements/factor_pairs.py": {"gamma": "of a form of few variables"},
     "refinements/ridge_majorants.py": {"gamma": "a coefficient of that name"},
     "rules/series/chain_norms.py": {"1e-30": "norms below it are left to other rules"},

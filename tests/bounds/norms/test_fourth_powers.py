@@ -11,8 +11,8 @@ from slomodel.bounds.arithmetic.interval import Interval, point
 from slomodel.bounds.norms.element_derivatives import Weighted, fourth_order_ends, third_order
 from slomodel.bounds.norms.fourth_powers import attained, cubic_by_fourth_powers, fourth_powers
 from slomodel.bounds.norms.loewner import Rows, upper_end
-from slomodel.bounds.ranges.element_functions import derivative_graphs
-from slomodel.bounds.ranges.elements import element_ranges
+from slomodel.bounds.ranges.elements.element_functions import derivative_graphs
+from slomodel.bounds.ranges.elements.element_ranges import element_ranges
 from slomodel.bounds.structure.separable import elements
 
 CLOSE = 1e-9

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from bounds.settings import claimed, setting
 
-from slomodel.bounds.ranges.centre_graph import centre_graph
-from slomodel.bounds.ranges.hessian_ranges import ball_graph
+from slomodel.bounds.ranges.curvature.centre_graph import centre_graph
+from slomodel.bounds.ranges.curvature.hessian_ranges import ball_graph
 from slomodel.bounds.rules.curved_terms import curved_terms
 from slomodel.ir.expr import Einsum
 from slomodel.ir.walk import postorder

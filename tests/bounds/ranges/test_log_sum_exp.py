@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from slomodel.bounds.arithmetic.interval import interval, point
-from slomodel.bounds.ranges.log_sum_exp import cumulant_bounds, largest_variance, shares
+from slomodel.bounds.ranges.curvature.log_sum_exp import cumulant_bounds, largest_variance, shares
 
 CLOSE = 1e-12
 LOGITS = st.lists(st.floats(-30.0, 30.0), min_size=2, max_size=5)

@@ -7,8 +7,8 @@ import pytest
 from bounds.settings import setting as setting_of
 
 from slomodel.bounds import Setting
-from slomodel.bounds.ranges.centre_graph import centre_graph
-from slomodel.bounds.ranges.hessian_ranges import BallGraph, ball_graph, is_sum_of_squares
+from slomodel.bounds.ranges.curvature.centre_graph import centre_graph
+from slomodel.bounds.ranges.curvature.hessian_ranges import BallGraph, ball_graph, is_sum_of_squares
 from slomodel.ir.expr import Einsum
 from slomodel.ir.walk import postorder
 from slomodel.reference import evaluate

@@ -7,8 +7,8 @@ import pytest
 from bounds.settings import claimed, setting
 
 from slomodel.bounds.arithmetic.interval import Interval
-from slomodel.bounds.ranges.element_functions import derivative_graphs
-from slomodel.bounds.ranges.elements import element_ranges
+from slomodel.bounds.ranges.elements.element_functions import derivative_graphs
+from slomodel.bounds.ranges.elements.element_ranges import element_ranges
 from slomodel.bounds.rules.separable_sums import separable_sums
 from slomodel.bounds.structure.separable import Elements, elements
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import slomodel.functions as table
 from slomodel.bounds import bounds
 from slomodel.bounds.arithmetic.interval import interval, point
-from slomodel.bounds.ranges.element_functions import derivative_graphs
-from slomodel.bounds.ranges.elements import element_ranges
+from slomodel.bounds.ranges.elements.element_functions import derivative_graphs
+from slomodel.bounds.ranges.elements.element_ranges import element_ranges
 from slomodel.ir.expr import Input
 from slomodel.reference import evaluate
 

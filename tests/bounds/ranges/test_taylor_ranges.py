@@ -14,7 +14,7 @@ from slomodel import functions as fn
 from slomodel.bounds import Setting
 from slomodel.bounds.arithmetic.interval import Interval, around
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
-from slomodel.bounds.ranges.taylor_ranges import taylor_ranges
+from slomodel.bounds.ranges.taylor.taylor_ranges import taylor_ranges
 from slomodel.functions.compound import stop_gradient
 from slomodel.ir import build
 from slomodel.ir.dims import literal

@@ -10,8 +10,8 @@ from scipy.special import logsumexp as reference_logsumexp
 import slomodel
 from slomodel.bounds import Setting
 from slomodel.bounds.enclosure import norm_of
+from slomodel.bounds.ranges.curvature.hessian_ranges import ball_graph
 from slomodel.bounds.ranges.hessian import derivatives
-from slomodel.bounds.ranges.hessian_ranges import ball_graph
 from slomodel.bounds.rules import curved_terms as curved_rule
 from slomodel.bounds.rules.cells import CellOfBall
 from slomodel.bounds.rules.curved_terms import curved_terms

@@ -14,8 +14,8 @@ from random_graphs import throw
 from slomodel.bounds.arithmetic.interval import point
 from slomodel.bounds.norms.fourth_powers import fourth_powers
 from slomodel.bounds.norms.loewner import Rows
-from slomodel.bounds.ranges.spanned_rows import in_span
-from slomodel.bounds.ranges.sparse_rows import largest_eigenvalue_of_sizes, sparse_rows
+from slomodel.bounds.ranges.elements.spanned_rows import in_span
+from slomodel.bounds.ranges.elements.sparse_rows import largest_eigenvalue_of_sizes, sparse_rows
 from slomodel.bounds.rules import separable_sums
 from slomodel.reference import evaluate_all
 

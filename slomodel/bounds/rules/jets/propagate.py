@@ -13,9 +13,9 @@ import slomodel.functions as table
 from slomodel.bounds.arithmetic.interval import Interval, interval, meet
 from slomodel.bounds.arithmetic.rounding import Array, up_add
 from slomodel.bounds.arithmetic.upper_bounds import FLOOR, rounded_up
+from slomodel.bounds.ranges.curvature.hessian_ranges import laid_interval
 from slomodel.bounds.ranges.derivatives import derivative_range, derivative_ranges
 from slomodel.bounds.ranges.enclose import boxed, enclose_narrowed, variable_box
-from slomodel.bounds.ranges.hessian_ranges import laid_interval
 from slomodel.bounds.ranges.kinks import Orders
 from slomodel.bounds.ranges.liveness import has_neutral, neutral
 from slomodel.bounds.ranges.smoothness import Walk, order_of

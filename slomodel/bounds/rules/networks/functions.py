@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from slomodel.bounds.arithmetic.interval import Interval, point
 from slomodel.bounds.arithmetic.rounding import Array, up_mul, up_norm
 from slomodel.bounds.arithmetic.upper_bounds import floored, rounded_up
-from slomodel.bounds.ranges.element_functions import Slots
-from slomodel.bounds.ranges.elements import element_ranges
-from slomodel.bounds.ranges.log_sum_exp import cumulant_bounds, largest_variance, shares
+from slomodel.bounds.ranges.curvature.log_sum_exp import cumulant_bounds, largest_variance, shares
+from slomodel.bounds.ranges.elements.element_functions import Slots
+from slomodel.bounds.ranges.elements.element_ranges import element_ranges
 from slomodel.bounds.ranges.smoothness import Smoothness
 from slomodel.bounds.structure.separable import Elements
 from slomodel.errors import Span

@@ -9,7 +9,7 @@ import numpy as np
 from slomodel.bounds.arithmetic.interval import Interval, point
 from slomodel.bounds.arithmetic.rounding import Array
 from slomodel.bounds.arithmetic.sums_of_products import magnitudes
-from slomodel.bounds.ranges.log_sum_exp import shares
+from slomodel.bounds.ranges.curvature.log_sum_exp import shares
 from slomodel.bounds.rules.networks.values import Values
 
 

@@ -14,7 +14,7 @@ from slomodel.bounds.arithmetic.upper_bounds import floored, rounded_up
 from slomodel.bounds.norms.loewner import Rows
 from slomodel.bounds.norms.power_sums import Moments
 from slomodel.bounds.norms.spectral import spectral_norm
-from slomodel.bounds.ranges.element_functions import derivative_graphs
+from slomodel.bounds.ranges.elements.element_functions import derivative_graphs
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.ranges.smoothness import Smoothness
 from slomodel.bounds.rules.networks.functions import Function, Loss

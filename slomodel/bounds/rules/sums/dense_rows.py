@@ -23,7 +23,7 @@ from slomodel.bounds.norms.element_derivatives import (
 )
 from slomodel.bounds.norms.loewner import Rows
 from slomodel.bounds.norms.quartic import MOST_COLUMNS
-from slomodel.bounds.ranges.element_sums import (
+from slomodel.bounds.ranges.elements.element_sums import (
     ElementSum,
     Over,
     parts_over_ball,

@@ -17,8 +17,8 @@ from slomodel.bounds.enclosure import (
     Enclosure,
 )
 from slomodel.bounds.norms.loewner import Slots, by_lengths
-from slomodel.bounds.ranges.element_sums import ElementSum, part_ranges
-from slomodel.bounds.ranges.sparse_rows import SparseRows, largest_eigenvalue_of_sizes
+from slomodel.bounds.ranges.elements.element_sums import ElementSum, part_ranges
+from slomodel.bounds.ranges.elements.sparse_rows import SparseRows, largest_eigenvalue_of_sizes
 from slomodel.bounds.result import shown
 from slomodel.bounds.setting import Setting
 from slomodel.calculus import degree

@@ -33,10 +33,10 @@ from slomodel.bounds.arithmetic.rounding import (
 from slomodel.bounds.ball import Displacements
 from slomodel.bounds.norms.curvature_sums import CurvedRows, CurvedSum, Places
 from slomodel.bounds.norms.loewner import Rows, Slots, quotient
-from slomodel.bounds.ranges.element_functions import derivative_graphs
-from slomodel.bounds.ranges.elements import close_ranges, ranges_over_pieces
-from slomodel.bounds.ranges.hessian_ranges import BallGraph
-from slomodel.bounds.ranges.log_sum_exp import Numbers, SummedClasses, growths
+from slomodel.bounds.ranges.curvature.hessian_ranges import BallGraph
+from slomodel.bounds.ranges.curvature.log_sum_exp import Numbers, SummedClasses, growths
+from slomodel.bounds.ranges.elements.element_functions import derivative_graphs
+from slomodel.bounds.ranges.elements.element_ranges import close_ranges, ranges_over_pieces
 from slomodel.bounds.structure.curved_terms import CurvedElements, CurvedLogSum
 from slomodel.ir.dims import concrete, number_of_elements
 from slomodel.ir.expr import Axes, Expr

@@ -17,9 +17,9 @@ import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval, around, interval, meet
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul
+from slomodel.bounds.ranges.curvature.hessian_ranges import numbers
 from slomodel.bounds.ranges.enclose import enclose, states_of
-from slomodel.bounds.ranges.hessian_ranges import numbers
-from slomodel.bounds.ranges.taylor_forms import (
+from slomodel.bounds.ranges.taylor.taylor_forms import (
     TaylorForm,
     TaylorPass,
     distance,

@@ -10,15 +10,15 @@ import numpy as np
 from slomodel.bounds.arithmetic.interval import Interval, point
 from slomodel.bounds.arithmetic.rounding import Array, Truths
 from slomodel.bounds.ball import Displacements
-from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
-from slomodel.bounds.ranges.incidence import incidence
-from slomodel.bounds.ranges.liveness import Live
-from slomodel.bounds.ranges.log_sum_exp import (
+from slomodel.bounds.ranges.curvature.incidence import incidence
+from slomodel.bounds.ranges.curvature.log_sum_exp import (
     ApartFromMean,
     SummedClasses,
     weights,
 )
-from slomodel.bounds.ranges.slopes import slopes_of
+from slomodel.bounds.ranges.curvature.slopes import slopes_of
+from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
+from slomodel.bounds.ranges.liveness import Live
 from slomodel.bounds.setting import Setting
 from slomodel.bounds.structure.curved_terms import MeanOfLogSum, varying_nodes, with_means
 from slomodel.functions.compound import stop_gradient

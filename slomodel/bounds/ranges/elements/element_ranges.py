@@ -13,10 +13,12 @@ from slomodel.bounds.arithmetic.interval import Interval, meet, whole_power
 from slomodel.bounds.arithmetic.rounding import Array
 from slomodel.bounds.effort import DEFAULT, INTERVAL_FLOPS, Effort
 from slomodel.bounds.ranges.derivatives import derivative_ranges
-from slomodel.bounds.ranges.element_functions import ElementDerivatives, Slots, functions_of
-from slomodel.bounds.ranges.enclose import enclose
-from slomodel.bounds.ranges.smoothness import Smoothness, smoothness
-from slomodel.bounds.ranges.subdivision import (
+from slomodel.bounds.ranges.elements.element_functions import (
+    ElementDerivatives,
+    Slots,
+    functions_of,
+)
+from slomodel.bounds.ranges.elements.subdivision import (
     ANY,
     CLOSE,
     CLOSE_OF_SEVERAL,
@@ -28,6 +30,8 @@ from slomodel.bounds.ranges.subdivision import (
     cluster_ends,
     clustered,
 )
+from slomodel.bounds.ranges.enclose import enclose
+from slomodel.bounds.ranges.smoothness import Smoothness, smoothness
 from slomodel.bounds.structure.separable import affine_nodes
 from slomodel.calculus import jvp
 from slomodel.errors import Span

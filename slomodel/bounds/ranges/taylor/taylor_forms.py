@@ -27,15 +27,15 @@ import slomodel.functions as table
 from slomodel.bounds.arithmetic.contraction import contract
 from slomodel.bounds.arithmetic.interval import Interval, from_zero, interval, meet, point
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul
-from slomodel.bounds.ranges.derivatives import derivative_range
-from slomodel.bounds.ranges.enclose import range_of
-from slomodel.bounds.ranges.hessian_ranges import (
+from slomodel.bounds.ranges.curvature.hessian_ranges import (
     MOST_FACTORS,
     laid,
     laid_interval,
     numbers,
     upper_sum,
 )
+from slomodel.bounds.ranges.derivatives import derivative_range
+from slomodel.bounds.ranges.enclose import range_of
 from slomodel.bounds.ranges.kinks import order_near, outside
 from slomodel.bounds.ranges.liveness import Live, neutral
 from slomodel.bounds.ranges.matrices import remainder_of_operation

@@ -15,12 +15,12 @@ from slomodel.bounds.arithmetic.rounding import Array, Truths, up_add, up_mul
 from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.norms.element_derivatives import Weighted
 from slomodel.bounds.norms.loewner import Rows, quotient
-from slomodel.bounds.ranges.element_functions import Slots, derivative_graphs
-from slomodel.bounds.ranges.elements import ElementRanges, close_ranges
+from slomodel.bounds.ranges.elements.element_functions import Slots, derivative_graphs
+from slomodel.bounds.ranges.elements.element_ranges import ElementRanges, close_ranges
+from slomodel.bounds.ranges.elements.sparse_rows import SparseRows
 from slomodel.bounds.ranges.enclose import boxed, boxes_over, enclose, live_in
 from slomodel.bounds.ranges.hessian import jacobians
 from slomodel.bounds.ranges.smoothness import span_of
-from slomodel.bounds.ranges.sparse_rows import SparseRows
 from slomodel.bounds.setting import Setting
 from slomodel.bounds.structure.separable import Elements, Laid
 from slomodel.ir.dims import concrete, number_of_elements

@@ -20,8 +20,8 @@ from slomodel.bounds.effort import NUMBERS_AT_ONCE
 from slomodel.bounds.ranges.enclose import boxed, boxes_over, enclose, live_in
 from slomodel.bounds.ranges.hessian import along_rows
 from slomodel.bounds.ranges.liveness import neutral
-from slomodel.bounds.ranges.taylor_forms import CentreSlopes, TaylorForm, TaylorPass, put
-from slomodel.bounds.ranges.taylor_recurrences import put_states
+from slomodel.bounds.ranges.taylor.taylor_forms import CentreSlopes, TaylorForm, TaylorPass, put
+from slomodel.bounds.ranges.taylor.taylor_recurrences import put_states
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.stopping import pause
 from slomodel.calculus import jvp

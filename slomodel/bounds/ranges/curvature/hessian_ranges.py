@@ -42,19 +42,19 @@ from slomodel.bounds.arithmetic.rounding import (
 )
 from slomodel.bounds.ball import Displacements
 from slomodel.bounds.ranges.affine_norms import squared_lengths
-from slomodel.bounds.ranges.centre_graph import CentreGraph, given_weights
-from slomodel.bounds.ranges.derivatives import derivative_range
-from slomodel.bounds.ranges.enclose import range_of
-from slomodel.bounds.ranges.incidence import by_grams, by_unknown
-from slomodel.bounds.ranges.kinks import order_near, outside
-from slomodel.bounds.ranges.liveness import neutral
-from slomodel.bounds.ranges.log_sum_exp import (
+from slomodel.bounds.ranges.curvature.centre_graph import CentreGraph, given_weights
+from slomodel.bounds.ranges.curvature.incidence import by_grams, by_unknown
+from slomodel.bounds.ranges.curvature.log_sum_exp import (
     SummedClasses,
     largest_mean,
     largest_spread,
     weights_within,
 )
-from slomodel.bounds.ranges.slopes import slopes_of
+from slomodel.bounds.ranges.curvature.slopes import slopes_of
+from slomodel.bounds.ranges.derivatives import derivative_range
+from slomodel.bounds.ranges.enclose import range_of
+from slomodel.bounds.ranges.kinks import order_near, outside
+from slomodel.bounds.ranges.liveness import neutral
 from slomodel.bounds.setting import Setting
 from slomodel.bounds.stopping import pause
 from slomodel.functions.compound import same
