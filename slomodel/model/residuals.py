@@ -70,15 +70,22 @@ class Residuals:
 
         `columns` (k,) are the positions of the columns that J has; None stands for all.
         """
-        chosen = np.arange(self._n) if columns is None else columns
-        J = np.empty((len(self._root), len(chosen)))  # noqa: N806
-        r = np.empty(len(self._root))
-        unit = np.zeros(self._n)
+        chosen = range(self._n) if columns is None else columns.tolist()
+        n, m = self._n, len(self._root)
+        if not chosen:
+            return np.empty(m), np.empty((m, 0))
+        kernel = self._kernels.function("value_and_gradient")
+        point, out = self._arrays(x)
+        rows = np.empty((len(chosen), m))
+        product = out[2 * n + m : 2 * n + 2 * m]
         for k, position in enumerate(chosen):
-            unit[position] = 1.0
-            r, J[:, k] = self.along(x, unit)
-            unit[position] = 0.0
-        return r, J
+            point[n + position] = 1.0
+            kernel(point, out)
+            point[n + position] = 0.0
+            rows[k] = product
+        rows *= self._root
+        # Stored as (m, n), in which order products with J sum its rows.
+        return self._root * out[2 * n : 2 * n + m], np.ascontiguousarray(rows.T)
 
     @cached_property
     def affine(self) -> NDArray[np.bool_]:
@@ -86,11 +93,17 @@ class Residuals:
         return affine_unknowns(self._squares, self._compiled, self._data)
 
     def _numbers(self, x: Vector, v: Vector) -> tuple[Vector, Vector, Vector]:
-        n, (m, _, w) = self._n, self._sizes
-        point = np.concatenate([x, v, np.zeros(2 * m + w)])
-        out = np.empty(len(point))
+        n, (m, _, _) = self._n, self._sizes
+        point, out = self._arrays(x)
+        point[n : 2 * n] = v
         self._kernels.function("value_and_gradient")(point, out)
         return out[2 * n : 2 * n + m], out[2 * n + m : 2 * n + 2 * m], out[2 * n + 2 * m :]
+
+    def _arrays(self, x: Vector) -> tuple[Vector, Vector]:
+        """The argument of the kernel at x (n,), with v = 0, and an array for its results."""
+        point = np.zeros(2 * self._n + sum(self._sizes))
+        point[: self._n] = x
+        return point, np.empty(len(point))
 
     def _roots_of_weights(self, x: Vector) -> Vector:
         weights = self._numbers(x, np.zeros(self._n))[2]

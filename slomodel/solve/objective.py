@@ -306,13 +306,15 @@ class Evaluator:
         The first value is always computed, so that a run has a point to return.
         """
         self._count_value()
-        return self.sign * self._watched(float(self._objective.value(x)), x)
+        f = float(self._objective.value(x))
+        return self.sign * (f if -math.inf < f < math.inf else self._watched(f, x))
 
     def _count_value(self) -> None:
         if self.nfev:
             if self.nfev >= self._max_nfev:
                 raise BudgetSpent(Status.max_nfev)
-            self.check_time()
+            if perf_counter() > self.deadline:
+                raise BudgetSpent(Status.max_time)
         self.nfev += 1
 
     @property
@@ -337,7 +339,8 @@ class Evaluator:
             np.copyto(out, g)
         if self.sign < 0.0:
             np.negative(out, out=out)
-        return f, self._watched(self._measured(x, out), x)
+        size = norm(out) if self.within is None else self._measured(x, out)
+        return f, size if size < math.inf else self._watched(size, x)
 
     def _measured(self, x: Vector, g: Vector) -> float:
         """The norm of the gradient g (n,) at x (n,), of the projected one in a set."""
@@ -378,7 +381,8 @@ class Evaluator:
                 np.copyto(out, g)
             if self.sign < 0.0:
                 np.negative(out, out=out)
-        return self._watched(self._measured(x, out), x)
+        size = norm(out) if self.within is None else self._measured(x, out)
+        return size if size < math.inf else self._watched(size, x)
 
     def inside(self, x: Vector) -> Vector:
         """The point (n,) of the set that is nearest to x (n,): x itself if there is no set."""

@@ -78,8 +78,16 @@ class EpochRegion:
         """Whether the margin is the whole set, so that every epoch is one step."""
         return self.d == self.D
 
+    @property
+    def is_one_free_step(self) -> bool:
+        """Whether the epoch is one step, for which no constant is needed."""
+        return self.L1 is None and self.ends_every_step
 
-@dataclass(frozen=True, slots=True)
+
+_NO_FACTS: Mapping[str, float | str] = {}
+
+
+@dataclass(slots=True)
 class AcceptedStep:
     """A new point, its distance from the last one, and whether it was put on the boundary.
 
@@ -99,7 +107,7 @@ class AcceptedStep:
     violates: bool = False
     in_units: bool = False
     kind: str = ""
-    facts: Mapping[str, float | str] = field(default_factory=dict)
+    facts: Mapping[str, float | str] = field(default_factory=lambda: _NO_FACTS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,16 +9,18 @@ from typing import Protocol
 
 import numpy as np
 
-from slomodel.solve.norms import LARGEST, Vector, norm
+from slomodel.solve.norms import LARGEST, Vector, norm, ratio
 from slomodel.solve.subroutine import Iterate
 
 # Number of steps without a gain after which a run ends.
 IDLE_STEPS = 200
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SecantPair:
     """The last step s and the change y of the gradient, both (n,), with their products.
+
+    It is not frozen, which would double the time to construct it.
 
     `y` is valid until the next step. `own`: the step is along the last proposal of the direction
     that receives the pair. Curvature can be learned from any step, a step length only from such
@@ -33,13 +35,17 @@ class SecantPair:
     own: bool = True
 
 
-def curved(pair: SecantPair, eps: float) -> bool:
-    """Whether ⟨s,y⟩ is positive beyond rounding; `eps` is the unit roundoff of gradients.
+def curvature_scale(pair: SecantPair, eps: float) -> float:
+    """γ = ⟨s,y⟩/‖y‖², or 0 unless ⟨s,y⟩ is positive beyond rounding.
 
-    A symmetric positive definite Hessian of condition κ has ⟨s,y⟩ ≥ 2‖s‖‖y‖√κ/(κ+1); below the
-    threshold κ exceeds 1/eps, and the sign of ⟨s,y⟩ is rounding error.
+    `eps` is the unit roundoff of gradients. A symmetric positive definite Hessian of condition κ
+    has ⟨s,y⟩ ≥ 2‖s‖‖y‖√κ/(κ+1); below the threshold κ exceeds 1/eps, and the sign of ⟨s,y⟩ is
+    rounding error.
     """
-    return pair.sy > math.sqrt(eps) * pair.snorm * pair.ynorm
+    sy, ynorm = pair.sy, pair.ynorm
+    if not sy > math.sqrt(eps) * pair.snorm * ynorm > 0.0 or not 1.0 / sy < math.inf:
+        return 0.0
+    return ratio(sy, ynorm, ynorm)
 
 
 class Predicting(Protocol):

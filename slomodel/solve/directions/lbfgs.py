@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.solve.directions.direction import SecantPair, along_minus, curved
-from slomodel.solve.norms import EPS, LARGEST, Vector, norm, ratio
+from slomodel.solve.directions.direction import SecantPair, along_minus, curvature_scale
+from slomodel.solve.norms import EPS, LARGEST, Vector, norm
 from slomodel.solve.subroutine import Iterate
 
 MEMORY = 10
@@ -86,6 +86,15 @@ class LBFGS:
             return self.fallback(at, out)
         g, rows = at.g, self._rows
         Rinv, D = self._Rinv[: self.count, : self.count], self._D[: self.count]
+        if isinstance(rows, slice) and self.inverse is None:
+            S, Y = self._S[rows], self._Y[rows]
+            a = Rinv.dot(S.dot(g))
+            a.dot(Y, out)
+            out -= g
+            out *= self.gamma
+            (D * a + Y.dot(out)).dot(Rinv).dot(S, self._work)
+            out -= self._work
+            return norm(out)
         a = Rinv.dot(times(self._S, rows, g))
         combine(self._Y, rows, a, out)
         out -= g
@@ -109,8 +118,8 @@ class LBFGS:
 
     def learn(self, pair: SecantPair) -> None:
         s, y, sy = pair.s, pair.y, pair.sy
-        gamma = ratio(sy, pair.ynorm, pair.ynorm)
-        if not (curved(pair, self._eps) and gamma > 0.0 and ratio(1.0, sy) > 0.0):
+        gamma = curvature_scale(pair, self._eps)
+        if not gamma:
             return
         if self.count == self.memory:
             self._drop_oldest()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from slomodel.solve.directions.direction import Predicting, SecantPair
 from slomodel.solve.directions.mixed_newton import MixedNewton
 from slomodel.solve.directions.quasi_newton import QuasiNewton
-from slomodel.solve.directions.variable_projection import VariableProjection
+from slomodel.solve.directions.variable_projection import VariableProjection, is_finite
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
@@ -134,7 +132,9 @@ class LevenbergMarquardt:
     def learn(self, pair: SecantPair) -> None:
         if self._stalled:
             self._mixed.learn(pair)
-        self._other.learn(replace(pair, own=pair.own and not self._active))
+        if self._active and pair.own:
+            pair = SecantPair(pair.s, pair.y, pair.sy, pair.snorm, pair.ynorm, own=False)
+        self._other.learn(pair)
 
     def _gradient(self, x: Vector, out: Vector) -> bool:
         """Write 2 Jᵀr at a trial point x (n,) into `out`; False while J is not used.
@@ -150,7 +150,7 @@ class LevenbergMarquardt:
 
     def _jacobian(self, x: Vector) -> tuple[Vector, Vector]:
         """The residuals (m,) and J (m, n) at x (n,); those of the last point are cached."""
-        if self._J is None or not np.array_equal(x, self._x):
+        if self._J is None or not (x == self._x).all():
             self._r, self._J = self._projection.jacobian(x)
             self._x = x.copy()
         return self._r, self._J
@@ -163,13 +163,16 @@ class LevenbergMarquardt:
     def _factorise(self, at: Iterate) -> bool:
         """J = U diag(s) V at a point, and the limit from the last step; False on leaving."""
         r, J = self._jacobian(at.x)
-        if not (np.isfinite(J).all() and np.isfinite(r).all()):
+        if not is_finite(r, J):
             self._leave()
             return False
-        lengths = np.sqrt((J * J).sum(axis=0))
-        far = lengths < FAR * self._lengths
-        np.maximum(np.where(far, 0.0, FORGET) * self._lengths, lengths, out=self._lengths)
-        self.units = 1.0 / np.where(self._lengths > 0.0, self._lengths, 1.0)
+        lengths = np.sqrt(np.einsum("ij,ij->j", J, J))
+        recent = FORGET * self._lengths
+        recent[lengths < FAR * self._lengths] = 0.0
+        np.maximum(recent, lengths, out=self._lengths)
+        self.units = 1.0 / self._lengths
+        if not self._lengths.all():
+            self.units[self._lengths == 0.0] = 1.0
         self._change = self._projection.begin(r, J)
         U, self._s, self._V = np.linalg.svd(J * self.units, full_matrices=False)
         self._Ur = r.dot(U)
@@ -228,14 +231,16 @@ class LevenbergMarquardt:
         """Write the Levenberg–Marquardt step into `out` (n,)."""
         assert self.units is not None
         s, b = self._s, self._Ur
+        V = self._V
         determined = s > len(s) * self._evaluate.eps * float(s.max(initial=0.0))
-        s, b = s[determined], b[determined]
+        if not determined.all():
+            s, b, V = s[determined], b[determined], V[determined]
         damping = damping_of(s, b, self._limit)
         p = -s * b / (s * s + damping)
         self._length, self._is_whole = norm(p), damping == 0.0
         along = s * p
         self._predicted = float(along.dot(along)) + 2.0 * damping * float(p.dot(p))
-        np.multiply(p @ self._V[determined], self.units, out=out)
+        np.multiply(p @ V, self.units, out=out)
 
 
 def damping_of(s: Vector, b: Vector, limit: float) -> float:

@@ -6,7 +6,12 @@ import math
 
 import numpy as np
 
-from slomodel.solve.directions.direction import Predicting, SecantPair, along_minus, curved
+from slomodel.solve.directions.direction import (
+    Predicting,
+    SecantPair,
+    along_minus,
+    curvature_scale,
+)
 from slomodel.solve.directions.lbfgs import LBFGS
 from slomodel.solve.directions.newton import dense, inverse_magnitude
 from slomodel.solve.directions.newton_cg import NewtonCG
@@ -61,6 +66,7 @@ class QuasiNewton:
         self.curvatures: Vector | None = None
         self.hessian: Vector | None = None
         self._gamma = 0.0
+        self._eps = evaluate.eps
         wait = (WAIT if n <= FEW else WAIT_OF_MANY) * 2.0 * n
         self._interval = REPEAT * 2.0 * n
         has_hessian = evaluate.has_products and evaluate.is_smooth
@@ -99,9 +105,10 @@ class QuasiNewton:
         return self._newton_step(at, out) if self._newton.raise_shift() else self.fallback(at, out)
 
     def propose(self, at: Iterate, out: Vector) -> float:
-        if self._evaluate.weighted_work >= self._sparse_due and self._compute_sparse(at):
+        work = self._evaluate.weighted_work
+        if work >= self._sparse_due and self._compute_sparse(at):
             return self._newton_step(at, out)
-        if self._evaluate.weighted_work >= self._due and not self._put_off(at):
+        if work >= self._due and not self._put_off(at):
             self._compute(at)
         if self._H is not None:
             self._H.dot(at.g, out)
@@ -179,14 +186,15 @@ class QuasiNewton:
 
     def learn(self, pair: SecantPair) -> None:
         self.hessian = None
-        s, y, sy = pair.s, pair.y, pair.sy
-        gamma = ratio(sy, pair.ynorm, pair.ynorm)
-        if not (curved(pair, self._evaluate.eps) and gamma > 0.0 and ratio(1.0, sy) > 0.0):
-            return
-        self._gamma = gamma
         if self._H is None:
             self._pairs.learn(pair)
+            self._gamma = self._pairs.gamma or self._gamma
             return
+        s, y, sy = pair.s, pair.y, pair.sy
+        gamma = curvature_scale(pair, self._eps)
+        if not gamma:
+            return
+        self._gamma = gamma
         # H − u (Hy)ᵀ − Hy uᵀ + (1 + yᵀHy/⟨s,y⟩) u sᵀ, by a symmetric pair of products.
         H, u = self._H, s / sy
         w = H.dot(y)

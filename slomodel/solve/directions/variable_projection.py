@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from slomodel.solve.norms import Vector
+from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator, Positions
 from slomodel.solve.subroutine import Iterate
 
@@ -55,6 +55,8 @@ class VariableProjection:
         """The change of c that minimises ‖r + J c‖², and that minimum; J (m, k)."""
         if not J.shape[1]:
             return np.empty(0), np.inf
+        if J.shape[1] == 1:
+            return _along(r, J[:, 0])
         lengths = np.sqrt((J * J).sum(axis=0))
         lengths[lengths == 0.0] = 1.0
         change = np.linalg.lstsq(J / lengths, -r, rcond=None)[0] / lengths
@@ -70,7 +72,7 @@ class VariableProjection:
             return True
         end = at.x + v
         r, J = self._evaluate.jacobian(end, self._affine)
-        if not (np.isfinite(J).all() and np.isfinite(r).all()):
+        if not is_finite(r, J):
             return False
         change, after = self._best(r, J)
         if not after <= self._before * (1.0 + SAME):
@@ -84,7 +86,7 @@ class VariableProjection:
 
     def jacobian(self, x: Vector) -> tuple[Vector, Vector]:
         """r (m,) and J (m, n) at x (n,), with the columns of the last correction if they fit."""
-        if not len(self._columns) or not np.array_equal(x[self._others], self._alpha):
+        if not len(self._columns) or not (x[self._others] == self._alpha).all():
             return self._evaluate.jacobian(x)
         r, rest = self._evaluate.jacobian(x, self._others)
         J = np.empty((len(r), len(x)))
@@ -97,3 +99,22 @@ class VariableProjection:
         affine = self._evaluate.affine_unknowns()
         if affine.any() and not affine.all():
             self._affine, self._others = np.flatnonzero(affine), np.flatnonzero(~affine)
+
+
+def _along(r: Vector, a: Vector) -> tuple[Vector, float]:
+    """The change of one unknown that minimises ‖r + a c‖², and that minimum; r and a (m,)."""
+    length = norm(a)
+    if length == 0.0:
+        return np.zeros(1), float(r.dot(r))
+    unit = a / length
+    along = float(unit.dot(r))
+    left = r - along * unit
+    return np.array([-along / length]), float(left.dot(left))
+
+
+def is_finite(r: Vector, J: Vector) -> bool:
+    """Whether all residuals r (m,) and derivatives J (m, n) are finite."""
+    # A finite sum of absolute values costs less than two tests of all elements.
+    if float(np.abs(J).sum()) + float(np.abs(r).sum()) < np.inf:
+        return True
+    return bool(np.isfinite(J).all() and np.isfinite(r).all())

@@ -17,7 +17,7 @@ from slomodel.solve.subroutine import Iterate
 ROUNDING_TRIALS = 12
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AcceptedTrial:
     """An accepted point with its δ; `by_rounding`: f changed by no more than its resolution."""
 

@@ -71,10 +71,11 @@ class InterpolatingSearch:
         noise = self._resolution.noise(at)
         first = slope * vnorm
         band = max(min(at.f, self._resolution.lowest) + noise, at.f)
+        computes_both = self._accepts_first and self._evaluate.computes_both
         rounding_trials = 0
         before: tuple[float, float] | None = None
         while rounding_trials < ROUNDING_TRIALS and self.trials < MOST_TRIALS:
-            both = self._accepts_first and not self.trials and self._evaluate.computes_both
+            both = computes_both and not self.trials
             f = self._value(at, v, delta, new, both=both)
             armijo = -math.inf < f <= at.f + self._sigma * delta * first and f < at.f
             if armijo or at.f - noise <= f <= band:
@@ -83,7 +84,9 @@ class InterpolatingSearch:
                 if not both:
                     new.gnorm = self._evaluate.gradient(new.x, new.g)
                 self._accepts_first = self.trials == 1
-                if armijo and math.isfinite(new.gnorm):
+                if armijo and new.gnorm < math.inf:
+                    if delta >= longest or not float(new.g.dot(v)) < STEEP * first:
+                        return self._found(new, at, delta, by_rounding=False)
                     return self._extended(at, v, first, delta, longest)
                 if not armijo and new.gnorm < at.gnorm:
                     return self._found(new, at, delta, by_rounding=True)

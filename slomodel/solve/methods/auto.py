@@ -37,7 +37,7 @@ class PredictedDecrease:
 
     It is if ‖∇f‖ ≤ gtol·max(|f(x0)|/‖x0‖, ‖∇f(x0)‖), and a step v to the minimum of a quadratic
     model lowers f by at most gtol²·F, or changes no variable by more than MOVED·gtol times its
-    magnitude. If x0 = 0, 1 stands for ‖x0‖.
+    magnitude. If x0 = 0, 1 stands for ‖x0‖. `steepest` is the bound on ‖∇f‖.
     F is |f|, but at most the larger of f(x0) − f and c = Σ|h_i|x_i²/2, with the diagonal elements
     h_i of the Hessian: a constant added to f does not loosen the test. The second condition is for
     least values of 0, of which no decrease is a small part. Where variables vanish as well, F may
@@ -48,7 +48,7 @@ class PredictedDecrease:
     def __init__(self, start: Iterate, gtol: float) -> None:
         self._gtol = gtol
         self._first_f = start.f
-        self._steep = max(abs(start.f) / (norm(start.x) or 1.0), start.gnorm)
+        self.steepest = gtol * max(abs(start.f) / (norm(start.x) or 1.0), start.gnorm)
 
     def met(self, at: Iterate, v: Vector, decrease: float, curvatures: Vector | None) -> bool:
         """Whether the test is met at a point by a step v (n,) with its predicted decrease.
@@ -56,7 +56,7 @@ class PredictedDecrease:
         `curvatures` (n,) are the diagonal elements of the Hessian, if they are known.
         """
         gtol, x = self._gtol, at.x
-        if not at.gnorm <= gtol * self._steep:
+        if not at.gnorm <= self.steepest:
             return False
         curved = 0.0
         if curvatures is not None:

@@ -160,6 +160,7 @@ class NormArmijoRun:
         self._begin(start)
         self._wants_pairs = self._direction.wants_pairs or method.initial_step in WANTS_PAIRS
         self._restarts = 0
+        self._logarithmic = method.logarithmic
         self._reach = method.delta_bar
         self._test = None if method.gtol is None else PredictedDecrease(start, method.gtol)
         self._ray = None
@@ -196,19 +197,21 @@ class NormArmijoRun:
     def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt:
         """Step to x + δv with δ from the line search. Paper: alg:lsearch."""
         v, D = self._v, region.D
-        if self._stagnation.probe.due:
+        stagnation = self._stagnation
+        if stagnation.probe.due:
             halt = self._stagnation.look_far(current, np.multiply(v, self.delta, out=self._s))
             if halt:
                 return halt
         vnorm, slope, own = self._related_direction(current, v)
-        if own and self._test is not None:
+        test = self._test
+        if own and test is not None:
             predicted = -0.5 * vnorm * slope
-            if self._test.met(current, v, predicted, self._curvatures):
-                vnorm, slope, own, halt = self._confirmed(current, v, self._test)
+            if current.gnorm <= test.steepest and test.met(current, v, predicted, self._curvatures):
+                vnorm, slope, own, halt = self._confirmed(current, v, test)
                 if halt is not None:
                     return halt
-            noise = self._stagnation.resolution.noise(current)
-            self._stagnation.at_floor = -0.5 * vnorm * slope <= noise
+            noise = stagnation.resolution.noise(current)
+            stagnation.at_floor = -0.5 * vnorm * slope <= noise
         in_units = own and slope > -self._method.alpha * current.gnorm
         if self._certified is not None:
             return self._proved(self._certified, current, vnorm, D, own, in_units)
@@ -234,7 +237,7 @@ class NormArmijoRun:
             longest = first = self._longest(v, vnorm, D)
             accepted = self._last_resort(current, vnorm, longest, again)
             own = in_units = False
-        if accepted is None or self._stagnation.after(accepted.point, accepted.delta * vnorm / D):
+        if accepted is None or stagnation.after(accepted.point, accepted.delta * vnorm / D):
             return self._restart_or_halt(current, D)
         self.delta, self.delta_first = accepted.delta, first
         full_length = accepted.delta >= longest * (1.0 - 4.0 * EPS)
@@ -278,7 +281,7 @@ class NormArmijoRun:
     def _longest(self, v: Vector, vnorm: float, D: float) -> float:
         """The largest δ of a step δv, v (n,), to the boundary or to the limit of a variable."""
         longest = min(D / vnorm, LARGEST)
-        marked = self._method.logarithmic
+        marked = self._logarithmic
         if marked is None:
             return longest
         fastest = float(np.abs(v * marked).max())
@@ -431,6 +434,5 @@ class NormArmijoRun:
             pair = SecantPair(s, y, float(s.dot(y)), norm(s), norm(y), own)
             self._memory.pair = pair
             self._direction.learn(pair)
-        return AcceptedStep(
-            new, accepted.delta * vnorm, full_length, accepted.by_rounding, kind=kind
-        )
+        length = accepted.delta * vnorm
+        return AcceptedStep(new, length, full_length, accepted.by_rounding, False, False, kind)

@@ -9,7 +9,7 @@ import numpy as np
 
 from slomodel.solve.constants.source import LipschitzSource
 from slomodel.solve.norms import EPS, norm
-from slomodel.solve.objective import GRADIENT, BudgetSpent, EvaluationLost, Evaluator
+from slomodel.solve.objective import BudgetSpent, EvaluationLost, Evaluator
 from slomodel.solve.run.checkpoint import Keeper
 from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.run.run_state import RunState
@@ -75,7 +75,8 @@ def minimize(
             if run.region is None:
                 run.region = stepper.enter(subroutine.region(run.current, constants))
                 run.first, run.violations_before = monitor.k, run.violations
-            one_epoch(stepper, evaluate, monitor, run, keeper, drift, pole)
+            goes_on = watch is None and run.certifier is None
+            one_epoch(stepper, evaluate, monitor, run, keeper, drift, pole, goes_on=goes_on)
             if run.status is Status.converged:
                 run.halt(drift.at_end(run.current, run.depth))
             elif run.status in _STALLED:
@@ -215,15 +216,19 @@ def one_epoch(
     keeper: Keeper | None = None,
     drift: Drift | None = None,
     pole: PoleWatch | None = None,
+    *,
+    goes_on: bool = False,
 ) -> None:
     """Iterate in the epoch's set until x_{k+1} lies in its margin or the run ends.
 
-    For the ball B(x₀^τ, D) the margin is ‖x_{k+1} − x₀^τ‖ ∈ [D−d, D].
+    For the ball B(x₀^τ, D) the margin is ‖x_{k+1} − x₀^τ‖ ∈ [D−d, D]. With `goes_on`, epochs of one
+    step without constants follow each other at once: only D of their sets is used.
     """
     assert run.region is not None
+    goes_on = goes_on and run.region.is_one_free_step
     try:
         while True:
-            ended = has_ended(run, monitor.k, evaluate.measure, evaluate.within)
+            ended = has_ended(run, monitor.k, evaluate)
             if keeper:
                 keeper.keep(evaluate, monitor, run.current, at_end=ended)
             if ended:
@@ -236,20 +241,27 @@ def one_epoch(
             if isinstance(taken, Halt):
                 run.halt(taken)
                 break
-            old, ends = run.current, ends_epoch(taken, run.region)
+            old, ends = run.current, goes_on or ends_epoch(taken, run.region)
             run.accept(taken)
             monitor.record(taken.point, taken.length, run.epoch)
             if run.certifier:
                 run.certifier.took(old, taken, run.region, run.tolerance, ends, monitor.k)
-            run.stop_asked = monitor.report(taken.point, taken.length, run.epoch)
+            if monitor.reports:
+                run.stop_asked = monitor.report(taken.point, taken.length, run.epoch)
             if drift and run.current.f < run.examined:
                 run.halt(drift.far_below(run.current, run.depth))
                 run.examined /= EPS
-            if drift:
+            if drift and monitor.k >= drift.next:
                 run.halt(drift.after(monitor.k, run.current, run.depth))
             if pole:
                 run.halt(pole.record(run.current))
-            if ends or run.status is not None:
+            if run.status is not None:
+                break
+            if goes_on:
+                run.epochs.add(run.region, 1, 0)
+                run.epoch, run.first = run.epoch + 1, monitor.k
+                run.region = stepper.enter(run.region)
+            elif ends:
                 break
     finally:
         steps, violations = monitor.k - run.first, run.violations - run.violations_before
@@ -265,18 +277,15 @@ def inflated(region: EpochRegion, at: Iterate) -> EpochRegion:
     return replace(region, L1=2.0 * region.L1 or at.gnorm / region.D, L2=L2)
 
 
-def has_ended(run: RunState, k: int, measure: str = GRADIENT, within: Set | None = None) -> bool:
-    """Test the current point, x_k, and set the status if the run ends there.
-
-    `measure` is what the tolerance applies to, in words.
-    """
+def has_ended(run: RunState, k: int, evaluate: Evaluator) -> bool:
+    """Test the current point, x_k, and set the status if the run ends there."""
     point = run.current
     small = point.gnorm < run.tolerance
     # `auto` alone, for which no theorem states how a run ends.
-    if small and within is not None and run.leaves_saddles:
-        small = not falls_to_bounds(run, within)
+    if small and evaluate.within is not None and run.leaves_saddles:
+        small = not falls_to_bounds(run, evaluate.within)
     if small or point.gnorm == 0.0:
-        reached = f"{measure} {point.gnorm:.3g}, tolerance {run.tolerance:.3g}."
+        reached = f"{evaluate.measure} {point.gnorm:.3g}, tolerance {run.tolerance:.3g}."
         run.end(Status.converged, reached.capitalize())
     elif run.stop_asked:
         run.end(Status.user_stopped)

@@ -79,7 +79,7 @@ class EpochLog:
         self._count = 0
 
     def add(self, region: EpochRegion, iterations: int, violations: int) -> None:
-        single = region.ends_every_step and region.L1 is None
+        single = region.is_one_free_step
         if single and not iterations:
             return
         self._count += 1

@@ -68,6 +68,11 @@ class Monitor:
         self._now = 0.0
         self._next_update = 0.0
 
+    @property
+    def reports(self) -> bool:
+        """Whether there is a callback or a display."""
+        return self._callback is not None or self._progress is not None
+
     def record(self, point: Iterate, step: float, epoch: int) -> None:
         """Record the next point, x0 first."""
         self._now = perf_counter()

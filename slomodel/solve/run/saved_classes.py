@@ -215,7 +215,7 @@ _TABLE = (
     SavedClass(SearchGain, "SearchGain"),
     SavedClass(RangeGain, "RangeGain"),
     SavedClass(ChangeGain, "ChangeGain"),
-    SavedClass(Drift, "Drift"),
+    SavedClass(Drift, "Drift", {"next": "_next"}),
     SavedClass(FarProbe, "FarProbe"),
     SavedClass(PoleWatch, "PoleWatch"),
     SavedClass(Ritz, "Ritz", created=True),

@@ -37,7 +37,8 @@ class Resolution:
 
     def noise(self, at: Iterate) -> float:
         """The largest change of f near `at` that may be rounding only."""
-        return max(ROUNDING * self.eps * abs(at.f), self._measured)
+        noise = ROUNDING * self.eps * abs(at.f)
+        return noise if noise > self._measured else self._measured
 
     def measure(self, evaluate: Evaluator, at: Iterate, longest: float) -> bool:
         """Measure the noise of f near `at`; True if it was underestimated.

@@ -55,8 +55,9 @@ class SearchGain:
     def gained(self, point: Iterate, noise: float, fraction: float) -> bool:
         self._resolution.record(point)
         decrease = self._f - point.f
-        steep = STEEP * max(self._first_f - point.f, abs(self._first_f))
-        negligible = fraction <= SHORT and decrease <= steep
+        negligible = fraction <= SHORT and decrease <= STEEP * max(
+            self._first_f - point.f, abs(self._first_f)
+        )
         gained = (decrease > noise and not negligible) or point.gnorm < LOWERED * self._gnorm
         if gained:
             self._f, self._gnorm = point.f, point.gnorm

@@ -151,20 +151,21 @@ class Drift:
 
     This is done whenever the number of steps has doubled and the run still advances (ONWARD), and
     at an end far from the start. On −log(x) fixed-step methods take shrinking steps, and Newton's
-    method reaches points where the gradient is below any tolerance.
+    method reaches points where the gradient is below any tolerance. `next` is the step of the next
+    test.
     """
 
     def __init__(self, evaluate: Evaluator, start: Vector) -> None:
         self._evaluate = evaluate
         self._start = start.copy()
         self._mark = start.copy()
-        self._next = FIRST_PROBE
+        self.next = FIRST_PROBE
 
     def after(self, k: int, at: Iterate, lowest: float) -> Halt | None:
         """The halt, if any, after step k, along the displacement since the last test."""
-        if k < self._next:
+        if k < self.next:
             return None
-        self._next = 2 * k
+        self.next = 2 * k
         gone, before = at.x - self._mark, self._mark - self._start
         np.copyto(self._mark, at.x)
         if not norm(gone) >= ONWARD * norm(before) > 0.0:
