@@ -36,8 +36,11 @@ REACHED, SOON = 1e-4, 1.5
 WAIT_FOR_PATTERN, WAIT_SPARSE, REFRESH = 30, 4.0, 1.0
 # Operations for each unknown to compute the pattern.
 PATTERN = 3e3
-# Most pairs, and the number of elements in their vectors, before there is a matrix.
+# Most pairs, and the number of elements in their vectors, before there is a matrix. SHORT ones take
+# less time than the calls of a step; each element more costs PER_ELEMENT operations per step, five
+# products and sums, and an evaluation pays for as many as it takes operations.
 MOST_PAIRS, LEAST_PAIRS, ELEMENTS = 100, 10, 50_000
+SHORT, PER_ELEMENT = 15_000, 10.0
 # Products, and relative residual, of the conjugate gradients that confirm a step.
 CONFIRMING, RESIDUAL = 25, 0.1
 
@@ -58,7 +61,7 @@ class QuasiNewton:
 
     def __init__(self, evaluate: Evaluator, start: Iterate, delta_bar: float) -> None:
         n = len(start.x)
-        memory = min(MOST_PAIRS, max(LEAST_PAIRS, ELEMENTS // max(n, 1)))
+        memory = min(MOST_PAIRS, max(LEAST_PAIRS, elements_for(evaluate) // max(n, 1)))
         self._evaluate = evaluate
         self._delta_bar = delta_bar
         self._pairs = LBFGS(n, delta_bar, memory, evaluate.eps)
@@ -221,3 +224,10 @@ class QuasiNewton:
         self._H, self.curvatures, self.hessian = result, np.diag(hessian).copy(), hessian
         self._gamma = ratio(float(at.g.dot(result @ at.g)), at.gnorm, at.gnorm)
         return True
+
+
+def elements_for(evaluate: Evaluator) -> int:
+    """The elements of pairs whose vectors take about as long per step as an evaluation."""
+    if not evaluate.operations:
+        return ELEMENTS
+    return int(min(ELEMENTS, SHORT + evaluate.operations / PER_ELEMENT))
