@@ -52,6 +52,8 @@ class LimitedMemory:
         self._products = RowProducts(self._pairs.memory)
         self._multiplied = 0
         self._Minv: Vector | None = None
+        # Its inverse: a minimisation takes several products at a point.
+        self._M: Vector | None = None
         self._shift: Vector | None = None
 
     def begin(self, at: Iterate, shift: Vector | None) -> bool:
@@ -61,7 +63,7 @@ class LimitedMemory:
             self._theta = ratio(at.gnorm, self._first) or 1.0
             return True
         self._theta = 1.0 / pairs.gamma
-        self._Minv = None
+        self._Minv = self._M = None
         self.operations += STEP * pairs.count * len(at.x)
         return True
 
@@ -95,8 +97,9 @@ class LimitedMemory:
         Bs: Vector = self._theta * s
         if self._pairs.count:
             S, Y = self._pairs.pairs
-            c = np.linalg.solve(self._inner(), self._times(S, Y, s))
-            Bs -= self._combined(c.astype(np.float64), S, Y)
+            if self._M is None:
+                self._M = np.linalg.inv(self._inner())
+            Bs -= self._combined(self._M @ self._times(S, Y, s), S, Y)
         if self._shift is not None:
             Bs -= self._shift * s
         return Bs

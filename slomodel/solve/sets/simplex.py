@@ -27,6 +27,9 @@ class Simplex:
 
     def contains(self, x: Vector, slack: float = 0.0) -> bool:
         if slack == 0.0:
+            if self._is_one and len(x):
+                rounding = OF_A_SUM * EPS * math.sqrt(len(x))
+                return bool(x.min() >= 0.0 and abs(x.sum() - 1.0) <= rounding)
             rows = self._rows(x)
             off = np.abs(rows.sum(axis=1) - 1.0)
             rounding = OF_A_SUM * EPS * math.sqrt(rows.shape[1])
@@ -40,6 +43,9 @@ class Simplex:
         if self.contains(x):
             np.copyto(out, x)
             return False
+        if self._is_one:
+            _project_row(x, out)
+            return True
         rows = self._rows(x)
         # The shift is computed relative to the largest element, so that large x lose no digits.
         rows = rows - rows.max(axis=1, keepdims=True)
@@ -52,6 +58,9 @@ class Simplex:
         return True
 
     def tangent(self, x: Vector, v: Vector, out: Vector) -> None:
+        if self._is_one:
+            np.copyto(out, _tangent_of_row(x, v))
+            return
         self._write(self._tangent(self._rows(x), self._rows(v)), out)
 
     def _tangent(self, x: Vector, v: Vector) -> Vector:
@@ -73,6 +82,9 @@ class Simplex:
         to_projection(self, x, g, out)
 
     def face(self, x: Vector, r: Vector) -> SimplexFace:
+        if self._is_one:
+            moving = (x > 0.0) | (_tangent_of_row(x, -r) > 0.0)
+            return SimplexFace(self, moving[None, :])
         rows = self._rows(x)
         free = (rows > 0.0) | (self._tangent(rows, -self._rows(r)) > 0.0)
         return SimplexFace(self, free)
@@ -94,6 +106,11 @@ class Simplex:
 
     def interior_point(self) -> Vector:
         return np.full(math.prod(self.shape), 1.0 / self.shape[self.axis])
+
+    @property
+    def _is_one(self) -> bool:
+        """Whether there is a single line, whose elements need no rows."""
+        return math.prod(self.shape) == self.shape[self.axis]
 
     def _rows(self, x: Vector) -> Vector:
         """The lines of x (n,) as rows (n/K, K)."""
@@ -142,3 +159,33 @@ class SimplexFace:
         rows = np.where(self.free, rows, 0.0)
         rows -= rows.sum(axis=-1, keepdims=True) / self.free.sum(axis=1, keepdims=True)
         return np.where(self.free, rows, 0.0)
+
+
+def _project_row(x: Vector, out: Vector) -> None:
+    """`Simplex.project` of a single line x (n,), which takes a fifth of the time of rows."""
+    shifted = x - x.max()
+    down = np.sort(shifted)[::-1]
+    shifts = (down.cumsum() - 1.0) / np.arange(1, len(x) + 1)
+    last = max(int(np.count_nonzero(down > shifts)) - 1, 0)
+    shifted -= shifts[last]
+    np.maximum(shifted, 0.0, out=out)
+    out /= out.sum()
+
+
+def _tangent_of_row(x: Vector, v: Vector) -> Vector:
+    """`Simplex._tangent` of a single line x (n,) and v (n,)."""
+    zero = x <= 0.0
+    free = v[~zero]
+    count = len(free)
+    shift = float(free.sum()) / count if count else -math.inf
+    if count == len(v):
+        return v - shift
+    held = v[zero]
+    if held.max() > shift:
+        # Elements at 0 join from the largest down, while they exceed the mean of those before.
+        down = np.sort(held)[::-1]
+        sums = (float(free.sum()) + down.cumsum()) / np.arange(count + 1, len(v) + 1)
+        before = np.concatenate([[shift], sums[:-1]])
+        shift = float(sums[int(np.count_nonzero(down > before)) - 1])
+    moved: Vector = v - shift
+    return np.where(zero, np.maximum(moved, 0.0), moved)
