@@ -183,6 +183,17 @@ def test_what_has_no_solution_is_called_so(text: str, start: list[float], status
         assert found.violation <= 1e-9 * max(1.0, float(np.abs(found.x).max()))
 
 
+def test_a_minimum_without_multipliers_is_explained() -> None:
+    """At (1, 0) the gradients of constraint and bound are opposite, so that -x has no KKT point."""
+    text = "var x, y minimize -x subject to touches: y <= (1 - x)^3, y >= 0"
+    found = solved(text, [0.0, 0.2])
+    assert not found.success
+    assert_allclose(found.x, [1.0, 0.0], atol=2e-3)
+    assert "gradient of `touches` times its multiplier has grown" in found.message
+    assert "has no multipliers" in found.message
+    assert "kink" not in found.message
+
+
 # Curves without straight lines: the constraint, its sides in exact arithmetic, and the start.
 CURVES = [
     ("y <= (1 - x)^3", lambda x, y: (y, (1 - x) ** 3), [0, 0]),

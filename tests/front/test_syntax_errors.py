@@ -47,6 +47,7 @@ CASES = [
     ("let y = where(a > 0 and¦, 1, 2)", "E101", "expected an expression"),
     ("let y = where(a ¦and b, 1, 2)", "E117", "compare the number"),
     ("check a ¦and b > 0", "E117", "compare the number"),
+    ('let y = where(g[i] == ¦"A", 1, 2)', "E101", "labels are compared by their positions"),
     ("let y = x ¦$ 1", "E102", "`$` is not part"),
     ("let y = x ¦& z", "E102", "write `and`"),
     ("let y = x ¦\u00a0 z", "E102", r"`\u00a0` (U+00A0 NO-BREAK SPACE)"),

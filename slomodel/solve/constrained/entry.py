@@ -10,7 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from slomodel.solve.constrained.augmented_lagrangian import AugmentedLagrangian, ConstrainedOutcome
+from slomodel.solve.constrained.augmented_lagrangian import (
+    INFEASIBLE,
+    AugmentedLagrangian,
+    ConstrainedOutcome,
+)
 from slomodel.solve.constrained.checkpoint import SavedRun
 from slomodel.solve.constrained.objective import ConstrainedObjective, ConstraintRows
 from slomodel.solve.constrained.primal_dual import PrimalDual
@@ -29,6 +33,15 @@ from slomodel.solve.run.solution import Solution
 from slomodel.solve.run_options import RunOptions
 from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.status import Status
+
+# Size of a constraint's gradient times its multiplier, in units of the gradient of the objective,
+# from which on the gradients of active constraints count as dependent.
+GROWN = 1e6
+NO_MULTIPLIERS = (
+    "Near this point the gradients of the active constraints and bounds are dependent, so that a "
+    "minimum there has no multipliers: write constraints that do not touch, and equations as such."
+)
+_WITHOUT_PROGRESS = (Status.line_search_stalled, Status.not_descent, Status.max_iter)
 
 
 def solve_constrained(
@@ -183,7 +196,35 @@ def _message(outcome: ConstrainedOutcome, steps: AugmentedLagrangian) -> str:
         residuals = ""
         sentence = _not_finite(steps) or outcome.detail
     detail = "" if status is Status.nonfinite_start else outcome.detail
-    return " ".join(filter(None, (sentence, detail, residuals, spent, status.remedy_of(sense))))
+    remedy = status.remedy_of(sense)
+    if status in _WITHOUT_PROGRESS:
+        largest = _grown_multiplier(steps)
+        detail, remedy = (largest, NO_MULTIPLIERS) if largest else (detail, remedy)
+    return " ".join(filter(None, (sentence, detail, residuals, spent, remedy)))
+
+
+def _grown_multiplier(steps: AugmentedLagrangian) -> str:
+    """The constraint whose multiplier times gradient is far larger than ∇f, in a sentence.
+
+    Where that happens the constraints' gradients nearly cancel each other. Empty if it does not,
+    or where the constraints do not hold.
+    """
+    at, objective = steps.at, steps.objective
+    if not (at.is_finite and at.y.any()) or at.violation > INFEASIBLE:
+        return ""
+    k = int(np.argmax(np.abs(at.y)))
+    nothing, only = np.zeros_like(at.y), np.zeros_like(at.y)
+    only[k] = at.y[k]
+    _, g, _ = objective.evaluate(at.x, nothing)
+    _, both, _ = objective.evaluate(at.x, only)
+    size, own = float(np.linalg.norm(both - g)), float(np.linalg.norm(g))
+    if not own < size / GROWN < np.inf:
+        return ""
+    name = next(row.name for row in objective.rows if row.start <= k < row.stop)
+    return (
+        f"The gradient of `{name}` times its multiplier has grown to {size:.2g}, and that of the "
+        f"objective is {own:.2g}."
+    )
 
 
 def _not_finite(steps: AugmentedLagrangian) -> str:

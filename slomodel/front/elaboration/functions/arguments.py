@@ -121,7 +121,7 @@ def check_kind(argument: Argument, wanted: Signature, parameter: str) -> None:
     if parameter == "condition":
         if not is_condition(argument):
             message = f"the first argument of `{wanted.name}` is a condition"
-            remedy = "compare the number, as in `where(x > 0, a, b)`"
+            remedy = "compare the number, as in `where(x > 0, a, b)`, or `A[i] != 0` of a mask"
             raise error("E208", message, argument.span, remedy)
     elif is_condition(argument):
         message = f"`{wanted.name}` takes numbers, not a condition"

@@ -32,6 +32,10 @@ _TILDE = (
     "there is no `~`: add log densities to the objective, as in "
     "`maximize normal_lpdf(y, mu, sigma)`"
 )
+_LABELS = (
+    "labels are compared by their positions, in alphabetical order from 0: write `g[i] == 0` for "
+    "the first"
+)
 _SIZES = "a size is affine in dims, such as `n`, `2*n` or `n - k + 1`; name others with `dim`"
 
 
@@ -44,6 +48,8 @@ def hint(f: Failure) -> str:
         return "a comment begins with `#`"
     if f.text in ("*", "+", "-", "/", "^") and _after_comparison(f):
         return _CONDITION
+    if f.found == "STRING" and f.previous is not None and f.previous.type == "COMPARE":
+        return _LABELS
     if f.found == "NAME" and re.match(rf"{re.escape(f.text)}\s*(\[[^\]]*\])?\s*~", f.rest_of_line):
         return _TILDE
     if f.text in ("where", "when") and "_IN" in types:
