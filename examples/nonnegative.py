@@ -61,8 +61,11 @@ else:
     panels = figure.subplots(2, 4)
     for panel, part in zip(panels[0], parts, strict=True):
         panel.imshow(part.reshape(12, 12))
-    for panel, shown in zip(panels[1], (sharp, counts, u), strict=False):
-        panel.imshow(shown)
+        panel.set_title("a part of the images")
+    shown = {"sources": sharp, "counts": counts, "deblurred, u >= 0": u}
+    for panel, (title, picture) in zip(panels[1], shown.items(), strict=False):
+        panel.imshow(picture)
+        panel.set_title(title)
     for panel in panels.ravel():
         panel.set_axis_off()
     path = Path("nonnegative.png")

@@ -46,6 +46,7 @@ else:
     left, right = figure.subplots(1, 2)
     left.contourf(x, y, u, 20)
     left.contour(x, y, touches, [0.5], colors="white")
+    left.set_aspect("equal")
     left.set_title("height, and where the membrane touches")
     right.imshow(rest.multipliers["u"].T, origin="lower", extent=(0, 1, 0, 1))
     right.set_title("force of the hill")

@@ -52,7 +52,6 @@ class LimitedMemory:
         self._products = RowProducts(self._pairs.memory)
         self._multiplied = 0
         self._Minv: Vector | None = None
-        # Its inverse: a minimisation takes several products at a point.
         self._M: Vector | None = None
         self._shift: Vector | None = None
 
@@ -82,6 +81,12 @@ class LimitedMemory:
         self._Minv = Minv
         return Minv
 
+    def _inverse(self) -> Vector:
+        """M (2m, 2m), computed once per point: a minimisation takes several products."""
+        if self._M is None:
+            self._M = np.asarray(np.linalg.inv(self._inner()), dtype=np.float64)
+        return self._M
+
     def allow(self, work: float) -> None:
         pass
 
@@ -97,9 +102,7 @@ class LimitedMemory:
         Bs: Vector = self._theta * s
         if self._pairs.count:
             S, Y = self._pairs.pairs
-            if self._M is None:
-                self._M = np.linalg.inv(self._inner())
-            Bs -= self._combined(self._M @ self._times(S, Y, s), S, Y)
+            Bs -= self._combined(self._inverse() @ self._times(S, Y, s), S, Y)
         if self._shift is not None:
             Bs -= self._shift * s
         return Bs
