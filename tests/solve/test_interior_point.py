@@ -172,3 +172,27 @@ def test_newton_steps_stop_short_of_bounds_at_which_derivatives_are_infinite() -
         u = a / (K @ v)
         v = b / (K.T @ u)
     assert_allclose(found.variables["T"], u[:, None] * K * v, atol=1e-8)
+
+
+def test_full_steps_end_exactly_at_the_bounds_that_they_reach() -> None:
+    """x + (lo - x) may differ from lo by rounding; the bound would not count as active."""
+    rng = np.random.default_rng(1)
+    A, lo = rng.standard_normal((8, 8)), rng.standard_normal(8)
+    text = """
+    dim n
+    data A[n, n], b[n], lo[n], hi[n]
+    var x[n] in [lo, hi]
+    minimize sumsq(A @ x - b)
+    subject to total: sum(x) == sum(lo) + 0.7
+    """
+    hi = lo + 0.6
+    model = slomodel.compile(text, data={"A": A, "b": lo, "lo": lo, "hi": hi}, backend="numpy")
+    for _ in range(8):
+        b = 3.0 * rng.standard_normal(8)
+        found = model.bind(b=b).solve(x0=rng.uniform(lo, hi))
+        assert found.success, found.message
+        held = (found.x == lo) | (found.x == hi)
+        assert not np.any(~held & (np.minimum(found.x - lo, hi - found.x) < 1e-12))
+        rest = 2.0 * A.T @ (A @ found.x - b) - found.multipliers["total"]
+        assert_allclose(found.multipliers["x"], np.where(held, rest, 0.0), atol=1e-6)
+        assert (found.active["x"] == held).all()

@@ -87,6 +87,8 @@ class NewtonSteps:
         for trial in range(SHORTER):
             x = at.x + t * d
             if self.within is not None:
+                if t == 1.0:
+                    _end_at_bounds(self.within, at.x, d, x)
                 self.within.project(x, x)
             self.evaluated(1, 0)
             new = PrimalDual.of(self.objective, x, step.y, self.within)
@@ -167,3 +169,14 @@ def _range(projector: Vector) -> Vector:
     values, vectors = np.linalg.eigh(0.5 * (projector + projector.T))
     basis: Vector = vectors[:, values > 0.5]
     return basis
+
+
+def _end_at_bounds(within: Set, x: Vector, d: Vector, end: Vector) -> None:
+    """Write the bounds that a full step d from x reaches into `end`, all (n,).
+
+    x + (low − x) may differ from low by rounding, and the bound would not count as active.
+    """
+    polyhedron = within.polyhedron()
+    if polyhedron is not None:
+        np.copyto(end, polyhedron.low, where=d <= polyhedron.low - x)
+        np.copyto(end, polyhedron.high, where=d >= polyhedron.high - x)

@@ -37,6 +37,9 @@ FIRST_STEP = 1.0
 # A test that the Hessian's model has not confirmed is repeated where the decrease that is predicted
 # has fallen to this fraction.
 CONFIRM_AGAIN = 0.1
+# The most products of a test by the Hessian, in units of the run's work so far: where that is
+# singular a test may take as many as all evaluations before it, and the run does as well without.
+CONFIRMATION = 0.5
 # The model that replaces one whose minimisation takes too many products.
 INSTEAD = "lbfgs"
 
@@ -209,12 +212,12 @@ class ProjectedSearchRun:
         self._confirm_below = CONFIRM_AGAIN * self._predicted
         name = "newton" if len(at.x) <= FEW else "newton-cg"
         first = Iterate(at.x, at.f, at.g, self._first_gnorm)
-        own, self._model = (
-            self._model,
-            MODELS[name](self._evaluate, first, self._method.first_step, 0.0),
-        )
+        known, own = MODELS[name](self._evaluate, first, self._method.first_step, 0.0), self._model
+        known.allow(CONFIRMATION * self._evaluate.work)
+        self._model = known
         suitable, self._model = self._toward_minimiser(at), own
-        if not (suitable and test.met(at, self._v, self._predicted, None)):
+        # A minimisation that was cut short predicts less than the whole decrease.
+        if known.is_over or not (suitable and test.met(at, self._v, self._predicted, None)):
             return suitable, None
         detail = (
             f"Norm of the projected gradient {at.gnorm:.3g}; by its second derivatives the "
@@ -242,8 +245,9 @@ class ProjectedSearchRun:
             self._method.within.tangent(at.x, self._v.copy(), self._v)
             return
         self._v += at.x
-        self._method.within.project(self._v, self._v)
-        self._v -= at.x
+        end = self._end = np.empty_like(self._v)
+        self._method.within.project(self._v, end)
+        np.subtract(end, at.x, out=self._v)
 
     def _accept(
         self, old: Iterate, accepted: AcceptedTrial, length: float, D: float, own: bool

@@ -41,9 +41,8 @@ def minimiser(model: Quadratic, within: Set, at: Iterate, face: Face) -> tuple[V
         step = _on_face(model, within, y, r, face)
         if step is None:
             step = _projected(model, within, y, r)
-        s, Bs = step
-        y += s
-        within.project(y, y)
+        end, s, Bs = step
+        np.copyto(y, end)
         r += Bs
         curvature = float(s.dot(Bs))
         if face.shift is not None:
@@ -62,8 +61,10 @@ def minimiser(model: Quadratic, within: Set, at: Iterate, face: Face) -> tuple[V
 
 def _on_face(
     model: Quadratic, within: Set, y: Vector, r: Vector, face: Face
-) -> tuple[Vector, Vector] | None:
-    """A step s on the face of −r and Bs, both (n,); None if no length gives a decrease.
+) -> tuple[Vector, Vector, Vector] | None:
+    """A point y + s on the face of −r, s and Bs, all (n,); None if no length gives a decrease.
+
+    The point is that of the projection: y + s may leave a bound by rounding.
 
     On a curved boundary s leaves the tangent plane, and r across it, which may be large, belongs to
     the curvature: the slope is that on the plane.
@@ -84,22 +85,27 @@ def _on_face(
             continue
         Bs: Vector = model.product(s) if moved or Bd is None else t * Bd
         if float(r.dot(s)) + 0.5 * float(s.dot(Bs)) <= SUFFICIENT * slope:
-            return s, Bs
+            return trial, s, Bs
     return None
 
 
-def _projected(model: Quadratic, within: Set, y: Vector, r: Vector) -> tuple[Vector, Vector]:
-    """The step of length up to 1 along P(y − r/b) − y that minimises the model, and B times it.
+def _projected(
+    model: Quadratic, within: Set, y: Vector, r: Vector
+) -> tuple[Vector, Vector, Vector]:
+    """The step s of length up to 1 along P(y − r/b) − y that minimises the model.
 
-    b is the curvature of the model along its gradient.
+    b is the curvature of the model along its gradient. The result is y + s, s and Bs, all (n,).
     """
     curvature = float(r.dot(model.product(r)))
     square = float(r.dot(r))
     t = square / curvature if curvature > 0.0 and square > 0.0 else 1.0
-    p = np.empty_like(y)
-    within.project(y - t * r, p)
-    p -= y
+    end = np.empty_like(y)
+    within.project(y - t * r, end)
+    p = end - y
     Bp = model.product(p)
     slope, bend = float(r.dot(p)), float(p.dot(Bp))
-    length = 1.0 if bend <= -slope else -slope / bend
-    return length * p, length * Bp
+    if bend <= -slope:
+        return end, p, Bp
+    length = -slope / bend
+    within.project(y + length * p, end)
+    return end, length * p, length * Bp
