@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 import sympy as sp
@@ -16,8 +17,8 @@ import sympy as sp
 from slomodel.functions.arithmetic import add, div, mul, square, sub
 from slomodel.functions.comparison import eq, le, lt, where
 from slomodel.functions.compound import graph_values
-from slomodel.functions.elementary import exp, log, root_of_pi, sqrt
-from slomodel.functions.normal import gauss
+from slomodel.functions.elementary import log, sqrt
+from slomodel.functions.normal import normratio
 from slomodel.functions.piecewise import Reals, abs, complex_step
 from slomodel.ir.build import const, variable
 from slomodel.ir.expr import Expr
@@ -110,17 +111,73 @@ def _erfinv_stable(x: Expr) -> Expr:
 
 
 def _numpy(
-    stable: Callable[[Expr], Expr], slope: Callable[[Reals], Reals]
+    stable: Callable[[Expr], Expr], slope: Callable[[Reals, Reals], Reals]
 ) -> Callable[[Reals], Reals]:
-    """The values of a graph; a complex step by the slope as a function of these values."""
-    graph = stable(_X)
+    """The values of a graph; a complex step by the slope as a function of x and these values."""
+
+    @cache
+    def graph() -> Expr:
+        return stable(_X)
 
     def numpy(x: Reals) -> Reals:
         with np.errstate(all="ignore"):
-            values = graph_values(graph, {_X: np.real(x)})
-            return complex_step(values, x, lambda: slope(values))
+            values = graph_values(graph(), {_X: np.real(x)})
+            return complex_step(values, x, lambda: slope(np.real(x), values))
 
     return numpy
+
+
+def _density(x: Expr, product: Expr) -> Expr:
+    """The normal density at x from Phi(x) Phi(-x), as an error of x would be enlarged by x^2.
+
+    It is that product times the sum of the density over Phi(x) and over Phi(-x).
+    """
+    is_end = eq(product, 0.0)
+    inner = where(is_end, 0.0, x)
+    return mul(product, add(normratio(inner), normratio(mul(-1.0, inner))))
+
+
+def _density_stable(p: Expr) -> Expr:
+    return _density(normppf(p), mul(p, sub(1.0, p)))
+
+
+def _erf_density_stable(x: Expr) -> Expr:
+    return mul(
+        math.sqrt(0.5),
+        _density(mul(math.sqrt(2.0), erfinv(x)), mul(sub(1.0, x), add(1.0, x))),
+    )
+
+
+def _density_record(
+    quantile: ScalarFunction,
+    name: str,
+    definition: Callable[[sp.Expr], sp.Expr],
+    stable: Callable[[Expr], Expr],
+    factor: float,
+    meaning: str,
+) -> ScalarFunction:
+    """Of a quantile function q, a function g with g' = -factor q."""
+
+    def partial(x: Expr) -> Expr:
+        return mul(-factor, quantile(x))
+
+    ((low, high),) = quantile.domain
+    assert quantile.monotonicity is not None
+    return ScalarFunction(
+        name,
+        1,
+        definition=definition,
+        numpy=_numpy(stable, lambda x, _values: -factor * np.real(quantile.numpy(x))),
+        partials=(partial,),
+        stable=stable,
+        domain=((low, high),),
+        ranges=Monotonicity(
+            ((0.5 * (low + high),), *quantile.monotonicity.critical_points[:-1]),
+        ),
+        costly=True,
+        meaning=meaning,
+        ulps={"numpy": 6, "numexpr": 6, "c": 6},
+    )
 
 
 # The derivative of order n is a polynomial of x with coefficients >= 0, even or odd, times a power
@@ -129,8 +186,8 @@ normppf: ScalarFunction = ScalarFunction(
     "normppf",
     1,
     definition=lambda p: sp.sqrt(2) * sp.erfinv(2 * p - 1),
-    numpy=_numpy(_normppf_stable, lambda x: math.sqrt(2.0 * math.pi) * np.exp(0.5 * x * x)),
-    partials=(lambda p: div(root_of_pi(2.0), gauss(normppf(p))),),
+    numpy=_numpy(_normppf_stable, lambda _p, x: math.sqrt(2.0 * math.pi) * np.exp(0.5 * x * x)),
+    partials=(lambda p: div(1.0, normppf_density(p)),),
     stable=_normppf_stable,
     domain=((0.0, 1.0),),
     ranges=Monotonicity(((), (0.5,), (), (0.5,), (), (0.5,))),
@@ -144,8 +201,8 @@ erfinv: ScalarFunction = ScalarFunction(
     "erfinv",
     1,
     definition=sp.erfinv,
-    numpy=_numpy(_erfinv_stable, lambda x: math.sqrt(math.pi) / 2.0 * np.exp(x * x)),
-    partials=(lambda x: mul(mul(0.5, root_of_pi()), exp(square(erfinv(x)))),),
+    numpy=_numpy(_erfinv_stable, lambda _x, y: math.sqrt(math.pi) / 2.0 * np.exp(y * y)),
+    partials=(lambda x: div(1.0, erfinv_density(x)),),
     stable=_erfinv_stable,
     domain=((-1.0, 1.0),),
     ranges=Monotonicity(((), (0.0,), (), (0.0,), (), (0.0,))),
@@ -154,4 +211,20 @@ erfinv: ScalarFunction = ScalarFunction(
     signature="erfinv(x)",
     foreign_names=("erf_inv", "inv_erf"),
     sympy=(sp.erfinv,),
+)
+normppf_density: ScalarFunction = _density_record(
+    normppf,
+    "normppf_density",
+    lambda p: sp.exp(-(sp.erfinv(2 * p - 1) ** 2)) / sp.sqrt(2 * sp.pi),
+    _density_stable,
+    1.0,
+    "normal density at normppf(p), the inverse of its derivative",
+)
+erfinv_density: ScalarFunction = _density_record(
+    erfinv,
+    "erfinv_density",
+    lambda x: 2 * sp.exp(-(sp.erfinv(x) ** 2)) / sp.sqrt(sp.pi),
+    _erf_density_stable,
+    2.0,
+    "slope of erf at erfinv(x), the inverse of its derivative",
 )

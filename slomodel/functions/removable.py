@@ -193,7 +193,9 @@ def _exponential_derivative(x: Expr, n: int) -> Expr:
     for _ in range(n):
         power = mul(power, r)
     rest = mul(float((-1) ** n * math.factorial(n)), power)
-    return sub(mul(mul(exp(x), r), factor), rest)
+    # For n = 1 the factor is (x - 1)/x, whose difference is exact for most x.
+    factor = div(div(sub(x, 1.0), x), x) if n == 1 else mul(r, factor)
+    return sub(mul(exp(x), factor), rest)
 
 
 def _log_sinh_beyond(x: Expr) -> Expr:

@@ -1,5 +1,6 @@
 """Every entry of the table: derivatives, class of smoothness, and values at the edges."""
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import special
@@ -237,3 +238,18 @@ def partial_at_constant(name: str, *constants: float) -> float:
     got = evaluate_at(lambda v: partial(FUNCTIONS[name], 0, (v, *others)), square, (0.0,))
     assert got is not None
     return got
+
+
+@pytest.mark.parametrize("p", [1e-300, 1e-9, 1.0 - 2.0**-53])
+def test_slopes_of_quantiles_keep_their_digits_at_the_ends(p: float) -> None:
+    """There an error of x in exp(x^2/2) is enlarged by x^2, up to 1,369."""
+    function = TABLE["normppf"]
+    slope = evaluate_at(lambda at: partial(function, 0, (at,)), function, (p,))
+    with mpmath.workdps(40):
+        tail = min(mpmath.mpf(p), 1 - mpmath.mpf(p))
+
+        def gap(x: object) -> object:
+            return mpmath.log(mpmath.erfc(x / mpmath.sqrt(2)) / 2) - mpmath.log(tail)
+
+        x = mpmath.findroot(gap, abs(special.ndtri(p)) if p < 0.5 else 8.2)
+        assert slope == pytest.approx(float(1 / mpmath.npdf(x)), rel=1e-15)
