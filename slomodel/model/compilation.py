@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from slomodel.front.explanation import warn
+from slomodel.front.lints.data_values import infinite_terms, missing_labels
 from slomodel.front.lints.kinks import kinks_of_data
-from slomodel.front.lints.missing_labels import missing_labels
 from slomodel.front.source import recipe_of
 from slomodel.model.model import Model
 from slomodel.model.waiting import waiting
@@ -62,4 +62,5 @@ def compile(
         model = Model.of(recipe, problem)
     warn(kinks_of_data(problem, model._binding), strict)
     warn(missing_labels(problem, model._binding, recipe.labels), strict)
+    warn(infinite_terms(problem, model._binding), strict)
     return model

@@ -19,9 +19,9 @@ from slomodel.front.data.bind import Binding, bind, dense_conditions
 from slomodel.front.data.labels import checked
 from slomodel.front.data.points import Point, Vector
 from slomodel.front.explanation import explanation, warn
+from slomodel.front.lints.data_values import infinite_terms, missing_labels
 from slomodel.front.lints.gradient_check import gradient_deviation
 from slomodel.front.lints.kinks import kinks_of_data
-from slomodel.front.lints.missing_labels import missing_labels
 from slomodel.front.nonfinite import nonfinite_origin
 from slomodel.front.source import Recipe
 from slomodel.html import table
@@ -98,6 +98,7 @@ class Model(Proving):
         warn(kinks_of_data(self._problem, binding), strict=False)
         known = (*self._binding.labels, *recipe.labels)
         warn(missing_labels(self._problem, binding, known), strict=False)
+        warn(infinite_terms(self._problem, binding), strict=False)
         return Model(self._problem, binding, compiled, self._plans, recipe, self._change)
 
     def fix(self, /, **values: ArrayLike) -> Model:

@@ -18,8 +18,12 @@ MODELS = {
     "W204": "dim n\nvar x[n]\nminimize sum((x[i] - 1)^2 for i in range(1, n))\n",
     "W205": "data a\nvar x\nminimize (a * x)^2 + log(1 - 2)\n",
     "W206": "dim n, S\ndata y[n], g[n] in S labels\nvar u[S]\nminimize sumsq(y - u[g])\n",
+    "W207": "dim n\ndata y[n]\nvar a > 0, b > 0\nmaximize beta_lpdf(y, a, b)\n",
 }
-DATA = {"W206": {"y": [1.0, 2.0, 4.0], "g": ["a", "NA", "b"]}}
+DATA = {
+    "W206": {"y": [1.0, 2.0, 4.0], "g": ["a", "NA", "b"]},
+    "W207": {"y": [0.0, 0.5]},
+}
 KINDS = {"W201": slomodel.NonsmoothWarning}
 
 
@@ -42,3 +46,27 @@ def test_a_label_is_warned_of_once_and_not_if_labels_are_given() -> None:
     model.bind(y=[3.0, 2.0, 1.0])
     untreated = {**data, "g": ["none", "low", "high"]}
     assert "none" in slomodel.compile(text, data=untreated, backend="numpy").labels["S"]
+
+
+@pytest.mark.parametrize(
+    "objective",
+    [
+        "gamma_lpdf(y, 1, a)",
+        "gamma_lpdf(y, 2, a)",
+        "sum(gamma_lpdf(y[i], a, 1) for i in n if y[i] > 0)",
+        "sum(where(y[i] > 0, gamma_lpdf(y[i], a, 1), -a) for i in n)",
+        "gamma_lpdf(y + 1, a, 1)",
+    ],
+)
+def test_data_at_the_end_of_a_support_may_be_left_out(objective: str) -> None:
+    text = f"dim n data y[n] var a > 0 maximize {objective}"
+    slomodel.compile(text, data={"y": [0.0, 0.5]}, backend="numpy")
+
+
+@pytest.mark.parametrize(
+    "objective", ["gamma_lpdf(y, a, 1)", "sum(weibull_lpdf(y[i], a, 2) for i in n)"]
+)
+def test_data_at_the_end_of_a_support_are_named_at_bind(objective: str) -> None:
+    model = slomodel.compile(f"dim n data y[n] var a > 0 maximize {objective}", backend="numpy")
+    with pytest.warns(ModelWarning, match="this is infinite unless"):
+        model.bind(y=[0.0, 2.0])
