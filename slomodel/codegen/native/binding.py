@@ -10,6 +10,7 @@ from functools import cache, partial
 import numexpr
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout
@@ -42,7 +43,7 @@ def bound(text: str, unit: Unit, entry: Entry, layout: Layout, numbers: Mapping[
         kind: np.dtype[np.float64] = np.dtype(layout.precision)  # type: ignore[assignment]
         workspace = aligned_empty((unit.workspace,), kind)
         given = [_array(data, node, layout, numbers) for node in layout.data]
-        blas = (ctypes.c_void_p * 7)(*_blas(single), 1, *_lapack(single))
+        blas = (ctypes.c_void_p * 8)(*_blas(single), 1, *_lapack(single), _alone())
         addresses = [one.ctypes.data for one in (workspace, *given)]
         addresses[1:1] = [ctypes.addressof(blas)]
         table = (ctypes.c_void_p * (3 + len(addresses)))(0, 0, 0, *addresses)
@@ -201,3 +202,41 @@ def _addresses(
         capsule = capsules[letter + routine]
         addresses.append(get_pointer(capsule, get_name(capsule)))
     return tuple(addresses)
+
+
+class _Alone(ctypes.Structure):
+    """`slo_alone` of the prelude: functions of the library, and those that hold its number."""
+
+    _fields_ = (
+        ("get", ctypes.c_void_p),
+        ("set", ctypes.c_void_p),
+        ("locked", ctypes.c_long),
+        ("users", ctypes.c_long),
+        ("before", ctypes.c_long),
+    )
+
+
+_kept: list[object] = []
+
+
+@cache
+def _alone() -> int:
+    """The address of what all kernels of the process share; 0 without OpenBLAS.
+
+    By it they hold the number of its threads at one while they multiply: they divide long products
+    themselves, so that no bits depend on it. SciPy's BLAS takes sizes of 32 bits, so that its names
+    have no suffix.
+    """
+    for one in ThreadpoolController().lib_controllers:
+        if one.internal_api != "openblas":
+            continue
+        opened = ctypes.CDLL(one.filepath)
+        for prefix in ("scipy_", ""):
+            get = getattr(opened, f"{prefix}openblas_get_num_threads", None)
+            put = getattr(opened, f"{prefix}openblas_set_num_threads", None)
+            if get is not None and put is not None:
+                pointers = (ctypes.cast(function, ctypes.c_void_p).value for function in (get, put))
+                held = _Alone(*pointers, 0, 0, 1)
+                _kept.extend((opened, held))
+                return ctypes.addressof(held)
+    return 0

@@ -52,7 +52,7 @@ def _address(one: Element | Scalar, names: Names) -> str:
 MATRICES = r"""
 /* Operations on matrices. An operand comes with the distances between its rows and its columns;
    results are in C order, so that LAPACK, which orders by columns, sees their transposes. `blas`
-   holds gemm, gemv, a number of threads, trsm, potrf, potri and getrf. */
+   holds gemm, gemv, a number of threads, trsm, potrf, potri, getrf and slo_alone. */
 typedef void trsm_call(char *, char *, char *, char *, int *, int *, real *, const real *, int *,
                        real *, int *);
 typedef void factor_call(char *, int *, real *, int *, int *);
@@ -67,8 +67,10 @@ static void slo_trsm(void *const *blas, char upper, char turned, char unit, int 
                      const real *t, int ld, real *x) {
     char right = 'R';
     real one = 1;
-    if (n && m)
-        ((trsm_call *)blas[3])(&right, &upper, &turned, &unit, &m, &n, &one, t, &ld, x, &m);
+    if (!n || !m) return;
+    slo_begin(blas);
+    ((trsm_call *)blas[3])(&right, &upper, &turned, &unit, &m, &n, &one, t, &ld, x, &m);
+    slo_end(blas);
 }
 static void slo_triangular(void *const *blas, int lower, int n, int m, const real *a, long rows,
                            long columns, real *x) {
@@ -108,7 +110,9 @@ static void slo_matrix_cholesky(void *const *blas, int n, const real *a, long ro
         for (long j = 0; j < n; j++) c[i * n + j] = j <= i ? a[i * rows + j * columns] : 0;
     if (n > SLO_SMALL) {
         char upper = 'U';
+        slo_begin(blas);
         ((factor_call *)blas[4])(&upper, &n, c, &n, &failed);
+        slo_end(blas);
     } else {
         for (long i = 0; i < n && !failed; i++)
             for (long j = 0; j <= i; j++) {
@@ -130,7 +134,9 @@ static void slo_matrix_lu(void *const *blas, int n, const real *a, long rows, lo
                           real *c) {
     int failed, places[n + 1];
     slo_gather_matrix(n, n, a, rows, columns, c);
+    slo_begin(blas);
     if (n) ((getrf_call *)blas[6])(&n, &n, c, &n, places, &failed);
+    slo_end(blas);
     for (long i = 0; i < n; i++) c[(long)n * n + i] = places[i] - 1;
 }
 static void slo_exchange(int m, real *x, long i, long j) {
@@ -220,7 +226,9 @@ static void slo_inverse(void *const *blas, int n, const real *t, const real *a, 
         return;
     }
     for (long i = 0; i < (long)n * n; i++) c[i] = t[i];
+    slo_begin(blas);
     if (n) ((factor_call *)blas[5])(&upper, &n, c, &n, &failed);
+    slo_end(blas);
     for (long i = 0; i < n; i++)
         for (long j = 0; j < i; j++) c[j * n + i] = c[i * n + j];
 }

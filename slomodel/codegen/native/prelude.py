@@ -194,6 +194,35 @@ static inline real slo_across(slo_vec a) {
     return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
 }
 
+/* While a product runs, BLAS uses one thread: the bits would depend on the number of its own, and
+   threads that share parts of products would each start others. Its number is that of the whole
+   process, so that it is restored by the last of those that run at a time. */
+typedef struct {
+    int (*get)(void);
+    void (*set)(int);
+    long locked, users, before;
+} slo_alone;
+static inline slo_alone *slo_locked(void *const *blas) {
+    slo_alone *one = blas[7];
+    for (; one && __atomic_exchange_n(&one->locked, 1, __ATOMIC_ACQUIRE);) continue;
+    return one;
+}
+static inline void slo_begin(void *const *blas) {
+    slo_alone *one = slo_locked(blas);
+    if (!one) return;
+    if (one->users++ == 0) {
+        one->before = one->get();
+        if (one->before != 1) one->set(1);
+    }
+    __atomic_store_n(&one->locked, 0, __ATOMIC_RELEASE);
+}
+static inline void slo_end(void *const *blas) {
+    slo_alone *one = slo_locked(blas);
+    if (!one) return;
+    if (--one->users == 0 && one->before != 1) one->set((int)one->before);
+    __atomic_store_n(&one->locked, 0, __ATOMIC_RELEASE);
+}
+
 typedef void gemm_call(char *, char *, int *, int *, int *, real *, const real *, int *,
                        const real *, int *, real *, real *, int *);
 typedef void gemv_call(char *, int *, int *, real *, const real *, int *, const real *, int *,
@@ -201,12 +230,16 @@ typedef void gemv_call(char *, int *, int *, real *, const real *, int *, const 
 static inline void slo_gemm(void *const *blas, char ta, char tb, int m, int n, int k,
                             const real *a, int lda, const real *b, int ldb, real *c, int ldc) {
     real one = 1, zero = 0;
+    slo_begin(blas);
     ((gemm_call *)blas[0])(&ta, &tb, &m, &n, &k, &one, a, &lda, b, &ldb, &zero, c, &ldc);
+    slo_end(blas);
 }
 static inline void slo_gemv(void *const *blas, char ta, int m, int n, const real *a, int lda,
                             const real *x, int incx, real *y, int incy) {
     real one = 1, zero = 0;
+    slo_begin(blas);
     ((gemv_call *)blas[1])(&ta, &m, &n, &one, a, &lda, x, &incx, &zero, y, &incy);
+    slo_end(blas);
 }
 """
 
@@ -295,5 +328,84 @@ static inline void slo_copy(real *a, const real *b, long m) {
 static inline void slo_join(real *a, const real *b, long m) {
     for (long i = 0; i < m; i++) a[i] += b[i];
 }
+
+/* A product in parts of `step` rows of the result, columns, or terms of its sums (axis 0, 1, 2).
+   Sums of terms go to `sums`, one after another, and are added in the order of the parts. With
+   `tb` 'V' it is one of a matrix and a vector b, with distances ldb and ldc of elements. */
+typedef struct {
+    void *const *blas;
+    char ta, tb;
+    int m, n, k;
+    const real *a;
+    int lda;
+    const real *b;
+    int ldb;
+    real *c;
+    int ldc, axis;
+    long step;
+    real *sums;
+} slo_product;
+static void slo_multiply(void *const *given, const real *in, long part, double *out) {
+    const slo_product *p = (const void *)given;
+    const int axis = p->axis, all = axis == 0 ? p->m : axis == 1 ? p->n : p->k;
+    const long from = part * p->step;
+    const int size = (int)(all - from < p->step ? all - from : p->step);
+    const int a_runs = (p->ta == 'N') == (axis == 0);
+    const int m = axis == 0 ? size : p->m, n = axis == 1 ? size : p->n, k = axis == 2 ? size : p->k;
+    const real *const a = axis == 1 ? p->a : p->a + (a_runs ? from : from * p->lda);
+    real *c = p->c;
+    (void)in, (void)out;
+    if (p->tb == 'V') {
+        const real *const x = axis == 0 ? p->b : p->b + from * p->ldb;
+        real *const y = axis == 0 ? c + from * p->ldc : p->sums + part * m;
+        const int turned = p->ta == 'T';
+        slo_gemv(p->blas, p->ta, turned ? k : m, turned ? m : k, a, p->lda, x, p->ldb, y,
+                 axis == 0 ? p->ldc : 1);
+        return;
+    }
+    const int b_runs = (p->tb == 'N') == (axis == 2);
+    const real *const b = axis == 0 ? p->b : p->b + (b_runs ? from : from * p->ldb);
+    c = axis == 0 ? c + from : axis == 1 ? c + from * p->ldc : p->sums + part * m * n;
+    slo_gemm(p->blas, p->ta, p->tb, m, n, k, a, p->lda, b, p->ldb, c, axis == 2 ? m : p->ldc);
+}
+static void slo_share_product(slo_product one, slo_times *known) {
+    void *const *const blas = one.blas;
+    const int axis = one.axis;
+    const long all = axis == 0 ? one.m : axis == 1 ? one.n : one.k;
+    const long parts = (all + one.step - 1) / one.step, m = one.m, n = one.n;
+    const long down = one.tb == 'V' ? one.ldc : 1, right = one.tb == 'V' ? 1 : one.ldc;
+    if (axis == 2) one.sums = __builtin_malloc(parts * m * n * sizeof(real));
+    if (!blas[7] || (axis == 2 && !one.sums)) {
+        one.axis = 0, one.step = m; /* BLAS has threads of its own, or there is no memory */
+        slo_multiply((void *const *)&one, 0, 0, 0);
+        return;
+    }
+    const slo_job job = {slo_multiply, (void *const *)&one, 0, 0, parts, 0, 0, 1};
+    slo_begin(blas); /* once for all parts */
+    slo_share(job, (long)blas[2], known);
+    slo_end(blas);
+    if (axis < 2) return;
+    for (long j = 0; j < n; j++)
+        for (long i = 0; i < m; i++) {
+            double sum = 0.0;
+            for (long part = 0; part < parts; part++) sum += one.sums[(part * n + j) * m + i];
+            one.c[i * down + j * right] = sum;
+        }
+    __builtin_free(one.sums);
+}
+static inline void slo_shared_gemm(slo_times *known, int axis, long step, void *const *blas,
+                                   char ta, char tb, int m, int n, int k, const real *a, int lda,
+                                   const real *b, int ldb, real *c, int ldc) {
+    const slo_product one = {blas, ta, tb, m, n, k, a, lda, b, ldb, c, ldc, axis, step, 0};
+    slo_share_product(one, known);
+}
+static inline void slo_shared_gemv(slo_times *known, int axis, long step, void *const *blas,
+                                   char ta, int m, int n, const real *a, int lda, const real *x,
+                                   int incx, real *y, int incy) {
+    const int rows = ta == 'N' ? m : n, terms = ta == 'N' ? n : m;
+    const slo_product one = {blas, ta,   'V', rows, 1,    terms, a, lda,
+                             x,    incx, y,   incy, axis, step,  0};
+    slo_share_product(one, known);
+}
 """
-"""Definitions for texts with loops that are divided among threads."""
+"""Definitions for texts with loops or products that are divided among threads."""

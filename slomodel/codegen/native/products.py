@@ -11,8 +11,11 @@ from slomodel.codegen.loops.names import Names
 from slomodel.codegen.loops.nest import Contraction, Element, Scalar, strides_of
 from slomodel.codegen.loops.text import indented
 from slomodel.codegen.native.direct import DirectProduct, direct_lines
+from slomodel.codegen.native.parallel import gemm_parts, gemv_parts
 from slomodel.ir.expr import Axes
 
+SHARED = "slo_shared_"
+"""Prefix of the functions that divide a product among threads."""
 SMALL = 4096
 """Up to this many multiplications a product is printed as loops."""
 
@@ -27,9 +30,12 @@ class _Side:
     result: int
 
 
-def product_lines(node: Contraction, names: Names) -> list[str]:
-    """The statements that compute a product into the memory of its result."""
-    printer = _Product(node, names)
+def product_lines(node: Contraction, names: Names, may_share: bool = False) -> list[str]:
+    """The statements that compute a product into the memory of its result.
+
+    With `may_share` long ones are cut into parts for several threads.
+    """
+    printer = _Product(node, names, may_share)
     if 0 in node.sizes:
         size = elements([node.sizes[k] for k in (*node.batch, *node.rows, *node.columns)])
         return [f"slo_fill({printer.texts[2]}, {size}, 0.0);"] if size else []
@@ -39,8 +45,9 @@ def product_lines(node: Contraction, names: Names) -> list[str]:
 class _Product:
     """One product: the strides of both operands and the result along every label."""
 
-    def __init__(self, node: Contraction, names: Names) -> None:
+    def __init__(self, node: Contraction, names: Names, may_share: bool) -> None:
         self.node = node
+        self.may_share = may_share
         self.sizes = node.sizes
         self.steps = [
             strides_of(one, len(node.sizes)) for one in (node.left, node.right, node.result)
@@ -107,19 +114,21 @@ class _Product:
             return None
         if columns.result == 1:
             # Column-major BLAS: the transposed result is the product of the transposed factors.
-            arguments = f"{columns.size}, {rows.size}, {summed.size}"
-            return [
-                f"slo_gemm(blas, '{right[0]}', '{left[0]}', {arguments}, b, {right[1]}, "
-                f"a, {left[1]}, c, {max(1, rows.result)});"
-            ]
+            sizes = (columns.size, rows.size, summed.size)
+            operands = f"b, {right[1]}, a, {left[1]}, c, {max(1, rows.result)}"
+            return self._gemm(right[0], left[0], sizes, operands)
         if rows.result == 1:
             turned = [{"N": "T", "T": "N"}[one[0]] for one in (left, right)]
-            arguments = f"{rows.size}, {columns.size}, {summed.size}"
-            return [
-                f"slo_gemm(blas, '{turned[0]}', '{turned[1]}', {arguments}, a, {left[1]}, "
-                f"b, {right[1]}, c, {max(1, columns.result)});"
-            ]
+            sizes = (rows.size, columns.size, summed.size)
+            operands = f"a, {left[1]}, b, {right[1]}, c, {max(1, columns.result)}"
+            return self._gemm(turned[0], turned[1], sizes, operands)
         return None
+
+    def _gemm(self, one: str, other: str, sizes: tuple[int, int, int], operands: str) -> list[str]:
+        m, n, k = sizes
+        parts = gemm_parts(m, n, k) if self.may_share else None
+        arguments = f"blas, '{one}', '{other}', {m}, {n}, {k}, {operands}"
+        return _call("gemm", parts, arguments)
 
     def _gemv(self, rows: _Side, columns: _Side, summed: _Side) -> list[str] | None:
         if columns.size == 1:
@@ -136,10 +145,9 @@ class _Product:
         kind, m, n = (
             ("T", summed.size, free.size) if turned == "N" else ("N", free.size, summed.size)
         )
-        return [
-            f"slo_gemv(blas, '{kind}', {m}, {n}, {matrix}, {leading}, {vector}, {other or 1}, "
-            f"c, {out or 1});"
-        ]
+        parts = gemv_parts(free.size, summed.size) if self.may_share else None
+        operands = f"{matrix}, {leading}, {vector}, {other or 1}, c, {out or 1}"
+        return _call("gemv", parts, f"blas, '{kind}', {m}, {n}, {operands}")
 
     def _direct(self) -> list[str] | None:
         """The product in registers; None for short sums of few elements."""
@@ -184,6 +192,17 @@ class _Product:
                 "}",
             ]
         return lines
+
+
+def _call(routine: str, parts: tuple[int, int] | None, arguments: str) -> list[str]:
+    """The call of a routine of BLAS, in parts along an axis in steps."""
+    if parts is None:
+        return [f"slo_{routine}({arguments});"]
+    axis, step = parts
+    return [
+        "static _Thread_local slo_times known;",
+        f"{SHARED}{routine}(&known, {axis}, {step}, {arguments});",
+    ]
 
 
 def _address(one: Element | Scalar, names: Names) -> str:

@@ -44,7 +44,7 @@ from slomodel.codegen.native.plain import (
     recurrence_lines,
 )
 from slomodel.codegen.native.prelude import SHARES, prelude
-from slomodel.codegen.native.products import product_lines
+from slomodel.codegen.native.products import SHARED, product_lines
 from slomodel.codegen.native.time import Printer, scratch_of, time_lines
 from slomodel.codegen.program import Program, Stage
 from slomodel.ir.expr import Input
@@ -216,8 +216,8 @@ def block_lines(block: Block, names: Names) -> list[str]:
 class _Writer:
     """The statements of the regions of a stage; `functions` are those that they call.
 
-    `shares` says whether one of these functions computes a part of a loop for several threads. The
-    arrays of steps in loops over time, if there are any, lie in the workspace up to `end`.
+    `shares` says whether a loop or a product is divided among threads. The arrays of steps in loops
+    over time, if there are any, lie in the workspace up to `end`.
     """
 
     def __init__(
@@ -263,6 +263,10 @@ class _Writer:
     def _block(self, block: Block, stage: Stage, name: str) -> list[str]:
         if isinstance(block, Nest) and self._may_share:
             return self._nest(block, stage, name)
+        if isinstance(block, Contraction) and self._may_share:
+            lines = product_lines(block, self._names, may_share=stage == "call")
+            self.shares |= any(SHARED in line for line in lines)
+            return lines
         if isinstance(block, TimeLoop):
             start, self.has_loops = self.end, True
             self.end += scratch_of(block)
@@ -295,7 +299,8 @@ def _header(name: str, units: Sequence[Unit], layout: Layout, numbers: Mapping[s
         "  c[1] the direction of hvp, c[2] where the gradient or the product goes, as x",
         f"  c[3] a workspace of {work} numbers, another one for each function",
         "  c[4] the addresses of gemm and gemv of a Fortran BLAS, then how many threads to use,",
-        "       then the addresses of trsm, potrf, potri and getrf of BLAS and LAPACK",
+        "       then the addresses of trsm, potrf, potri and getrf of BLAS and LAPACK, then 0, or",
+        "       that of a `slo_alone` by which all kernels hold the threads of BLAS at one",
         *(f"  c[{k + 5}] {layout.note(node)}" for k, node in enumerate(layout.data)),
         f"Sizes: {', '.join(f'{plain(dim)} = {size}' for dim, size in numbers.items()) or 'none'}.",
         "Compile with (-DVECTOR_MATH=0 without glibc 2.35)",
