@@ -9,6 +9,8 @@ import pytest
 
 import slomodel
 from benchmarks.unseen_models import MODELS
+from benchmarks.unseen_more import MORE
+from benchmarks.unseen_third import THIRD
 from slomodel.codegen.native.compiler import compilers, flags_of
 from slomodel.codegen.native.target import NATIVE
 
@@ -34,7 +36,7 @@ def _is_gcc() -> bool:
 
 
 def _text(name: str) -> str:
-    one = next(one for one in MODELS if one.name == name)
+    one = next(one for one in (*MODELS, *MORE, *THIRD) if one.name == name)
     data = one.data(np.random.default_rng(0))
     compiled = slomodel.compile(one.source, data=data, backend="c")._compiled
     entry = compiled.derivatives.entry("value_and_gradient")
@@ -73,6 +75,13 @@ def test_steps_of_a_stencil_are_vectorised() -> None:
     steps = text[text.index("for (long step = ") : text.rindex("slo_fill(")]
     assert steps.count("const long m = 58;") == 2, "forward and back"
     _check(text)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not _is_gcc(), reason="reads the report of gcc")
+@pytest.mark.parametrize("name", [one.name for one in (*MODELS, *MORE, *THIRD)])
+def test_passes_of_unseen_models_are_vectorised(name: str) -> None:
+    _check(_text(name), 2)  # choices of which gcc makes branches, in 4 of the models
 
 
 @pytest.mark.slow
