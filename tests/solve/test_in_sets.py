@@ -398,3 +398,61 @@ def test_a_model_that_does_not_pay_is_seldom_tried() -> None:
     found = solve(f, x0, method="auto", within=within, max_nfev=400)
     assert found.fun < 2.82
     assert found.nhev <= 2 * found.nfev
+
+
+def random_set(rng: np.random.Generator) -> Set:
+    """A product of up to three sets of two to four elements each."""
+    parts, start = [], 0
+    for _ in range(rng.integers(1, 4)):
+        n = int(rng.integers(2, 5))
+        low = np.where(rng.uniform(size=n) < 0.3, -np.inf, rng.normal(0.0, 3.0, n))
+        width = np.where(rng.uniform(size=n) < 0.2, 0.0, rng.uniform(0.0, 2.0, n))
+        high = np.where(np.isfinite(low), low + width, rng.normal(0.0, 3.0, n))
+        sets: list[Set] = [
+            Box(low, np.where(rng.uniform(size=n) < 0.3, np.maximum(high, np.inf), high)),
+            Simplex((n,)),
+            EuclideanBall(rng.normal(0.0, 1.0, n), float(rng.uniform(0.1, 2.0))),
+            Sphere(n, float(rng.uniform(0.1, 2.0)), rng.normal(0.0, 1.0, n)),
+        ]
+        parts.append(SetPart(start, start + n, sets[rng.integers(4)]))
+        start += n
+    return ProductSet(tuple(parts))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_every_iterate_of_every_method_is_feasible_in_random_sets(seed: int) -> None:
+    """Of a function with many minima, whose evaluation outside the set is an error."""
+    rng = np.random.default_rng(seed)
+    where = random_set(rng)
+    n = len(where.interior_point())
+    A, b = rng.standard_normal((2 * n, n)), rng.standard_normal(2 * n)
+
+    def value(x: Vector) -> float:
+        assert near(where, x)
+        return float(np.sum(np.sin(A @ x - b)) + 0.05 * x @ x)
+
+    f = Functions(value, lambda x: A.T @ np.cos(A @ x - b) + 0.1 * x, n)
+    start = rng.normal(0.0, 3.0, n)
+    where.project(start, start)
+    for method, options in METHODS:
+        if "newton" in str(options) or (method in ("pgd", "tgd", "gd") and not where.convex):
+            continue
+        seen: list[bool] = []
+        solve(
+            f,
+            start,
+            method=method,
+            within=where,
+            max_iter=30,
+            callback=lambda state, seen=seen: seen.append(near(where, state.x)),
+            **options,
+        )
+        assert seen
+        assert all(seen)
+
+
+def near(where: Set, x: Vector) -> bool:
+    """As `feasible`, with the rounding of centres that are not 0."""
+    if isinstance(where, ProductSet):
+        return all(near(one.set, x[one.of]) for one in where.parts)
+    return where.contains(x, 0.0 if isinstance(where, Box) else 1e-14)
