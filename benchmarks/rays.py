@@ -2,9 +2,10 @@
 
     python benchmarks/rays.py [--only NAME] [--steps N] [--backend c] [--runs]
 
-For every model of models/ and models/practice, at its start and along −∇f: the length of the first
-certified step, the bound on the curvature over the largest seen among 33 points of it, and the
-time of the kernel over that of value and gradient (time of the processor, one thread; take
+For every model of models/ and models/practice, at its start and along −∇f: the length T of the
+first certified step, M with φ(t) <= φ(0) + φ'(0)t + M t²/2 over [0, T] that the step uses over the
+least such M, the bound on the curvature over the largest, both at 33 points, and the time of the
+kernel over that of value and gradient (time of the processor, one thread; take
 NUMEXPR_NUM_THREADS=1 and OMP_NUM_THREADS=1). With --runs: N steps along −∇f and by lbfgs with both
 line searches, from the same start: the values that both reach, and the times.
 """
@@ -21,6 +22,7 @@ from pathlib import Path
 from time import process_time
 
 import numpy as np
+from scipy.interpolate import CubicSpline
 
 if __package__ in (None, ""):  # run as a script
     sys.path.insert(0, str(Path(__file__).parent.parent))
@@ -110,14 +112,26 @@ class Row:
     n: int
     cost: float
     tightness: float
+    of_curvature: float
     step: float
     reason: str = ""
 
     def __str__(self) -> str:
         if self.reason:
-            return f"| {self.name} | {self.n} | – | – | – | {self.reason} |"
-        shown = f"{self.cost:.1f} | {self.tightness:.4f} | {self.step:.2g}"
+            return f"| {self.name} | {self.n} | – | – | – | – | {self.reason} |"
+        shown = (
+            f"{self.cost:.1f} | {self.tightness:.4f} | {self.of_curvature:.4f} | {self.step:.2g}"
+        )
         return f"| {self.name} | {self.n} | {shown} | |"
+
+
+def least_remainder(ends: Array, curvatures: Array) -> float:
+    """The largest 2(φ(t) - φ(0) - φ'(0)t)/t² at these t (m,), from φ'' (m,), as a spline's integral.
+
+    From differences of φ it would be rounding for short rays.
+    """
+    twice = CubicSpline(ends, curvatures).antiderivative(2)
+    return float(max(curvatures[0], *(2.0 * twice(ends[1:]) / ends[1:] ** 2)))
 
 
 def row(name: str, model: slomodel.Model) -> Row:
@@ -125,19 +139,23 @@ def row(name: str, model: slomodel.Model) -> Row:
     x = model.x0()
     _, g = model.value_and_gradient(x)
     if not np.isfinite(g).all() or not g.any():
-        return Row(name, model.n, 0.0, 0.0, 0.0, "no finite gradient at the start")
+        return Row(name, model.n, 0.0, 0.0, 0.0, 0.0, "no finite gradient at the start")
     v = -g / np.linalg.norm(g)
     found = first_step(model.ray_bounds, x, v)
     if found is None:
         reason = model.ray_bounds(x, v, 1e-9).reason or "no proof of descent"
-        return Row(name, model.n, 0.0, 0.0, 0.0, reason)
+        return Row(name, model.n, 0.0, 0.0, 0.0, 0.0, reason)
     ends = np.linspace(0.0, found.T, 33)
-    seen = max(float(v @ model.hvp(x + t * v, v)) for t in ends)
+    curvatures = np.array([float(v @ model.hvp(x + t * v, v)) for t in ends])
+    least = least_remainder(ends, curvatures)
     # A curvature that is negative along the ray is bounded too, and the step is as long as proved.
-    tightness = found.upper / seen if seen > 0.0 else float("nan")
+    tightness, of_curvature = (
+        bound / seen if seen > 0.0 else float("nan")
+        for bound, seen in ((found.remainder_upper, least), (found.upper, curvatures.max()))
+    )
     plain = least_time(lambda: model.value_and_gradient(x))
     proved = least_time(lambda: model.ray_bounds(x, v, found.T))
-    return Row(name, model.n, proved / plain, tightness, found.T)
+    return Row(name, model.n, proved / plain, tightness, of_curvature, found.T)
 
 
 def runs(name: str, model: slomodel.Model, steps: int) -> Iterator[str]:
@@ -179,8 +197,8 @@ def main() -> None:
             for line in runs(name, model, given.steps):
                 print(line, flush=True)
         return
-    print("| model | n | kernel / gradient | bound / seen | step | no proof |")
-    print("|---|---|---|---|---|---|")
+    print("| model | n | kernel / gradient | M / least | bound / curvature | step | no proof |")
+    print("|---|---|---|---|---|---|---|")
     rows = []
     for name, model in models(given.only, given.backend):
         try:
@@ -189,12 +207,16 @@ def main() -> None:
         except SlomodelError as error:
             print(f"{name}: {str(error).splitlines()[0]}", file=sys.stderr)
     proved = [one for one in rows if not one.reason]
-    cost, tight = (
-        np.array([getattr(one, field) for one in proved]) for field in ("cost", "tightness")
+    cost, tight, wide = (
+        np.array([getattr(one, field) for one in proved])
+        for field in ("cost", "tightness", "of_curvature")
     )
     print(f"\n{len(proved)} of {len(rows)} models have a proof; kernel / gradient: ", end="")
     print(f"median {np.median(cost):.1f}, largest {cost.max():.1f}; ", end="")
-    print(f"bound / seen: median {np.nanmedian(tight):.4f}, largest {np.nanmax(tight):.3f}")
+    for what, ratios in (("M / least", tight), ("bound / curvature", wide)):
+        seen = ratios[~np.isnan(ratios)]
+        print(f"{what}: median {np.median(seen):.4f}, largest {seen.max():.4g}, ", end="")
+        print(f"<= 1.5 on {np.sum(seen <= 1.5)} of {len(seen)}")
 
 
 if __name__ == "__main__":

@@ -98,7 +98,7 @@ def margin_of(ray: RandomRay) -> float | None:
         for x, along in ray.directions.items():
             values[x] = np.asarray(values[x]) + share * ray.end * np.asarray(ray.v[along])
         found = [float(one) for one in evaluate(ray.derivatives, values, ray.example.sizes)]
-        for k, (lo, hi) in ((2, proved[6:8]), (3, proved[8:])):
+        for k, (lo, hi) in ((2, proved[6:8]), (3, proved[8:10])):
             if np.isfinite(found[k]):
                 width = max(hi - lo, UNSURE * (abs(lo) + abs(hi)), 1e-280)
                 margin = min(margin, (found[k] - lo) / width, (hi - found[k]) / width)

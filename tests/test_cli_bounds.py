@@ -124,6 +124,10 @@ def test_rays_of_a_quartic() -> None:
         assert one["lower"] == pytest.approx(12.0)
         assert one["upper"] >= upper
         assert one["third_upper"] == pytest.approx(third)
+        # (1 + t)^4 = 1 + 4t + 6t² + 4t³ + t⁴.
+        T = one["T"]
+        assert one["remainder_upper"] == pytest.approx(2.0 * (6.0 + 4.0 * T + T * T))
+        assert one["third_remainder_upper"] == pytest.approx(6.0 * (4.0 + T))
     lines = run("quartic.slo", "--along", "gradient", "--radius", "0.5").stdout.splitlines()
     assert [line.split()[0] for line in lines] == ["f", "f'", "f''", "T", "0.5"]
     assert float(lines[1].split()[1]) == -4.0

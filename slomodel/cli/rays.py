@@ -19,6 +19,7 @@ from slomodel.solve.norms import Vector
 GRADIENT = "gradient"
 _NUMBERS = (
     *("T", "value", "slope", "curvature", "lower", "upper", "third_lower", "third_upper"),
+    *("remainder_lower", "remainder_upper", "third_remainder_lower", "third_remainder_upper"),
     *("value_error", "slope_error", "curvature_error"),
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -34,7 +35,7 @@ class RandomRay:
     derivatives: tuple[Expr, ...]
 
     def proved(self) -> list[float]:
-        """Midpoints and radii of φ, φ', φ'' at 0, the ends of φ'' and φ''' over the ray."""
+        """Midpoints and radii of φ, φ', φ'' at 0, ends of φ'' and φ''', and of the remainders."""
         values = {**self.example.values, **self.v, END: np.asarray(self.end)}
         found = evaluate(self.graph.numbers, values, self.example.sizes)
         return [float(one) for one in found]
@@ -78,6 +79,21 @@ def through(example: Example, rng: np.random.Generator, end: float) -> RandomRay
     return RandomRay(example, directions, v, end / scale / length, graph, tuple(derivatives))
 
 
+def _is_outside(x: mpmath.mpf, lo: float, hi: float) -> bool:
+    return bool((not np.isnan(lo) and x < lo) or (not np.isnan(hi) and x > hi))
+
+
+def _remainder(
+    start: Sequence[mpmath.mpf], value: mpmath.mpf, k: int, t: mpmath.mpf
+) -> tuple[mpmath.mpf, mpmath.mpf]:
+    """M such that φ(t) is Taylor's polynomial of order k - 1 plus M t^k/k!, and its error."""
+    terms = [start[j] * t**j / mpmath.factorial(j) for j in range(k)]
+    scale = mpmath.factorial(k) / t**k
+    return (value - mpmath.fsum(terms)) * scale, CONSTANTS * mpmath.fsum(
+        map(abs, terms[1:])
+    ) * scale
+
+
 def violations(ray: RandomRay, points: Sequence[float] = (0.0, 0.13, 0.5, 0.77, 1.0)) -> list[str]:
     """What is proved and not true at these fractions of the ray."""
     proved = ray.proved()
@@ -90,8 +106,17 @@ def violations(ray: RandomRay, points: Sequence[float] = (0.0, 0.13, 0.5, 0.77, 
                 off = abs(truth[0][k] - mpmath.mpf(middle[k]))
                 if off > mpmath.mpf(radius[k]) * (1 + CONSTANTS):
                     wrong.append(f"order {k} at 0: {middle[k]} ± {radius[k]}, off by {off}")
-        for k, (lo, hi) in ((2, ends[:2]), (3, ends[2:])):
+        for k, (lo, hi) in ((2, ends[:2]), (3, ends[2:4])):
             for share, one in zip(points, truth, strict=True):
-                if (not np.isnan(lo) and one[k] < lo) or (not np.isnan(hi) and one[k] > hi):
+                if _is_outside(one[k], lo, hi):
                     wrong.append(f"order {k} at {share}: {one[k]} not in [{lo}, {hi}]")
+        for k, (lo, hi) in ((2, ends[4:6]), (3, ends[6:])):
+            for share, one in zip(points, truth, strict=True):
+                t = mpmath.mpf(share * ray.end)
+                if t:
+                    rest, slack = _remainder(truth[0], one[0], k, t)
+                    if _is_outside(rest + slack, lo, math.inf) or _is_outside(
+                        rest - slack, -math.inf, hi
+                    ):
+                        wrong.append(f"remainder {k} at {share}: {rest} not in [{lo}, {hi}]")
     return wrong

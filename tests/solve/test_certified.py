@@ -37,7 +37,8 @@ minimize mean((tanh(A @ W') @ v - y)^2)
 
 
 def _bounds(slope: float, upper: float, T: float, curvature: float, third: float) -> RayBounds:
-    ends = {"lower": -math.inf, "upper": upper, "third_lower": -math.inf, "third_upper": third}
+    ends = {"upper": upper, "third_upper": third}
+    ends |= {"remainder_upper": upper, "third_remainder_upper": third}
     errors = {"value_error": 0.0, "slope_error": 0.0, "curvature_error": 0.0}
     return RayBounds(T, 0.0, slope, curvature, **ends, **errors)
 

@@ -19,6 +19,10 @@ class RayBounds:
       corresponding `..._error`.
     - `lower`, `upper`: bounds on φ'' over [0, T].
     - `third_lower`, `third_upper`: bounds on φ''' over [0, T].
+    - `remainder_lower`, `remainder_upper`: φ(t) is at least, and at most,
+      φ(0) + φ'(0)t + M t²/2 with M one of these.
+    - `third_remainder_lower`, `third_remainder_upper`: the same for
+      φ(0) + φ'(0)t + φ''(0)t²/2 + M t³/6.
     - `reason`: why a bound is infinite; empty if none is.
 
     Conditions on positions and data alone, such as those of `where(k < K - 1, ..)`, choose the
@@ -33,6 +37,10 @@ class RayBounds:
     upper: float = math.inf
     third_lower: float = -math.inf
     third_upper: float = math.inf
+    remainder_lower: float = -math.inf
+    remainder_upper: float = math.inf
+    third_remainder_lower: float = -math.inf
+    third_remainder_upper: float = math.inf
     value_error: float = math.inf
     slope_error: float = math.inf
     curvature_error: float = math.inf
@@ -42,18 +50,12 @@ class RayBounds:
     def of(cls, T: float, numbers: Sequence[float]) -> RayBounds:  # noqa: N803
         """The bounds from the computed values of `RayGraph.numbers`."""
         f, f_error, slope, s_error, curvature, c_error, *ends = numbers
-        if math.isfinite(sum(ends) + f_error + s_error + c_error):
-            lo, hi, third_lo, third_hi = ends
-            near = (f_error, s_error, c_error)
-            return cls(T, f, slope, curvature, lo, hi, third_lo, third_hi, *near)
-        known = [_number(one, side) for one, side in zip(ends, _SIDES, strict=True)]
-        errors = [_number(one, math.inf) for one in (f_error, s_error, c_error)]
-        return cls(
-            *(T, f, slope, curvature),
-            *(known[0], known[1], known[2], known[3]),
-            *(errors[0], errors[1], errors[2]),
-            reason="" if all(map(math.isfinite, (*known, *errors))) else UNKNOWN,
-        )
+        errors = (f_error, s_error, c_error)
+        if not math.isfinite(sum(ends) + sum(errors)):
+            ends = [_number(one, side) for one, side in zip(ends, _SIDES, strict=True)]
+            errors = tuple(_number(one, math.inf) for one in errors)
+        reason = "" if all(map(math.isfinite, (*ends, *errors))) else UNKNOWN
+        return cls(T, f, slope, curvature, *ends, *errors, reason)
 
     @property
     def negated(self) -> RayBounds:
@@ -67,10 +69,14 @@ class RayBounds:
             upper=-self.lower,
             third_lower=-self.third_upper,
             third_upper=-self.third_lower,
+            remainder_lower=-self.remainder_upper,
+            remainder_upper=-self.remainder_lower,
+            third_remainder_lower=-self.third_remainder_upper,
+            third_remainder_upper=-self.third_remainder_lower,
         )
 
 
-_SIDES = (-math.inf, math.inf, -math.inf, math.inf)
+_SIDES = 4 * (-math.inf, math.inf)
 
 
 def _number(x: float, unknown: float) -> float:

@@ -111,15 +111,16 @@ _ZERO = Const(0.0)
 class RayGraph:
     """Scalars of φ(t) = f(x + t v): enclosures at t = 0, and ranges over [0, end].
 
-    `at` are φ, φ', φ'' with radii; `over` are the ends of φ'' and φ'''.
+    `at` are φ, φ', φ'' with radii; `over` are the ends of φ'' and φ''', then those of the remainders
+    of order 2 and 3, 2(φ(t) - φ - φ't)/t² and 6(φ(t) - φ - φ't - φ''t²/2)/t³.
     """
 
     at: tuple[MidRad, MidRad, MidRad]
-    over: tuple[Range, Range]
+    over: tuple[Range, Range, Range, Range]
 
     @property
     def numbers(self) -> tuple[Expr, ...]:
-        """Midpoints and radii of φ, φ', φ'', then the ends of φ'' and φ'''."""
+        """Midpoints and radii of φ, φ', φ'', then the ends of `over`."""
         at = [one for n in self.at for one in (n.mid, _ZERO if n.rad is None else n.rad)]
         return (*at, *(end for one in self.over for end in (one.lo, one.hi)))
 
@@ -133,39 +134,61 @@ def ray_graph(objective: Expr, directions: Mapping[Input, Input], end: Expr) -> 
 
 
 def _of_root(jet: Jet, end: Expr) -> RayGraph:
-    """The bounds on φ'' = 2c_2 and φ''' = 6c_3 from the coefficients of the root.
-
-    With r >= |φ''''|/24, |c_3(t) - c_3| <= 4 r t and |c_2(t) - c_2 - 3 c_3 t| <= 6 r t². The latter
-    bounds are convex and concave in t, so that their extrema are at an end of the ray.
-    """
-    value, slope, second, third = (one or MidRad(_ZERO) for one in jet.at)
+    """The bounds on φ'' = 2c_2 and φ''' = 6c_3, and on the remainders, from the jet of the root."""
+    value, slope, second, _ = (one or MidRad(_ZERO) for one in jet.at)
     curvature = MidRad(mul(2.0, second.mid), None if second.rad is None else mul(2.0, second.rad))
     if jet.at[2] is None and jet.over is None:
         none = Range(_ZERO, _ZERO)
-        return RayGraph((value, slope, curvature), (none, none))
+        return RayGraph((value, slope, curvature), (none, none, none, none))
+    seconds = _near(jet, end, 3.0, 6.0)
+    remainders = _near(jet, end, 1.0, 1.0)
+    thirds = _of_third(jet, end, 4.0).times(6.0)
+    known_everywhere = le(jet.fourth or _ZERO, LARGE)
+    own = [] if jet.over is None else [known(jet.over[2]).range]
+    own += [] if jet.second is None else [jet.second]
+    for one in own:
+        seconds = seconds.where(known_everywhere).meet(one)
+    # A remainder is an average of the derivative between 0 and t.
+    remainders = remainders.where(known_everywhere).meet(seconds)
+    third_remainders = _of_third(jet, end, 1.0).times(6.0)
+    return RayGraph(
+        (value, slope, curvature),
+        (seconds.times(2.0), thirds, remainders.times(2.0), third_remainders),
+    )
+
+
+def _near(jet: Jet, end: Expr, linear: float, quadratic: float) -> Range:
+    """The numbers c_2 + `linear` c_3 t ± `quadratic` r t² over the ray, r >= |φ''''|/24.
+
+    They are c_2(t) with 3 and 6, and with 1 and 1 the remainder of order 2. The ends are convex and
+    concave in t, so that their extrema are at an end of the ray. Over long rays c_2 ± `linear` |c_3|
+    t with the largest |c_3| may say more.
+    """
+    second, third = (one or MidRad(_ZERO) for one in jet.at[2:])
     rest = jet.fourth or _ZERO
-    own = [] if third.rad is None else [third.rad]
-    cube = mul(mul(end, end), end)
-    thirds = MidRad(
-        third.mid, raised([*own, quotient_of_length(mul(4.0, rest), cube)])
-    ).range.times(6.0)
-    linear = mul(mul(3.0, end), third.mid)
-    growth = [mul(8.0 * UNIT, abs(linear)), quotient_of_length(mul(6.0, rest), mul(end, end))]
-    growth += [mul(mul(3.0, end), one) for one in own]
-    change = MidRad(linear, raised(growth)).range
-    moved = Range(minimum(change.lo, 0.0), maximum(change.hi, 0.0))
+    change = mul(mul(linear, end), third.mid)
+    growth = [mul(8.0 * UNIT, abs(change))]
+    growth.append(quotient_of_length(mul(quadratic, rest), mul(end, end)))
+    growth += [] if third.rad is None else [mul(mul(linear, end), third.rad)]
+    moved = MidRad(change, raised(growth)).range
+    moved = Range(minimum(moved.lo, 0.0), maximum(moved.hi, 0.0))
     if jet.third is not None:
-        # Over long rays |c_2(t) - c_2| <= 3 t sup |c_3| may be less.
-        reach_ = raised([quotient_of_length(mul(3.0, jet.third), mul(end, end))])
+        reach_ = raised([quotient_of_length(mul(linear, jet.third), mul(end, end))])
         moved = moved.where(le(rest, LARGE)).meet(Range(neg(reach_), reach_))
-        size = raised([quotient_of_length(mul(6.0, jet.third), cube)])
-        thirds = thirds.where(le(rest, LARGE)).meet(Range(neg(size), size).where(gt(end, 0.0)))
-    seconds = (second.range + moved).times(2.0)
-    if jet.over is not None:
-        seconds = seconds.where(le(rest, LARGE)).meet(known(jet.over[2]).range.times(2.0))
-    if jet.second is not None:
-        seconds = seconds.where(le(rest, LARGE)).meet(jet.second.times(2.0))
-    return RayGraph((value, slope, curvature), (seconds, thirds))
+    return second.range + moved
+
+
+def _of_third(jet: Jet, end: Expr, factor: float) -> Range:
+    """The numbers c_3 ± `factor` r t over the ray: c_3(t) with 4, the remainder of order 3 with 1."""
+    third, rest = jet.at[3] or MidRad(_ZERO), jet.fourth or _ZERO
+    cube = mul(mul(end, end), end)
+    own = [] if third.rad is None else [third.rad]
+    result = MidRad(third.mid, raised([*own, quotient_of_length(mul(factor, rest), cube)])).range
+    if jet.third is None:
+        return result
+    size = raised([quotient_of_length(jet.third, cube)])
+    everywhere = Range(neg(size), size).where(gt(end, 0.0))
+    return result.where(le(rest, LARGE)).meet(everywhere)
 
 
 @dataclass(slots=True)

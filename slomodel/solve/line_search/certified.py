@@ -1,6 +1,7 @@
 """Steps whose descent is proved by bounds along the ray, without trial values.
 
-With φ(t) = f(x + t v), the upper end s < 0 of φ'(0), M >= sup φ'' and M₃ >= sup φ''' over [0, T],
+With φ(t) = f(x + t v), the upper end s < 0 of φ'(0), and bounds M and M₃ on the remainders of
+Taylor's polynomials over [0, T], which are at most sup φ'' and sup φ''',
 
     φ(t) - φ(0) <= m(t) = min(s t + M t²/2, s t + φ''(0) t²/2 + M₃ t³/6)   for 0 <= t <= T.
 
@@ -47,7 +48,7 @@ BOUNDS = 60
 
 @dataclass(frozen=True, slots=True)
 class ProvedStep:
-    """A step t, the bound M on the curvature over [0, T], and whether T limits the step."""
+    """A step t, M of φ(0) + φ'(0)t + M t²/2 over [0, T], and whether T limits the step."""
 
     t: float
     curvature: float
@@ -62,12 +63,12 @@ def proved_step(bounds: RayBounds, relaxation: float = 1.0) -> ProvedStep | None
     """
     T = bounds.T
     slope = bounds.slope + bounds.slope_error
-    M = bounds.upper
+    M = bounds.remainder_upper
     if not (slope < 0.0 and math.inf > M and T > 0.0):
         return None
     t = T if slope + M * T <= 0.0 else -slope / M
     fall = slope * t + 0.5 * M * t * t
-    start, third = bounds.curvature + bounds.curvature_error, bounds.third_upper
+    start, third = bounds.curvature + bounds.curvature_error, bounds.third_remainder_upper
     if math.isfinite(start) and math.isfinite(third):
         other = _minimiser(slope, start, third, T)
         lower = other * (slope + other * (0.5 * start + third * other / 6.0))
@@ -87,8 +88,8 @@ def majorant(bounds: RayBounds, t: float) -> float:
     """Upper bound on φ(t) - φ(0), 0 <= t <= T: the lesser of parabola and cubic."""
     slope = bounds.slope + bounds.slope_error
     start = bounds.curvature + bounds.curvature_error
-    parabola = t * (slope + 0.5 * bounds.upper * t)
-    cubic = t * (slope + t * (0.5 * start + bounds.third_upper * t / 6.0))
+    parabola = t * (slope + 0.5 * bounds.remainder_upper * t)
+    cubic = t * (slope + t * (0.5 * start + bounds.third_remainder_upper * t / 6.0))
     return min(parabola, cubic) if cubic < math.inf else parabola
 
 
@@ -186,7 +187,7 @@ class CertifiedSearch:
                 continue
             slope = bounds.slope + bounds.slope_error
             if end == proposed and majorant(bounds, end) <= self._sigma * slope * end:
-                return ProvedStep(end, bounds.upper, True)
+                return ProvedStep(end, bounds.remainder_upper, True)
             if best is not None and step.t <= best.t:
                 return best
             best = step
