@@ -126,7 +126,7 @@ class Row:
 
 
 def least_remainder(ends: Array, curvatures: Array) -> float:
-    """The largest 2(φ(t) - φ(0) - φ'(0)t)/t² at these t (m,), from φ'' (m,), as a spline's integral.
+    """The largest 2(φ(t) - φ(0) - φ'(0)t)/t² at these t (m,), as an integral of φ'' (m,).
 
     From differences of φ it would be rounding for short rays.
     """

@@ -102,6 +102,15 @@ def test_no_vectors_are_sought_in_long_runs_of_scalars(length: int, is_long: boo
     assert ("-fno-tree-slp-vectorize" in flags_of(text)) == is_long
 
 
+@pytest.mark.parametrize(("loops", "length", "level"), [(30, 3, 3), (3, 3, 1), (300, 20, 1)])
+def test_long_texts_keep_the_optimisation_of_their_loops(
+    loops: int, length: int, level: int
+) -> None:
+    """-O1, from 200,000 characters on, only where few loops or far more text make -O3 a loss."""
+    text = loops * "#pragma GCC ivdep\n" + length * 100_000 * " "
+    assert ("-O1" in flags_of(text)) == (level == 1)
+
+
 @pytest.mark.parametrize("chain", [numbers, elementwise, reversed_each_time])
 def test_a_function_in_pieces_gives_the_same_numbers(
     chain, monkeypatch: pytest.MonkeyPatch

@@ -50,12 +50,20 @@ class RayBounds:
     def of(cls, T: float, numbers: Sequence[float]) -> RayBounds:  # noqa: N803
         """The bounds from the computed values of `RayGraph.numbers`."""
         f, f_error, slope, s_error, curvature, c_error, *ends = numbers
-        errors = (f_error, s_error, c_error)
-        if not math.isfinite(sum(ends) + sum(errors)):
-            ends = [_number(one, side) for one, side in zip(ends, _SIDES, strict=True)]
-            errors = tuple(_number(one, math.inf) for one in errors)
-        reason = "" if all(map(math.isfinite, (*ends, *errors))) else UNKNOWN
-        return cls(T, f, slope, curvature, *ends, *errors, reason)
+        given = [*ends, f_error, s_error, c_error]
+        reason = ""
+        if not math.isfinite(sum(given)):
+            given = [_number(one, side) for one, side in zip(given, _SIDES, strict=True)]
+            reason = "" if all(map(math.isfinite, given)) else UNKNOWN
+        lo, hi, lo_3, hi_3, *rest, f_error, s_error, c_error = given
+        rest_lo, rest_hi, rest_lo_3, rest_hi_3 = rest
+        return cls(
+            *(T, f, slope, curvature),
+            *(lo, hi, lo_3, hi_3),
+            *(rest_lo, rest_hi, rest_lo_3, rest_hi_3),
+            *(f_error, s_error, c_error),
+            reason=reason,
+        )
 
     @property
     def negated(self) -> RayBounds:
@@ -76,7 +84,7 @@ class RayBounds:
         )
 
 
-_SIDES = 4 * (-math.inf, math.inf)
+_SIDES = (*(4 * (-math.inf, math.inf)), *(3 * (math.inf,)))
 
 
 def _number(x: float, unknown: float) -> float:

@@ -111,8 +111,8 @@ _ZERO = Const(0.0)
 class RayGraph:
     """Scalars of φ(t) = f(x + t v): enclosures at t = 0, and ranges over [0, end].
 
-    `at` are φ, φ', φ'' with radii; `over` are the ends of φ'' and φ''', then those of the remainders
-    of order 2 and 3, 2(φ(t) - φ - φ't)/t² and 6(φ(t) - φ - φ't - φ''t²/2)/t³.
+    `at` are φ, φ', φ'' with radii; `over` are the ends of φ'' and φ''', then those of the
+    remainders of order 2 and 3, 2(φ(t) - φ - φ't)/t² and 6(φ(t) - φ - φ't - φ''t²/2)/t³.
     """
 
     at: tuple[MidRad, MidRad, MidRad]
@@ -161,8 +161,8 @@ def _near(jet: Jet, end: Expr, linear: float, quadratic: float) -> Range:
     """The numbers c_2 + `linear` c_3 t ± `quadratic` r t² over the ray, r >= |φ''''|/24.
 
     They are c_2(t) with 3 and 6, and with 1 and 1 the remainder of order 2. The ends are convex and
-    concave in t, so that their extrema are at an end of the ray. Over long rays c_2 ± `linear` |c_3|
-    t with the largest |c_3| may say more.
+    concave in t, so that their extrema are at an end of the ray. Over long rays the largest |c_3|
+    may say more.
     """
     second, third = (one or MidRad(_ZERO) for one in jet.at[2:])
     rest = jet.fourth or _ZERO
@@ -179,7 +179,7 @@ def _near(jet: Jet, end: Expr, linear: float, quadratic: float) -> Range:
 
 
 def _of_third(jet: Jet, end: Expr, factor: float) -> Range:
-    """The numbers c_3 ± `factor` r t over the ray: c_3(t) with 4, the remainder of order 3 with 1."""
+    """The numbers c_3 ± `factor` r t over the ray: c_3(t) with 4, the remainder with 1."""
     third, rest = jet.at[3] or MidRad(_ZERO), jet.fourth or _ZERO
     cube = mul(mul(end, end), end)
     own = [] if third.rad is None else [third.rad]
