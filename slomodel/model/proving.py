@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 import sympy as sp
@@ -58,12 +58,16 @@ class Proving(Fitting):
         """Proved bounds on the derivatives of φ(t) = f(x + t v) for 0 <= t <= T, x and v (n,).
 
         One kernel computes φ, φ' and φ'' at 0 with their errors and the ends of φ'' and φ''' over
-        the ray, for a few times the cost of a gradient: φ(t) <= φ(0) + φ'(0) t + `upper` t²/2. Ends
-        are infinite, with a `reason`, where there is no proof.
+        the ray, for a few times the cost of a gradient. φ(t) <= φ(0) + φ'(0) t + M t²/2 for M the
+        `remainder_upper`, which is at most `upper`. Ends are infinite, with a `reason`, where there
+        is no proof.
         """
         self._binding.require_data()
         end = number("T", T, 0.0, closed=True)
-        point, along = self._point(x), self._vectors.vector(v, "v")
+        point, along = (
+            one if self._is_vector(one) else self._point(one, what)
+            for one, what in ((x, "x"), (v, "v"))
+        )
         rays = self._rays
         if isinstance(rays, str):
             return without_proof(self.value_and_gradient, point, along, end, rays)
@@ -83,6 +87,10 @@ class Proving(Fitting):
         except MissingRule as error:
             message = f"the model has no bounds along rays: {error}"
             raise DomainError(Diagnostic("E604", message)) from None
+
+    def _is_vector(self, x: object) -> TypeGuard[Vector]:
+        """Whether `x` is an array (n,) of doubles, to be read as it is."""
+        return type(x) is np.ndarray and x.dtype == np.float64 and x.shape == self._vectors.shape
 
     @cached_property
     def _rays(self) -> Rays | str:

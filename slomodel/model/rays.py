@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from slomodel.calculus import Known
 from slomodel.calculus.rays.bounds import RayBounds
-from slomodel.calculus.rays.ray import RayGraph, ray_graph
+from slomodel.calculus.rays.ray import ray_graph
+from slomodel.calculus.rays.root import RayGraph
 from slomodel.codegen.kernels import Compiled, Derivatives, Kernels
 from slomodel.errors import MissingRule
 from slomodel.ir import build
@@ -56,10 +57,9 @@ _COMMENT = """/* Bounds along rays x + t v, 0 <= t <= T, proved in floating poin
 
 
 class _ThreadVectors(threading.local):
-    """The argument (x, v, T, r) and the result of the kernel of one thread."""
+    """The argument (x, v, T, r) and the result of the kernel of one thread, whole and in parts."""
 
-    point: Vector | None = None
-    out: Vector | None = None
+    parts: tuple[Vector, Vector, Vector, Vector, Vector] | None = None
 
 
 class Rays:
@@ -99,14 +99,16 @@ class Rays:
 
     def __call__(self, x: Vector, v: Vector, T: float) -> RayBounds:  # noqa: N803
         """The bounds along x + t v, both (n,), for 0 <= t <= T."""
-        n = len(x)
-        if self._own.point is None or self._own.out is None:
-            self._own.point = np.zeros(2 * n + 1 + len(_RESULTS))
-            self._own.out = np.empty_like(self._own.point)
-        point, out = self._own.point, self._own.out
-        point[:n], point[n : 2 * n], point[2 * n] = x, v, T
+        if self._own.parts is None:
+            n = len(x)
+            whole = np.zeros(2 * n + 1 + len(_RESULTS))
+            result = np.empty_like(whole)
+            own = (whole, whole[:n], whole[n : 2 * n], result, result[-len(_RESULTS) :])
+            self._own.parts = own
+        point, start, along, out, numbers = self._own.parts
+        start[:], along[:], point[-len(_RESULTS) - 1] = x, v, T
         self._kernels.function("value_and_gradient")(point, out)
-        return RayBounds.of(T, out[-len(_RESULTS) :].tolist())
+        return RayBounds.of(T, numbers.tolist())
 
     def source(self) -> str:
         """The source of the kernel: for NumPy and the like a module with `ray_bounds`."""

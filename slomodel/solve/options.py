@@ -18,7 +18,10 @@ def number(
     name: str, value: object, low: float, high: float = math.inf, *, closed: bool = False
 ) -> float:
     """A finite number in (low, high), or in [low, high] if `closed`."""
-    if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_):
+    # A check against `numbers.Real` takes as long as a small kernel.
+    if type(value) is float or (
+        isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    ):
         x = float(value)
         inside = low <= x <= high if closed else low < x < high
         if inside and math.isfinite(x):

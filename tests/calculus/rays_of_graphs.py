@@ -13,7 +13,8 @@ from random_graphs import throw
 from strategies import Example
 
 from slomodel.calculus import jvp
-from slomodel.calculus.rays.ray import RayGraph, ray_graph
+from slomodel.calculus.rays.ray import ray_graph
+from slomodel.calculus.rays.root import RayGraph
 from slomodel.ir import build
 from slomodel.ir.expr import Expr, Input
 from slomodel.reference import evaluate

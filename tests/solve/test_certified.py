@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -113,7 +112,7 @@ class _UnprovedOverLongRays(_LooseOverLongRays):
     def ray_bounds(self, x: np.ndarray, v: np.ndarray, T: float) -> RayBounds:
         if T > 1e-3:
             found = _bounds(-1.0, math.inf, T, 1.0, math.inf)
-            return replace(found, slope_error=math.inf, curvature_error=math.inf)
+            return found._replace(slope_error=math.inf, curvature_error=math.inf)
         return _bounds(-1.0, 1.0, T, 1.0, 0.0)
 
 
@@ -121,7 +120,7 @@ class _SlopeBelowItsError(_LooseOverLongRays):
     """The slope -1 has an error of 2 by rounding and of T² by the range of the ray."""
 
     def ray_bounds(self, x: np.ndarray, v: np.ndarray, T: float) -> RayBounds:
-        return replace(_bounds(-1.0, 1.0, T, 1.0, 0.0), slope_error=2.0 + T * T)
+        return _bounds(-1.0, 1.0, T, 1.0, 0.0)._replace(slope_error=2.0 + T * T)
 
 
 def test_a_long_ray_without_any_proof_is_shortened() -> None:

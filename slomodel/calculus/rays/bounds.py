@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 UNKNOWN = (
     "along the ray a function has a kink, a pole or the edge of its domain, or numbers overflow"
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RayBounds:
+class RayBounds(NamedTuple):
     """Bounds on φ(t) = f(x + t v) for 0 <= t <= T, proved in floating point.
 
     - `value`, `slope`, `curvature`: φ, φ' and φ'' at 0 as computed, with errors of at most the
@@ -68,8 +67,7 @@ class RayBounds:
     @property
     def negated(self) -> RayBounds:
         """The bounds of -f along the same ray."""
-        return replace(
-            self,
+        return self._replace(
             value=-self.value,
             slope=-self.slope,
             curvature=-self.curvature,
