@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from slomodel.bounds.structure.invariances import Invariance
 
 
+_DOUBLE = np.dtype(np.float64)
 _MOST_NAMED = 1000
 """Largest n for which directions without curvature are named: their eigenvectors take a second."""
 
@@ -64,10 +65,8 @@ class Proving(Fitting):
         """
         self._binding.require_data()
         end = number("T", T, 0.0, closed=True)
-        point, along = (
-            one if self._is_vector(one) else self._point(one, what)
-            for one, what in ((x, "x"), (v, "v"))
-        )
+        point = x if self._is_vector(x) else self._point(x)
+        along = v if self._is_vector(v) else self._vectors.vector(v, "v")
         rays = self._rays
         if isinstance(rays, str):
             return without_proof(self.value_and_gradient, point, along, end, rays)
@@ -90,7 +89,7 @@ class Proving(Fitting):
 
     def _is_vector(self, x: object) -> TypeGuard[Vector]:
         """Whether `x` is an array (n,) of doubles, to be read as it is."""
-        return type(x) is np.ndarray and x.dtype == np.float64 and x.shape == self._vectors.shape
+        return type(x) is np.ndarray and x.dtype == _DOUBLE and x.shape == self._vectors.shape
 
     @cached_property
     def _rays(self) -> Rays | str:

@@ -102,7 +102,7 @@ def test_no_vectors_are_sought_in_long_runs_of_scalars(length: int, is_long: boo
     assert ("-fno-tree-slp-vectorize" in flags_of(text)) == is_long
 
 
-@pytest.mark.parametrize(("loops", "length", "level"), [(30, 3, 3), (3, 3, 1), (300, 20, 1)])
+@pytest.mark.parametrize(("loops", "length", "level"), [(40, 3, 3), (3, 3, 1), (300, 20, 1)])
 def test_long_texts_keep_the_optimisation_of_their_loops(
     loops: int, length: int, level: int
 ) -> None:

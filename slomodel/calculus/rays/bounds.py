@@ -49,20 +49,11 @@ class RayBounds(NamedTuple):
     def of(cls, T: float, numbers: Sequence[float]) -> RayBounds:  # noqa: N803
         """The bounds from the computed values of `RayGraph.numbers`."""
         f, f_error, slope, s_error, curvature, c_error, *ends = numbers
-        given = [*ends, f_error, s_error, c_error]
-        reason = ""
-        if not math.isfinite(sum(given)):
-            given = [_number(one, side) for one, side in zip(given, _SIDES, strict=True)]
-            reason = "" if all(map(math.isfinite, given)) else UNKNOWN
-        lo, hi, lo_3, hi_3, *rest, f_error, s_error, c_error = given
-        rest_lo, rest_hi, rest_lo_3, rest_hi_3 = rest
-        return cls(
-            *(T, f, slope, curvature),
-            *(lo, hi, lo_3, hi_3),
-            *(rest_lo, rest_hi, rest_lo_3, rest_hi_3),
-            *(f_error, s_error, c_error),
-            reason=reason,
-        )
+        known, reason = (*ends, f_error, s_error, c_error), ""
+        if not math.isfinite(sum(known)):
+            known = tuple(_number(one, side) for one, side in zip(known, _SIDES, strict=True))
+            reason = "" if all(map(math.isfinite, known)) else UNKNOWN
+        return cls._make((T, f, slope, curvature, *known, reason))
 
     @property
     def negated(self) -> RayBounds:
