@@ -91,7 +91,7 @@ def write(file: Path) -> None:
         step = first_step(model.ray_bounds, x, v)
         assert step is not None
         ends = [step.T * length for length in LENGTHS]
-        uppers = [model.ray_bounds(x, v, end).upper for end in ends]
+        uppers = [model.ray_bounds(x, v, end).remainder_upper for end in ends]
         seconds = [
             least_time(lambda model=model, x=x, v=v, T=step.T: model.ray_bounds(x, v, T)),
             least_time(lambda model=model, x=x: model.value_and_gradient(x)),
