@@ -3,8 +3,8 @@
     python -m benchmarks.spellings [--write]
 
 The spellings are those of `tests/rewrite/test_edges.py`, each at its point, and those of
-`test_continued.py`, `test_limited_exponents.py`, `test_addition_theorems.py` and
-`test_cancelling_sums.py`, each at the point where the text as it stands is worst. As it stands
+`test_continued.py`, `test_limited_exponents.py`, `test_addition_theorems.py`,
+`test_cancelling_sums.py` and `test_joint_zeros.py`, each at the point where the text as it stands is worst. As it stands
 means that every operation of the text is computed in double precision, without stable forms; its
 derivative is that of the same graph. The exact value and the norm of the exact gradient come from
 500 digits. `--write` puts the table in results/spellings.md.
@@ -34,6 +34,7 @@ from tests.rewrite.test_addition_theorems import CASES as NEIGHBOURS
 from tests.rewrite.test_cancelling_sums import CANCELLING
 from tests.rewrite.test_continued import CASES as CONTINUED
 from tests.rewrite.test_edges import ROWS, TAILS, Formula, exact, model_of
+from tests.rewrite.test_joint_zeros import CASES as JOINT_ZEROS
 from tests.rewrite.test_limited_exponents import CASES as LIMITED
 
 RESULT = Path(__file__).parent / "results" / "spellings.md"
@@ -71,7 +72,7 @@ def spellings() -> list[Spelling]:
         (text, formula, [(x,) for x in points if abs(x) < MOST])
         for text, formula, points in NEIGHBOURS
     ]
-    for text, formula, points in (*CONTINUED, *limited, *neighbours, *CANCELLING):
+    for text, formula, points in (*CONTINUED, *limited, *neighbours, *CANCELLING, *JOINT_ZEROS):
         variables = "x" if len(points[0]) == 1 else "x, y"
         with (
             mock.patch("slomodel.rewrite.passes.rewritten", unchanged),

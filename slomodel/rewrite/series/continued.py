@@ -24,6 +24,7 @@ from slomodel.ir.walk import postorder
 from slomodel.rewrite.elementwise.matching import Varying
 from slomodel.rewrite.replacement import composed, remade
 from slomodel.rewrite.series.divergences import LOGARITHMIC, divergence
+from slomodel.rewrite.series.joint_zeros import joint_zero, may_have_joint_zero
 from slomodel.rewrite.series.laurent import SERIES, Laurent, NoSeries, constant, identity, series_of
 from slomodel.rewrite.series.small_differences import small_difference
 from slomodel.rewrite.singularities.divided_sums import divided_inside
@@ -48,7 +49,7 @@ _ARITHMETIC = frozenset((add, sub, mul, div))
 def continued(objective: Expr) -> Expr:
     """The objective with series near the points at which formulas cancel."""
     order = postorder(objective)
-    if not any(_is_series_function(node) or is_map(node, *LOGARITHMIC) for node in order):
+    if not any(_may_cancel(node) for node in order):
         return objective
     done: dict[Expr, Expr] = {}
     summed, quantities = _summed(objective, order), _Quantities()
@@ -67,9 +68,15 @@ def continued(objective: Expr) -> Expr:
                     done.__getitem__,
                 )
             elif replacement is None and not is_summed:
-                replacement = small_difference(rebuilt) or divergence(rebuilt)
+                replacement = (
+                    small_difference(rebuilt) or divergence(rebuilt) or joint_zero(node, done)
+                )
         done[node] = rebuilt if replacement is None else replacement
     return done[objective]
+
+
+def _may_cancel(node: Expr) -> bool:
+    return _is_series_function(node) or is_map(node, *LOGARITHMIC) or may_have_joint_zero(node)
 
 
 def _summed(objective: Expr, order: Sequence[Expr]) -> set[Expr]:
