@@ -120,7 +120,50 @@ QUOTIENTS: list[tuple[str, Formula, list[Point]]] = [
         [(1e5, 4.0), (1e3, 2.5), (0.1, 3.0)],
     ),
 ]
-CANCELLING = [*ROOTS, *DISTRIBUTIONS, *ENDS, *SQUARED_ARCS, *POWERS, *QUOTIENTS]
+LARGE: list[tuple[str, Formula, list[Point]]] = [
+    (
+        "exp(-x) * sinh(y)",
+        lambda x, y: mp.exp(-x) * mp.sinh(y),
+        [(750.0, 750.0), (800.0, -799.0), (-1.0, 2.0), (800.0, 650.0)],
+    ),
+    (
+        "3 * cosh(y) * exp(-x) / 2",
+        lambda x, y: 3 * mp.exp(-x) * mp.cosh(y) / 2,
+        [(750.0, 750.0), (800.0, -799.0), (-1.0, 2.0)],
+    ),
+    (
+        "x * (1 - 0.1 * exp(-x)) / (1 - exp(-x))",
+        lambda x: x * (1 - mp.mpf(0.1) * mp.exp(-x)) / (1 - mp.exp(-x)),
+        [(-800.0,), (800.0,), (-30.0,), (1e-9,)],
+    ),
+    (
+        "x^2 * exp(x) / (exp(x) - 1)^2",
+        lambda x: x**2 * mp.exp(x) / mp.expm1(x) ** 2,
+        [(1e-9,), (-700.0,), (300.0,), (2.0,)],
+    ),
+    (
+        "x - log(exp(x) + exp(y))",
+        lambda x, y: -mp.log1p(mp.exp(y - x)),
+        [(800.0, 700.0), (800.0, 900.0)],
+    ),
+    (
+        "log(exp(x) + exp(y)) - y",
+        lambda x, y: mp.log1p(mp.exp(x - y)),
+        [(800.0, 700.0), (700.0, 800.0)],
+    ),
+    ("0.5 * x * (1 + erf(x / sqrt(2)))", lambda x: x * _normal(x), [(-9.0,), (-20.0,), (3.0,)]),
+    (
+        "y - (1 - exp(-x * y)) / x",
+        lambda x, y: y + mp.expm1(-x * y) / x,
+        [(1e-9, 2.0), (1e-5, 0.3), (3.0, 5.0)],
+    ),
+    (
+        "(1 - x^(1 - y)) / (y - 1)",
+        lambda x, y: (1 - x ** (1 - y)) / (y - 1),
+        [(3.0, 1.0 + 2.0**-30), (3.0, 2.0)],
+    ),
+]
+CANCELLING = [*LARGE, *ROOTS, *DISTRIBUTIONS, *ENDS, *SQUARED_ARCS, *POWERS, *QUOTIENTS]
 
 
 @pytest.mark.parametrize("backend", only("numpy", ["numpy", "numexpr", "c"]))

@@ -79,7 +79,7 @@ _OF_LIMITS = 2.0
 def with_limited_exponents(objective: Expr) -> Expr:
     """The objective with limited exponents; itself where there are none to limit."""
     order = postorder(objective)
-    if not any(is_map(node, *_LIMITED) for node in order):
+    if not any(_is_exponential(node) for node in order):
         return objective
     growing = _growing(order)
     quotients = ScaledLogarithms(has_expm1=True)
@@ -95,8 +95,13 @@ def with_limited_exponents(objective: Expr) -> Expr:
         if before not in powers:
             return None
         high = _LARGEST / powers[before]
-        low = -high if node.function in _TWO_SIDED else -math.inf
-        return node.function(limited(node.operands[0], low, high))
+        if node.function is not pow:
+            low = -high if node.function in _TWO_SIDED else -math.inf
+            return node.function(limited(node.operands[0], low, high))
+        base, exponent = node.operands
+        assert isinstance(base, Const)
+        ends = high / math.log(base.value), math.copysign(math.inf, 1.0 - base.value)
+        return pow(base, limited(exponent, min(ends), max(ends)))
 
     return _replaced(objective, with_limit) if powers else objective
 
@@ -129,10 +134,17 @@ def _powers(objective: Expr, order: Sequence[Expr]) -> dict[Expr, float]:
         node: uses[node].power
         for node in order
         if isinstance(node, Map)
-        and node.function in _LIMITED
+        and _is_exponential(node)
         and not uses[node].is_free
-        and not isinstance(node.operands[0], Const)
+        and not isinstance(node.operands[-1], Const)
     }
+
+
+def _is_exponential(node: Expr) -> bool:
+    """Whether a node is an exponential, or a power of a constant."""
+    if is_map(node, pow) and isinstance(node.operands[0], Const):
+        return 0.0 < node.operands[0].value != 1.0 and math.isfinite(node.operands[0].value)
+    return is_map(node, *_LIMITED)
 
 
 def _growing(order: Sequence[Expr]) -> set[Expr]:
@@ -147,7 +159,7 @@ def _growing(order: Sequence[Expr]) -> set[Expr]:
 def _grows(node: Expr, growing: set[Expr]) -> bool:
     """Whether a node is an exponential, or infinite with one among its operands."""
     if isinstance(node, Map):
-        if node.function in _LIMITED or node.function.name.startswith(_GROWING):
+        if _is_exponential(node) or node.function.name.startswith(_GROWING):
             return True
         if node.function is div:
             above, below = node.operands
@@ -190,7 +202,9 @@ class _Signs:
     def _is_nonnegative(self, node: Expr) -> bool:
         if isinstance(node, Const):
             return node.value >= 0.0
-        if is_map(node, exp, cosh, square, abs, sqrt):
+        if is_map(node, exp, cosh, square, abs, sqrt) or (
+            is_map(node, pow) and _is_exponential(node)
+        ):
             return True
         carries = isinstance(node, Einsum | Gather | Reshape) or is_map(node, add, mul, div)
         return carries and all(operand in self.nonnegative for operand in node.operands)

@@ -23,36 +23,26 @@ from slomodel.functions import (
     div,
     exp,
     le,
-    log,
-    log1p,
-    log2,
-    log10,
     mul,
     neg,
     pow,
-    sqrt,
     square,
     sub,
     where,
-    xlogx,
-    xlogx1p,
-    xlogy,
 )
 from slomodel.functions.power_series import polynomial
-from slomodel.ir.expr import Const, Expr, Map
+from slomodel.ir.expr import Const, Expr, Map, is_map
 from slomodel.ir.walk import postorder
-from slomodel.rewrite.elementwise.matching import Part, is_map, scaled, whole
+from slomodel.rewrite.elementwise.matching import Part, scaled, whole
 from slomodel.rewrite.replacement import composed
+from slomodel.rewrite.series.homogeneous import Expansion, expansion_of, has_expansion
 from slomodel.rewrite.series.laurent import (
-    SERIES,
     Laurent,
     NoSeries,
     constant,
-    exponential,
     identity,
-    logarithm,
-    series_of,
 )
+from slomodel.rewrite.series.quantities import edge_of
 
 _LEAST_TERMS, _MOST_TERMS = 2, 8
 """Terms of a sum in which groups are looked for; common divergences have three to five."""
@@ -61,86 +51,11 @@ _FEW, _MANY = 6, 48
 """Terms that show whether the leading ones cancel, and those of the series that is computed."""
 _VALUES = (Fraction(1), Fraction(1, 2))
 """Values of one quantity at which a sum may vanish: ratios at 1, probabilities at 1/2."""
-_EDGES = (0.25, 0.125, 0.0625, 0.03125)
-"""The largest |t| for the series; beyond 1/4, terms that cancel to second order lose four bits."""
-_MOST_POLYNOMIAL_TERMS = 32
-_NEGLIGIBLE = 1e-18
+_FARTHEST = 0.25
+"""The largest |t| for the series; beyond, terms that cancel to second order lose four bits."""
 _ROUNDING = 2.0**-50
 """Coefficients below this fraction of those that cancel in them are the rounding of constants."""
 _ZERO, _ONE = Fraction(0), Fraction(1)
-_ALGEBRA = frozenset(
-    (add, sub, neg, mul, div, square, sqrt, pow, exp, log, log1p, xlogx, xlogx1p, xlogy)
-)
-_BASES = {log2: math.log(2.0), log10: math.log(10.0)}
-
-
-@dataclass(frozen=True, slots=True)
-class _Expansion:
-    """s^k (A + B L) with L = log(s), of a quantity with a = s (1 + t) or log(a) = L + t."""
-
-    k: Fraction
-    a: Laurent
-    b: Laurent | None = None
-
-    def plus(self, other: _Expansion, sign: int = 1) -> _Expansion:
-        if self.k != other.k:
-            for one, rest, factor in ((self, other, sign), (other, self, 1)):
-                if one.b is None and one.a.is_zero:
-                    return rest.scaled(Fraction(factor))
-            raise NoSeries
-        return _Expansion(
-            self.k, self.a + other.a.scaled(Fraction(sign)), _sum(self.b, other.b, sign)
-        )
-
-    def scaled(self, factor: Fraction) -> _Expansion:
-        return _Expansion(
-            self.k, self.a.scaled(factor), None if self.b is None else self.b.scaled(factor)
-        )
-
-    def times(self, other: _Expansion) -> _Expansion:
-        if self.b is not None and other.b is not None:
-            raise NoSeries
-        one, two = (self, other) if other.b is None else (other, self)
-        b = None if one.b is None else one.b * two.a
-        return _Expansion(self.k + other.k, one.a * two.a, b)
-
-    def plain(self) -> Laurent:
-        """A, without a logarithm beside it."""
-        if self.b is not None or self.a.is_zero:
-            raise NoSeries
-        return self.a
-
-    def reciprocal(self) -> _Expansion:
-        return _Expansion(-self.k, self.plain().reciprocal())
-
-    def power(self, p: Fraction) -> _Expansion:
-        return _Expansion(p * self.k, self.plain().power(p))
-
-    def logarithm(self) -> _Expansion:
-        a = self.plain()
-        c = a.coefficients[0]
-        if a.order or c <= 0:
-            raise NoSeries
-        terms = len(a.coefficients)
-        value = constant(Fraction(math.log(c)), terms)
-        if any(a.coefficients[1:]):
-            value = value + logarithm(a.scaled(1 / c))
-        return _Expansion(_ZERO, value, constant(self.k, terms) if self.k else None)
-
-    def exponential(self) -> _Expansion:
-        if self.k:
-            raise NoSeries
-        slope = _ZERO if self.b is None else self.b.coefficients[0]
-        if self.b is not None and (self.b.order or any(self.b.coefficients[1:])):
-            raise NoSeries
-        return _Expansion(slope, exponential(self.a))
-
-
-def _sum(one: Laurent | None, other: Laurent | None, sign: int) -> Laurent | None:
-    if other is None:
-        return one
-    total = other.scaled(Fraction(sign)) if one is None else one + other.scaled(Fraction(sign))
-    return None if total.is_zero else total
 
 
 Along = Callable[[Part], Expr]
@@ -154,7 +69,7 @@ class _Setting:
     `least_order`: that of a series that is used. A difference of the first order is exact.
     """
 
-    of: Mapping[Part, Callable[[int], _Expansion]]
+    of: Mapping[Part, Callable[[int], Expansion]]
     t: Callable[[Along], Expr]
     scale: Callable[[Along, Fraction], Expr] | None = None
     least_order: int = 2
@@ -173,7 +88,7 @@ def joint_zero(node: Map, done: Mapping[Expr, Expr]) -> Expr | None:
     every = list(dict.fromkeys(one for own in below.values() for one in own))
     if len(every) > _MOST_QUANTITIES:
         return None
-    shape, series = node.shape, list[Expr]()
+    shape, series, given = node.shape, list[Expr](), terms.get(None, _ZERO)
 
     def along(part: Part) -> Expr:
         if part.node in done:
@@ -191,8 +106,8 @@ def joint_zero(node: Map, done: Mapping[Expr, Expr]) -> Expr | None:
                 series.append(value)
                 terms = {part: c for part, c in terms.items() if part not in group}
                 terms[None] = terms.get(None, _ZERO) - taken
-    if not series:
-        return None
+    if not series or (terms.get(None) and terms[None] != given):
+        return None  # what is left of the constant hides the digits that are gained
     total = series[0]
     for one in series[1:]:
         total = add(total, one)
@@ -247,7 +162,7 @@ def _quantities(part: Part) -> set[Part]:
         node = one.node
         if isinstance(node, Const):
             continue
-        if not isinstance(node, Map) or not _has_expansion(node):
+        if not isinstance(node, Map) or not has_expansion(node):
             result.add(one)
             continue
         new = [inner for inner in one.parts() if inner not in seen]
@@ -256,16 +171,9 @@ def _quantities(part: Part) -> set[Part]:
     return result
 
 
-def _has_expansion(node: Map) -> bool:
-    function = node.function
-    if function is pow:
-        return isinstance(node.operands[1], Const)
-    return function in _ALGEBRA or function in _BASES or function.name in SERIES
-
-
 def may_have_joint_zero(node: Expr) -> bool:
     """Whether a node is a function, or a quotient of variable quantities, with an expansion."""
-    if not isinstance(node, Map) or not _has_expansion(node):
+    if not isinstance(node, Map) or not has_expansion(node):
         return False
     if node.function is div:
         return not isinstance(node.operands[1], Const)
@@ -279,7 +187,7 @@ def _has_function(node: Expr) -> bool:
         one = stack.pop()
         if may_have_joint_zero(one):
             return True
-        if not isinstance(one, Map) or not _has_expansion(one):
+        if not isinstance(one, Map) or not has_expansion(one):
             continue
         stack += [operand for operand in one.operands if operand not in seen]
         seen.update(one.operands)
@@ -298,14 +206,14 @@ def _settings(every: Sequence[Part]) -> Iterator[_Setting]:
 
 def _at_zero(one: Part) -> _Setting:
     return _Setting(
-        {one: lambda n: _Expansion(_ZERO, identity(n))}, lambda along: along(one), least_order=1
+        {one: lambda n: Expansion(_ZERO, identity(n))}, lambda along: along(one), least_order=1
     )
 
 
 def _at_value(one: Part, value: Fraction) -> _Setting:
     """a = c + t."""
     return _Setting(
-        {one: lambda n: _Expansion(_ZERO, constant(value, n) + identity(n))},
+        {one: lambda n: Expansion(_ZERO, constant(value, n) + identity(n))},
         lambda along: sub(along(one), float(value)),
     )
 
@@ -314,8 +222,8 @@ def _of_ratio(one: Part, other: Part) -> _Setting:
     """a = b (1 + t)."""
     return _Setting(
         {
-            one: lambda n: _Expansion(_ONE, constant(_ONE, n) + identity(n)),
-            other: lambda n: _Expansion(_ONE, constant(_ONE, n)),
+            one: lambda n: Expansion(_ONE, constant(_ONE, n) + identity(n)),
+            other: lambda n: Expansion(_ONE, constant(_ONE, n)),
         },
         lambda along: div(sub(along(one), along(other)), along(other)),
         lambda along, k: _power(along(other), k),
@@ -326,8 +234,8 @@ def _of_difference(one: Part, other: Part) -> _Setting:
     """a = b + t, with exp(b) for s."""
     return _Setting(
         {
-            one: lambda n: _Expansion(_ZERO, identity(n), constant(_ONE, n)),
-            other: lambda n: _Expansion(_ZERO, constant(_ZERO, n), constant(_ONE, n)),
+            one: lambda n: Expansion(_ZERO, identity(n), constant(_ONE, n)),
+            other: lambda n: Expansion(_ZERO, constant(_ZERO, n), constant(_ONE, n)),
         },
         lambda along: sub(along(one), along(other)),
         lambda along, k: exp(mul(float(k), along(other))),
@@ -348,7 +256,7 @@ def _by_series(
     if many is None:
         return None
     total, taken = many
-    edge = _edge(total.a)
+    edge = edge_of(total.a, _FARTHEST)
     if edge is None or len(group) + bool(taken) < _LEAST_TERMS:
         return None
     far: Expr = Const(float(taken))
@@ -365,10 +273,10 @@ def _by_series(
 
 def _total(
     group: Mapping[Part, Fraction], given: Fraction, setting: _Setting, n: int
-) -> tuple[_Expansion, Fraction] | None:
+) -> tuple[Expansion, Fraction] | None:
     """The expansion of the group, with as much of the constant term as it cancels."""
-    known: dict[Part, _Expansion] = {part: of(n) for part, of in setting.of.items()}
-    own = [_expanded(part, known, n).scaled(c) for part, c in group.items()]
+    known: dict[Part, Expansion] = {part: of(n) for part, of in setting.of.items()}
+    own = [expansion_of(part, known, n).scaled(c) for part, c in group.items()]
     total = own[0]
     for one in own[1:]:
         total = total.plus(one)
@@ -379,17 +287,17 @@ def _total(
         near = math.fabs(float(given + first)) <= _ROUNDING * math.fabs(float(first))
         taken = given if near else -first
         left = given - taken
-        if not given or (left and Fraction(float(left)) != left):
+        if not 0 < taken * given <= given * given or Fraction(float(left)) != left:
             return None
-        total = total.plus(_Expansion(_ZERO, constant(taken, n)))
+        total = total.plus(Expansion(_ZERO, constant(taken, n)))
     a = _without_roundings(total.a, sizes)
     is_cancelled = total.b is None or _without_roundings(total.b, sizes).is_zero
     if a.is_zero or not is_cancelled:
         return None
-    return _Expansion(total.k, a), taken
+    return Expansion(total.k, a), taken
 
 
-def _sizes(own: Sequence[_Expansion], total: _Expansion) -> Callable[[int], float]:
+def _sizes(own: Sequence[Expansion], total: Expansion) -> Callable[[int], float]:
     """The sum of the magnitudes of the coefficients of t^j in A and B of the terms."""
 
     def of(j: int) -> float:
@@ -410,88 +318,6 @@ def _without_roundings(series: Laurent, size: Callable[[int], float]) -> Laurent
         if c and math.fabs(float(c)) > _ROUNDING * size(series.order + j):
             return Laurent(series.order + j, tuple(kept[j:]))
     return Laurent(series.order, tuple(_ZERO for _ in kept))
-
-
-def _expanded(part: Part, known: dict[Part, _Expansion], n: int) -> _Expansion:
-    """The expansion of a part. Raises NoSeries."""
-    stack = [part]
-    while stack:
-        one = stack[-1]
-        if one in known:
-            stack.pop()
-            continue
-        if isinstance(one.node, Const):
-            if not math.isfinite(one.node.value):
-                raise NoSeries
-            known[one] = _Expansion(_ZERO, constant(Fraction(one.node.value), n))
-            continue
-        waiting = [inner for inner in one.parts() if inner not in known]
-        if waiting:
-            stack += waiting
-            continue
-        assert isinstance(one.node, Map)
-        known[one] = _of_map(one.node, [known[inner] for inner in one.parts()], n)
-        stack.pop()
-    return known[part]
-
-
-def _of_map(node: Map, own: Sequence[_Expansion], n: int) -> _Expansion:
-    function, first = node.function, own[0]
-    one = _Expansion(_ZERO, constant(_ONE, n))
-    if function in _ALGEBRA:
-        return (
-            _ALGEBRAIC[function](*own)
-            if function in _ALGEBRAIC
-            else _of_logarithms(function, own, one, node)
-        )
-    if function in _BASES:
-        return first.logarithm().scaled(1 / Fraction(_BASES[function]))
-    if first.k or first.b is not None:
-        raise NoSeries
-    return _Expansion(_ZERO, series_of(function.name, first.a))
-
-
-def _of_logarithms(
-    function: object, own: Sequence[_Expansion], one: _Expansion, node: Map
-) -> _Expansion:
-    first = own[0]
-    if function is log1p:
-        return first.plus(one).logarithm()
-    if function in (xlogx, xlogx1p):
-        base = first if function is xlogx else first.plus(one)
-        return base.times(base.logarithm())
-    if function is xlogy:
-        return first.times(own[1].logarithm())
-    exponent = node.operands[1]
-    assert isinstance(exponent, Const)
-    if math.fabs(exponent.value) > 64.0 or not math.isfinite(exponent.value):
-        raise NoSeries
-    return first.power(Fraction(exponent.value))
-
-
-_ALGEBRAIC: dict[object, Callable[..., _Expansion]] = {
-    add: lambda a, b: a.plus(b),
-    sub: lambda a, b: a.plus(b, -1),
-    neg: lambda a: a.scaled(Fraction(-1)),
-    mul: lambda a, b: a.times(b),
-    div: lambda a, b: a.times(b.reciprocal()),
-    square: lambda a: a.times(a),
-    sqrt: lambda a: a.power(Fraction(1, 2)),
-    exp: lambda a: a.exponential(),
-    log: lambda a: a.logarithm(),
-}
-
-
-def _edge(series: Laurent) -> float | None:
-    """The largest |t| at which few terms of the series are enough."""
-    sizes = [math.fabs(float(c)) for c in series.coefficients]
-    for edge in _EDGES:
-        terms = [size * edge**k for k, size in enumerate(sizes)]
-        kept = [k for k, term in enumerate(terms) if term > _NEGLIGIBLE * terms[0]]
-        is_short = sum(1 for k in kept if sizes[k]) <= _MOST_POLYNOMIAL_TERMS
-        if is_short and max(kept) < len(terms) - 8 and sum(terms[1:]) <= 2.0 * terms[0]:
-            return edge
-    return None
 
 
 def _power(base: Expr, k: Fraction) -> Expr:

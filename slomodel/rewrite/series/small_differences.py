@@ -1,4 +1,4 @@
-"""Differences from 1 in closed forms that do not cancel: powers, tanh, and growth at small rates.
+"""Differences from 1 in closed forms that do not cancel: powers, tanh, erf, growth at small rates.
 
 (1 + x)^y - 1 is expm1(y log(1 + x)) where that exponent is small, and its quotient with x, which
 values payments at a rate x, has the limit y at x = 0. The law: each form has full accuracy where
@@ -13,6 +13,8 @@ from slomodel.functions import (
     abs,
     add,
     div,
+    erf,
+    erfc,
     expm1,
     log,
     log1p,
@@ -38,7 +40,7 @@ def small_difference(node: Map) -> Expr | None:
     is_quotient = node.function is div
     if not is_quotient and not any(isinstance(one, Const) for one in node.operands):
         return None
-    if not _has(node, {pow} if is_quotient else {pow, tanh}):
+    if not _has(node, {pow} if is_quotient else {pow, tanh, erf}):
         return None
     forms = _QUOTIENTS if is_quotient else _DIFFERENCES
     result = (form.applied(node) for form in forms)
@@ -75,6 +77,10 @@ def _cancels(m: Match) -> bool:
     return m[d] == -m[c]
 
 
+def _is_tail(m: Match) -> bool:
+    return m[d] == m[c]
+
+
 _LESS_ONE = add(mul(c, pow(add(1.0, x), y)), d)
 _QUOTIENTS = (
     StableForm(div(mul(rest, _LESS_ONE), x), mul(rest, mul(c, _growth(x, y))), _cancels),
@@ -87,8 +93,9 @@ _DIFFERENCES = (
     StableForm(
         add(mul(c, tanh(x)), d),
         mul(mul(2.0, d), sigmoid(mul(2.0, x))),
-        lambda m: m[d] == m[c],
+        _is_tail,
     ),
+    StableForm(add(mul(c, erf(x)), d), mul(c, erfc(neg(x))), _is_tail),
     StableForm(
         add(mul(c, tanh(x)), d),
         mul(mul(2.0, d), sigmoid(mul(-2.0, x))),

@@ -153,7 +153,7 @@ def cancelled(node: Map) -> Expr | None:
         return None
     shape = node.shape
     zeros = {
-        part: (p, zero)
+        part: (p, _aligned(zero, product.powers))
         for part, p in product.powers.items()
         if (zero := _zero(part, product, shape)) is not None
     }
@@ -172,6 +172,26 @@ def cancelled(node: Map) -> Expr | None:
         regular = factor if regular is None else mul(regular, factor)
     assert regular is not None
     return _rebuilt(number, powers, regular, shape)
+
+
+def _aligned(zero: _VanishingFactor, powers: Powers) -> _VanishingFactor:
+    """The factor with a - b written as -(b - a) where that is a factor of the product."""
+    sign, own = 1, dict[Part, int]()
+    for core, e in zero.monomial.powers.items():
+        other = _negative(core)
+        if core not in powers and other is not None and other in powers:
+            core, sign = other, sign * (-1) ** e
+        own[core] = own.get(core, 0) + e
+    return _VanishingFactor(_Monomial(sign * zero.monomial.number, own), zero.regular)
+
+
+def _negative(part: Part) -> Part | None:
+    """b - a for a - b."""
+    if not is_map(part.node, sub):
+        return None
+    left, right = whole(part.node).parts()
+    shape = part.node.shape
+    return Part(sub(right.along(shape), left.along(shape)), part.axes)
 
 
 def _may_cancel(node: Map) -> bool:

@@ -121,6 +121,16 @@ def _hyperbolic_quotient(x: Expr, y: Expr, above: ScalarFunction, below: ScalarF
     return where(is_far, far, near)
 
 
+def _damped(x: Expr, y: Expr, function: ScalarFunction) -> Expr:
+    """exp(x) sinh(y) or exp(x) cosh(y), where one may overflow as exp(x + y) and its like."""
+    size, height = (where(lt(one, 0.0), neg(one), one) for one in (y, x))
+    is_far = land(gt(size, _FAR), gt(maximum(height, size), _OVERFLOW))
+    near = mul(exp(where(is_far, 0.0, x)), function(where(is_far, 0.0, y)))
+    u, v = where(is_far, x, 0.0), where(is_far, y, 0.0)
+    far = mul(0.5, (sub if function is sinh else add)(exp(add(u, v)), exp(sub(u, v))))
+    return where(is_far, far, near)
+
+
 def _have_no_common_zero(m: Match) -> bool:
     """Whether x and y are not functions of one quantity, as in sinh(x)/sinh(2 x).
 
@@ -256,6 +266,12 @@ FORMS: tuple[StableForm, ...] = (
     StableForm(div(c, exp(x)), mul(c, exp(neg(x)))),
     # Products.
     StableForm(mul(x, x), square(x)),
+    *(
+        StableForm(
+            mul(mul(c, exp(x)), mul(d, function(y))), mul(mul(c, d), _damped(x, y, function))
+        )
+        for function in (sinh, cosh)
+    ),
     *(
         StableForm(mul(where(is_positive, 1.0, 0.0), x), relu(x))
         for is_positive in (gt(x, 0.0), ge(x, 0.0), lt(0.0, x), le(0.0, x))

@@ -54,6 +54,7 @@ from slomodel.functions.logarithms import bose
 from slomodel.functions.normal import normratio
 from slomodel.functions.remainders import exp_remainder, log_remainder
 from slomodel.functions.removable import (
+    BERNOULLI,
     exp_quotient,
     exp_quotient_1,
     log_exp_quotient,
@@ -66,6 +67,7 @@ from slomodel.ir.function import ScalarFunction
 from slomodel.rewrite.elementwise.matching import scaled
 from slomodel.rewrite.elementwise.patterns import Match, StableForm, number, operand, rest
 
+bernoulli = BERNOULLI.member(0)
 _ROOT_2, _ROOT_2_PI = math.sqrt(2.0), math.sqrt(2.0 * math.pi)
 _LARGEST = 16.0
 _FARTHEST = 37.0
@@ -142,6 +144,14 @@ def _log_of_hazard(t: Expr) -> Expr:
     u = exp(where(is_small, t, _SMALL_EXPONENT))
     small = add(sub(t, mul(0.5, u)), div(square(u), 24.0))
     return where(is_small, small, log1mexp(neg(exp(where(is_small, 0.0, t)))))
+
+
+def _heat_capacity(x: Expr) -> Expr:
+    """x^2 exp(x)/(exp(x) - 1)^2, whose slope cancels in the product of its factors near 0."""
+    is_near = lt(square(x), 4.0)
+    near = square(div(1.0, sinh_quotient(where(is_near, mul(0.5, x), 0.0))))
+    far = where(is_near, 2.0, x)
+    return where(is_near, near, mul(bernoulli(far), bernoulli(neg(far))))
 
 
 def _log_of_change(difference: Expr, one: Expr, other: Expr) -> Expr:
@@ -231,6 +241,14 @@ TAIL_FORMS: tuple[StableForm, ...] = (
         mul(c, log_exp_quotient(x)),
         lambda m: m[d] == -m[c] and _is_negative(m),
     ),
+    *(
+        StableForm(
+            add(mul(c, logaddexp(*pair)), mul(d, x)),
+            mul(c, softplus(sub(y, x))),
+            lambda m: m[d] == -m[c],
+        )
+        for pair in ((x, y), (y, x))
+    ),
     StableForm(
         add(mul(c, logexpm1(x)), mul(d, log(x))),
         mul(c, log_exp_quotient(x)),
@@ -250,6 +268,11 @@ TAIL_FORMS: tuple[StableForm, ...] = (
     StableForm(
         div(mul(rest, exp(x)), square(expm1(x))),
         mul(rest, neg(mul(bose(x), bose(neg(x))))),
+    ),
+    StableForm(mul(bernoulli(x), bernoulli(neg(x))), _heat_capacity(x)),
+    StableForm(
+        mul(add(mul(c, exp(x)), d), bernoulli(x)),
+        add(mul(c, bernoulli(neg(x))), mul(d, bernoulli(x))),
     ),
     StableForm(div(cosh(x), mul(c, sinh(x))), div(div(1.0, c), tanh(x))),
     # Remainders: exp(x) - 1 - x, also as (exp(x) - x) - 1, and x - log(1 + x).
@@ -320,7 +343,7 @@ TAIL_FORMS: tuple[StableForm, ...] = (
         lambda m: m[c] == -m[d] and _is_near(m[d]),
     ),
     StableForm(log1p(mul(c, normcdf(x))), lognormcdf(neg(x)), lambda m: m[c] == -1.0),
-    # Not 1 + erf(x) by itself, a cheap factor in networks: its tail matters in logarithms only.
+    # Not 1 + erf(x), a factor in networks whose bounds are known: `small_differences` replaces it.
     StableForm(add(mul(c, erf(x)), d), mul(d, erfc(x)), lambda m: m[d] == -m[c] and m[d] > 0.0),
     StableForm(add(mul(c, erfc(x)), d), mul(neg(c), erfc(neg(x))), lambda m: m[d] == -2.0 * m[c]),
     StableForm(mul(exp(square(x)), erfc(x)), erfcx(x)),
