@@ -20,11 +20,14 @@ from slomodel.functions import (
     hypot,
     le,
     lt,
+    maximum,
+    minimum,
     mul,
     neg,
     pow,
     relu,
     root,
+    sign,
     square,
     where,
 )
@@ -134,9 +137,15 @@ class KinkedProducts:
         if function is root:
             operand = node.operands[0]
             return {_own(operand).along(node.axes[0]): KinkedPower(operand, 0.5, True, True)}
-        if function is relu:
+        if function is relu or (function in (maximum, minimum) and _has_zero(node)):
+            operand = node.operands[varying[0]]
+            axes = node.axes[varying[0]]
+            return {_own(operand).along(axes): KinkedPower(operand, 1.0, True)}
+        if function is sign:
             operand = node.operands[0]
-            return {_own(operand).along(node.axes[0]): KinkedPower(operand, 1.0, True)}
+            return {_own(operand).along(node.axes[0]): KinkedPower(operand, 0.0, True)}
+        if function in (maximum, minimum) and len(varying) == 2 and _are_opposite(node):
+            return {place: replace(one, kinked=True) for place, one in parts[0].items()}
         return None
 
     def _of_einsum(self, node: Einsum) -> Product | None:
@@ -154,6 +163,18 @@ class KinkedProducts:
 
     def _along(self, operand: Expr, axes: Axes) -> Product:
         return {place.along(axes): one for place, one in self._product(operand).items()}
+
+
+def _has_zero(node: Map) -> bool:
+    return Const(0.0) in node.operands
+
+
+def _are_opposite(node: Map) -> bool:
+    """Whether the operands are t and -t."""
+    return node.axes[0] == node.axes[1] and any(
+        isinstance(one, Map) and one.function is neg and one.operands[0] is other
+        for one, other in (node.operands, node.operands[::-1])
+    )
 
 
 def _own(node: Expr) -> _Place:

@@ -41,6 +41,7 @@ from slomodel.rewrite.exponentials.scaled_logs import ScaledLogarithms
 from slomodel.rewrite.replacement import remade
 from slomodel.rewrite.singularities.divided_sums import divided_inside
 from slomodel.rewrite.singularities.entropies import Entropies
+from slomodel.rewrite.singularities.parity import without_absolute_value
 from slomodel.rewrite.singularities.removable import (
     cancelled,
     exponential_power,
@@ -174,7 +175,7 @@ class _Rules:
             )
         if not isinstance(node, Map):
             return None
-        for rule in self._rules.get(node.function, (elementwise,)):
+        for rule in (*self._rules.get(node.function, (elementwise,)), without_absolute_value):
             result = rule(node)
             if result is not None and (self._choices or not self._adds_choice(result)):
                 return build.broadcast(result, (), node.shape) if not result.rank else result
