@@ -32,8 +32,7 @@ from slomodel.functions import (
     tan,
     tanh,
 )
-from slomodel.ir.expr import Const, Expr, Map
-from slomodel.rewrite.elementwise.matching import is_map
+from slomodel.ir.expr import Const, Expr, Map, is_map
 from slomodel.rewrite.replacement import remade
 
 _MOST_NODES = 20
