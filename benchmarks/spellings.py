@@ -4,10 +4,10 @@
 
 The spellings are those of `tests/rewrite/test_edges.py`, each at its point, and those of
 `test_continued.py`, `test_limited_exponents.py`, `test_addition_theorems.py`,
-`test_cancelling_sums.py` and `test_joint_zeros.py`, each at the point where the text as it stands is worst. As it stands
-means that every operation of the text is computed in double precision, without stable forms; its
-derivative is that of the same graph. The exact value and the norm of the exact gradient come from
-500 digits. `--write` puts the table in results/spellings.md.
+`test_cancelling_sums.py` and `test_joint_zeros.py`, each at the point where the text as it stands
+is worst. As it stands means that every operation of the text is computed in double precision,
+without stable forms; its derivative is that of the same graph. The exact value and the norm of the
+exact gradient come from 500 digits. `--write` puts the table in results/spellings.md.
 """
 
 from __future__ import annotations
