@@ -26,18 +26,18 @@ from slomodel.ir.walk import postorder
 from slomodel.rewrite.elementwise.matching import Varying
 from slomodel.rewrite.replacement import composed, remade
 from slomodel.rewrite.series.divergences import LOGARITHMIC, divergence
-from slomodel.rewrite.series.joint_zeros import joint_zero, may_have_joint_zero
-from slomodel.rewrite.series.laurent import NoSeries
-from slomodel.rewrite.series.quantities import (
+from slomodel.rewrite.series.expansions import (
     ARITHMETIC,
     TERMS,
+    ExpansionQuantities,
     LeadingTerms,
-    Quantities,
     expanded,
     is_constant,
     is_elementwise,
     is_series_function,
 )
+from slomodel.rewrite.series.joint_zeros import joint_zero, may_have_joint_zero
+from slomodel.rewrite.series.laurent import NoSeries
 from slomodel.rewrite.series.radial import even_function_of_norm, joined
 from slomodel.rewrite.series.small_differences import small_difference
 from slomodel.rewrite.singularities.divided_sums import divided_inside
@@ -49,7 +49,7 @@ def continued(objective: Expr) -> Expr:
     if not any(_may_cancel(node) for node in order):
         return objective
     done: dict[Expr, Expr] = {}
-    summed, quantities = _summed(objective, order), Quantities()
+    summed, quantities = _summed(objective, order), ExpansionQuantities()
     for node in order:
         quantities.of(node)
         operands = tuple(done[operand] for operand in node.operands)
@@ -66,7 +66,7 @@ def _replacement(
     node: Map,
     rebuilt: Map,
     done: Mapping[Expr, Expr],
-    quantities: Quantities,
+    quantities: ExpansionQuantities,
     is_summed: bool,
 ) -> Expr | None:
     """The node in a form that does not cancel; `rebuilt` is the node over its new operands."""
@@ -126,7 +126,7 @@ def _quotient(node: Map, done: Mapping[Expr, Expr]) -> Expr | None:
 
 
 def _by_series(
-    node: Map, done: Mapping[Expr, Expr], quantities: Quantities, is_summed: bool = False
+    node: Map, done: Mapping[Expr, Expr], quantities: ExpansionQuantities, is_summed: bool = False
 ) -> Expr | None:
     """The node by its series near a point where it cancels; None if there is none.
 
@@ -157,7 +157,9 @@ def _series_in(
     return joined(node, u, series, done)
 
 
-def _of_some_factors(node: Map, done: Mapping[Expr, Expr], quantities: Quantities) -> Expr | None:
+def _of_some_factors(
+    node: Map, done: Mapping[Expr, Expr], quantities: ExpansionQuantities
+) -> Expr | None:
     """A product in which the factors that depend on one quantity cancel, times the others."""
     factors = _factors(node)
     for divisor in [one for one, p in factors if p < 0]:
@@ -196,7 +198,7 @@ def _factors(node: Expr) -> list[tuple[Expr, int]]:
 
 
 def _with_common_factors(
-    node: Map, done: Mapping[Expr, Expr], quantities: Quantities
+    node: Map, done: Mapping[Expr, Expr], quantities: ExpansionQuantities
 ) -> Expr | None:
     """A sum of two terms without their common factors by its series, times these."""
     terms = [_factors(one) for one in node.operands if one.shape == node.shape]

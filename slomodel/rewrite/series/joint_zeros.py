@@ -35,6 +35,7 @@ from slomodel.ir.expr import Const, Expr, Map, is_map
 from slomodel.ir.walk import postorder
 from slomodel.rewrite.elementwise.matching import Part, scaled, whole
 from slomodel.rewrite.replacement import composed
+from slomodel.rewrite.series.expansions import edge_of
 from slomodel.rewrite.series.homogeneous import Expansion, expansion_of, has_expansion
 from slomodel.rewrite.series.laurent import (
     Laurent,
@@ -42,7 +43,6 @@ from slomodel.rewrite.series.laurent import (
     constant,
     identity,
 )
-from slomodel.rewrite.series.quantities import edge_of
 
 _LEAST_TERMS, _MOST_TERMS = 2, 8
 """Terms of a sum in which groups are looked for; common divergences have three to five."""

@@ -13,20 +13,20 @@ from slomodel.functions import abs, add, hypot, le, root, square, where
 from slomodel.functions.power_series import polynomial
 from slomodel.ir.expr import Expr, Map, is_map
 from slomodel.rewrite.elementwise.matching import Part, whole
-from slomodel.rewrite.series.laurent import Laurent, NoSeries
-from slomodel.rewrite.series.quantities import (
+from slomodel.rewrite.series.expansions import (
     TERMS,
-    Quantities,
+    ExpansionQuantities,
     edge_of,
     expanded,
     with_quantity,
 )
+from slomodel.rewrite.series.laurent import Laurent, NoSeries
 
 _NORMS = (abs, root, hypot)
 
 
 def even_function_of_norm(
-    node: Map, done: Mapping[Expr, Expr], quantities: Quantities
+    node: Map, done: Mapping[Expr, Expr], quantities: ExpansionQuantities
 ) -> Expr | None:
     """An even function of a norm by its series in the square of the norm, which has derivatives.
 

@@ -19,7 +19,7 @@ _FEW_TERMS, TERMS = 8, 48
 _MOST_NODES = 40
 """Nodes of a formula that is expanded: rational arithmetic takes about a millisecond for each."""
 _MOST_TRIED = 3
-"""Quantities for a node, so that the work stays in proportion to the graph."""
+"""ExpansionQuantities for a node, so that the work stays in proportion to the graph."""
 _LARGEST_EXPONENT = 64
 """Larger powers have coefficients whose exact fractions are long."""
 _EDGES = (1.5, 1.0, 0.75, 0.5, 0.375, 0.25, 0.1875, 0.125, 0.0625)
@@ -38,7 +38,7 @@ def is_series_function(node: Expr) -> bool:
     return node.function.name in SERIES or is_map(node, pow)
 
 
-class Quantities:
+class ExpansionQuantities:
     """The quantities of which nodes are functions with constants."""
 
     def __init__(self) -> None:
