@@ -13,6 +13,7 @@ from slomodel.functions import (
     DIFFERENCES,
     add,
     div,
+    exp,
     log,
     log1p,
     log2,
@@ -49,6 +50,7 @@ from slomodel.rewrite.singularities.removable import (
 )
 from slomodel.rewrite.singularities.roots import Roots
 from slomodel.rewrite.stable_forms.addition_theorems import AdditionTheorems
+from slomodel.rewrite.stable_forms.arithmetic import merged_exponent, merged_factors, merged_signs
 from slomodel.rewrite.stable_forms.complements import Complements
 from slomodel.rewrite.stable_forms.conjugates import Conjugates
 from slomodel.rewrite.stable_forms.gamma_sums import GammaSums
@@ -113,6 +115,7 @@ class _Rules:
         theorems = AdditionTheorems()
         conjugates = Conjugates()
         sums = (
+            merged_signs,
             complements.of_sum,
             elementwise,
             theorems.of_sum,
@@ -141,8 +144,10 @@ class _Rules:
             add: sums,
             sub: sums,
             pow: (elementwise, power_of_power, exponential_power, roots.power),
-            neg: (elementwise, cancelled),
+            exp: (merged_exponent, elementwise),
+            neg: (merged_signs, elementwise, cancelled),
             div: (
+                merged_factors,
                 conjugates.of_quotient,
                 elementwise,
                 saturation,
@@ -154,6 +159,7 @@ class _Rules:
                 scaled.of_quotient,
             ),
             mul: (
+                merged_factors,
                 elementwise,
                 cancelled,
                 merged_constants,

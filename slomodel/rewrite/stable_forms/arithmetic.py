@@ -1,0 +1,109 @@
+"""Signs, constants and reciprocals merged exactly, so that stable forms match any spelling.
+
+a - (-b) is a + b, x / (1 / y) is x y, and 2 (x / 2) is x. The law: sums are the same, and products
+have fewer roundings; constants are merged where their product is exact.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import frexp
+
+from slomodel.functions import add, div, exp, mul, neg, sub
+from slomodel.ir.dims import Shape
+from slomodel.ir.expr import Const, Expr, Map, is_map
+from slomodel.rewrite.elementwise.matching import Part, parts_of, scaled, two_terms
+
+_MOST_DEPTH = 4
+
+
+def merged_signs(node: Map) -> Expr | None:
+    """A sum or negative without signs that others absorb; None where there are none."""
+    shape = node.shape
+    if is_map(node, neg):
+        (inner,) = parts_of(node)
+        if not is_map(inner.node, sub):
+            return None
+        left, right = (part.along(shape) for part in inner.parts())
+        return sub(right, left)
+    one, other = parts_of(node)
+    is_added = is_map(node, add)
+    if is_map(other.node, neg):
+        return (sub if is_added else add)(one.along(shape), other.parts()[0].along(shape))
+    if not is_map(one.node, neg):
+        return None
+    positive = one.parts()[0].along(shape)
+    if is_added:
+        return sub(other.along(shape), positive)
+    return neg(add(positive, other.along(shape)))
+
+
+def merged_factors(node: Map) -> Expr | None:
+    """A product or quotient without reciprocals and constants that others absorb; else None."""
+    shape = node.shape
+    if is_map(node, div):
+        one, other = parts_of(node)
+        if is_map(other.node, div):
+            c, y = other.parts()
+            if isinstance(c.node, Const) and not isinstance(y.node, Const) and c.node.value:
+                return div(mul(one.along(shape), y.along(shape)), c.node)
+    if not _has_constants(node):
+        return None
+    term = scaled(Part(node, tuple(range(node.rank))))
+    if term.core is None or not _is_power_of_two(term.coefficient):
+        return None
+    return _times(term.coefficient, term.core, shape)
+
+
+def _has_constants(node: Map) -> bool:
+    """Whether there is a constant factor beside another one, or beside a sum with a constant."""
+    count, one = 0, _other_factor(node)
+    while one is not None and count < _MOST_DEPTH:
+        count += 1
+        inner = _other_factor(one) if isinstance(one, Map) else None
+        if inner is None:
+            return count > 1 or is_map(one, add, sub)
+        one = inner
+    return False
+
+
+def _other_factor(node: Map) -> Expr | None:
+    """x of c x, x c, x / c and -x."""
+    if is_map(node, neg):
+        return node.operands[0]
+    if not is_map(node, mul, div):
+        return None
+    first, second = node.operands
+    if isinstance(second, Const):
+        return first
+    return second if isinstance(first, Const) and is_map(node, mul) else None
+
+
+def _is_power_of_two(c: float) -> bool:
+    return frexp(c)[0] in (0.5, -0.5)
+
+
+def _times(c: float, part: Part, shape: Shape) -> Expr | None:
+    """c times a part: of c (a + b x) with constants a and b, c a + c b x."""
+    if c == 1.0:
+        return part.along(shape)
+    if isinstance(part.node, Map) and is_map(part.node, add, sub) and part.node.shape == shape:
+        one, other = two_terms(part.node)
+        constant, term = (one, other) if one.core is None else (other, one)
+        if constant.core is None and term.core is not None:
+            a, b = c * constant.coefficient, c * term.coefficient
+            exact = (
+                Fraction(c) * Fraction(constant.coefficient),
+                Fraction(c) * Fraction(term.coefficient),
+            )
+            if (Fraction(a), Fraction(b)) == exact and 1.0 in (abs(a), abs(b)):
+                return add(a, mul(b, term.core.along(shape)))
+        return None
+    return neg(part.along(shape)) if c == -1.0 else mul(c, part.along(shape))
+
+
+def merged_exponent(node: Map) -> Expr | None:
+    """exp(2 (x / 2)) as exp(x): a form squares exponentials by doubling their exponents."""
+    (inner,) = node.operands
+    merged = merged_factors(inner) if is_map(inner, mul, div) and isinstance(inner, Map) else None
+    return None if merged is None else exp(merged)
