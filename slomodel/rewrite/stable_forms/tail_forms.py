@@ -150,8 +150,8 @@ def _heat_capacity(x: Expr) -> Expr:
     """x^2 exp(x)/(exp(x) - 1)^2, whose slope cancels in the product of its factors near 0."""
     is_near = lt(square(x), 4.0)
     near = square(div(1.0, sinh_quotient(where(is_near, mul(0.5, x), 0.0))))
-    far = where(is_near, 2.0, x)
-    return where(is_near, near, mul(bernoulli(far), bernoulli(neg(far))))
+    size = where(is_near, 2.0, where(lt(x, 0.0), neg(x), x))
+    return where(is_near, near, square(mul(exp(mul(-0.5, size)), bernoulli(neg(size)))))
 
 
 def _log_of_change(difference: Expr, one: Expr, other: Expr) -> Expr:
@@ -270,6 +270,7 @@ TAIL_FORMS: tuple[StableForm, ...] = (
         mul(rest, neg(mul(bose(x), bose(neg(x))))),
     ),
     StableForm(mul(bernoulli(x), bernoulli(neg(x))), _heat_capacity(x)),
+    StableForm(mul(exp(x), square(bernoulli(x))), _heat_capacity(x)),
     StableForm(
         mul(add(mul(c, exp(x)), d), bernoulli(x)),
         add(mul(c, bernoulli(neg(x))), mul(d, bernoulli(x))),
