@@ -52,7 +52,8 @@ def merged_factors(node: Map) -> Expr | None:
     term = scaled(Part(node, tuple(range(node.rank))))
     if term.core is None or not _is_power_of_two(term.coefficient):
         return None
-    return _times(term.coefficient, term.core, shape)
+    result = _times(term.coefficient, term.core, shape)
+    return None if result is node else result
 
 
 def _has_constants(node: Map) -> bool:
