@@ -30,12 +30,9 @@ def merged_signs(node: Map) -> Expr | None:
     is_added = is_map(node, add)
     if is_map(other.node, neg):
         return (sub if is_added else add)(one.along(shape), other.parts()[0].along(shape))
-    if not is_map(one.node, neg):
-        return None
-    positive = one.parts()[0].along(shape)
-    if is_added:
-        return sub(other.along(shape), positive)
-    return neg(add(positive, other.along(shape)))
+    if is_added and is_map(one.node, neg):
+        return sub(other.along(shape), one.parts()[0].along(shape))
+    return None
 
 
 def merged_factors(node: Map) -> Expr | None:
