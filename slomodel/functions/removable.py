@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 
@@ -229,6 +229,44 @@ def _all_monotone(image: tuple[float, float]) -> Callable[[int], Monotonicity | 
 _POSITIVE = (0.0, math.inf)
 
 
+def _sinh_quotient_ranges(n: int) -> Monotonicity:
+    """Those of derivatives of sinh(x)/x, an even function with positive coefficients."""
+    turns = tuple((0.0,) if (n + k) % 2 == 0 else () for k in range(max(1, 6 - n)))
+    return Monotonicity(turns, image=_EVERYWHERE if n % 2 else _POSITIVE)
+
+
+_TURNS = (
+    *((), (), ()),
+    (1.3722539666244664,),
+    (2.360743312007385,),
+    (0.8499120260133233, 3.2118821718848733),
+    (1.5207792878482119, 3.9936904792435426),
+)
+"""The positive zeros of the derivatives of log(sinh(x)/x) of order 1, 2, …; those of even functions
+of odd order are 0 too. Computed by mpmath with 60 digits.
+"""
+
+
+def _langevin_ranges(scale: float, first: Monotonicity) -> Callable[[int], Monotonicity]:
+    """Those of derivatives of log(sinh(x/s)/(x/s)) plus a linear function, of which `first`."""
+
+    def turns(order: int) -> tuple[float, ...]:
+        above = tuple(scale * x for x in _TURNS[order - 1])
+        return (*(-x for x in reversed(above)), *((0.0,) if order % 2 else ()), *above)
+
+    def from_order(n: int) -> tuple[tuple[float, ...], ...]:
+        return tuple(turns(order) for order in range(n, len(_TURNS) + 1))
+
+    def ranges(n: int) -> Monotonicity:
+        if n == 0:
+            return replace(first, critical_points=(*first.critical_points, *from_order(2)))
+        return Monotonicity(
+            from_order(n + 1) or ((),), image=(-1.0, 1.0) if n == 1 else _EVERYWHERE
+        )
+
+    return ranges
+
+
 EXP_QUOTIENT = _family(
     _Removable(
         "exp_quotient",
@@ -286,6 +324,7 @@ SINH_QUOTIENT = _family(
         lambda s: sp.sinh(s) / s,
         series.hyperbolic_sine,
         1.5,
+        ranges=_sinh_quotient_ranges,
     )
 )
 TANH_QUOTIENT = _family(
@@ -371,6 +410,7 @@ LOG_SINH_QUOTIENT = _family(
         series.log_sinh,
         1.5,
         derivatives=_first(_langevin_beyond),
+        ranges=_langevin_ranges(1.0, Monotonicity(((0.0,),), image=_POSITIVE)),
         ulps=(8, 64),
     )
 )
@@ -383,6 +423,7 @@ LOG_EXP_QUOTIENT = _family(
         series.log_exponential,
         2.0,
         derivatives=_first(lambda x: sub(neg(bose(neg(x))), div(1.0, x))),
+        ranges=_langevin_ranges(2.0, Monotonicity()),
         ulps=(8, 64),
     )
 )

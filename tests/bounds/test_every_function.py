@@ -21,6 +21,8 @@ TERMS = {
     "atanh(x)": ["sum(atanh(x / 3))"],
     "acosh(x)": ["sum(acosh(x + 1))"],
     "logit(x)": ["sum(logit(x / 3))"],
+    "normppf(p)": ["sum(normppf(x / 3))"],
+    "erfinv(x)": ["sum(erfinv(x / 3))"],
     "log1mexp(x)": ["sum(log1mexp(-x))"],
     "pow(x, p)": ["sum(pow(x, 1.5))", "sum(pow(x, -2))", "pow(x[0], x[1])"],
     "huber(t, delta=1)": ["sum(huber(x, 2))", "huber(x[0], x[1])", "sum(huber(x, 0.1))"],
