@@ -42,23 +42,47 @@ _EVEN = frozenset((square, cos, cosh, sech2, logcosh, abs))
 _PRODUCTS, _SUMS = frozenset((mul, div)), frozenset((add, sub))
 
 
-def without_absolute_value(node: Map) -> Expr | None:
-    """An even function of |x| as that of x; None for other nodes."""
-    order = _formula(node)
-    for u in (one for one in order if is_map(one, abs) and one is not node):
-        (x,) = u.operands
-        if x.shape != u.shape or u.axes[0] != tuple(range(u.rank)):
-            continue
-        parities: dict[Expr, int] = {u: -1}
-        for one in order:
-            parities.setdefault(one, _parity(one, [parities.get(o, 1) for o in one.operands]))
-        if parities[node] == 1 and any(parities.get(one, 1) != 1 for one in node.operands):
-            done: dict[Expr, Expr] = {u: x}
+class EvenFunctions:
+    """The even functions of absolute values in one graph.
+
+    Which nodes are over an absolute value is remembered, so that each is visited once.
+    """
+
+    def __init__(self) -> None:
+        self._over: dict[Expr, bool] = {}
+
+    def of_any(self, node: Map) -> Expr | None:
+        """An even function of |x| as that of x; None for other nodes."""
+        if not self._is_over_absolute_value(node):
+            return None
+        order = _formula(node)
+        for u in (one for one in order if is_map(one, abs) and one is not node):
+            (x,) = u.operands
+            if x.shape != u.shape or u.axes[0] != tuple(range(u.rank)):
+                continue
+            parities: dict[Expr, int] = {u: -1}
             for one in order:
-                operands = tuple(done.get(o, o) for o in one.operands)
-                done.setdefault(one, one if operands == one.operands else remade(one, operands))
-            return done[node]
-    return None
+                parities.setdefault(one, _parity(one, [parities.get(o, 1) for o in one.operands]))
+            if parities[node] == 1 and any(parities.get(one, 1) != 1 for one in node.operands):
+                done: dict[Expr, Expr] = {u: x}
+                for one in order:
+                    operands = tuple(done.get(o, o) for o in one.operands)
+                    done.setdefault(one, one if operands == one.operands else remade(one, operands))
+                return done[node]
+        return None
+
+    def _is_over_absolute_value(self, node: Expr) -> bool:
+        stack = [node]
+        while stack:
+            one = stack[-1]
+            waiting = [o for o in one.operands if o not in self._over]
+            if waiting and not is_map(one, abs):
+                stack.append(waiting[-1])
+                continue
+            over = is_map(one, abs) or any(self._over[o] for o in one.operands)
+            self._over[one] = isinstance(one, Map) and over
+            stack.pop()
+        return self._over[node]
 
 
 def _formula(node: Map) -> list[Map]:

@@ -42,7 +42,7 @@ from slomodel.rewrite.exponentials.scaled_logs import ScaledLogarithms
 from slomodel.rewrite.replacement import remade
 from slomodel.rewrite.singularities.divided_sums import divided_inside
 from slomodel.rewrite.singularities.entropies import Entropies
-from slomodel.rewrite.singularities.parity import without_absolute_value
+from slomodel.rewrite.singularities.parity import EvenFunctions
 from slomodel.rewrite.singularities.removable import (
     cancelled,
     exponential_power,
@@ -108,6 +108,7 @@ class _Rules:
         scaled = ScaledLogarithms()
         self._entropies = Entropies(scaled.is_finite)
         self._quotients = ShiftedQuotients()
+        self._even = EvenFunctions()
         logarithms = Logarithms(shared)
         roots = Roots(shared)
         gammas = GammaSums()
@@ -181,7 +182,7 @@ class _Rules:
             )
         if not isinstance(node, Map):
             return None
-        for rule in (*self._rules.get(node.function, (elementwise,)), without_absolute_value):
+        for rule in (*self._rules.get(node.function, (elementwise,)), self._even.of_any):
             result = rule(node)
             if result is not None and (self._choices or not self._adds_choice(result)):
                 return build.broadcast(result, (), node.shape) if not result.rank else result
