@@ -90,8 +90,8 @@ class Displacements:
 
     @property
     def widths(self) -> Array:
-        """The largest |y_j| (n,)."""
-        return np.minimum(self.half, self.rest if not np.isfinite(self.half).all() else np.inf)
+        """The largest |y_j| (n,): the rest bounds the unknowns that have no half alone."""
+        return np.where(np.isfinite(self.half), self.half, self.rest)
 
     def reach(self, rows: Array) -> Array:
         """Upper bounds on the largest g·y over K for the columns g of rows >= 0 (n, ..)."""
