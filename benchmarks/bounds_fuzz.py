@@ -9,7 +9,8 @@ cases are decided in 60 digits in any case. A graph is identified by its number 
 `throw(default_rng(number), kind, steps)` constructs it again. Every exceeded bound is printed with
 these, and every exception; the exit status is then 1. The slow rules run on one graph in
 `--slow-every`. At some radii the bound of 2^k f(2^l x) is tested too, |k| and |l| up to 400.
-`--kinds` selects the kinds of graphs, by default all. `--quick` takes bounds of quick effort over
+`--kinds` selects the kinds of graphs, by default all, and `--rule` one rule, which runs alone on
+every graph. `--quick` takes bounds of quick effort over
 all radii of each graph, against a few points of each ball: many times as many cases a minute.
 """
 
@@ -42,6 +43,7 @@ from slomodel.bounds.effort import DEFAULT, Effort, effort_of
 from slomodel.bounds.rules.interval_entries import interval_entries
 from slomodel.bounds.rules.layered_networks import layered_networks
 from slomodel.bounds.rules.separable_sums import separable_sums
+from slomodel.bounds.rules.table import BoundRule
 
 RADII = (0.0, 1e-12, 1e-9, 1e-6, 1e-3, 0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 10.0, 100.0, 1e3)
 RADII_A_GRAPH = 12
@@ -134,6 +136,13 @@ class Plan:
     slow_every: int = 4
     kinds: Sequence[str] = ALL_KINDS
     is_quick: bool = False
+    rule: str = ""
+
+    def rules(self, slow: bool) -> tuple[BoundRule, ...]:
+        """The rules for a graph on which the slow ones run, or do not."""
+        if self.rule:
+            return tuple(one for one in EVERY if one.name == self.rule)
+        return EVERY if slow else tuple(one for one in EVERY if one.bound not in SLOW)
 
     @property
     def effort(self) -> Effort:
@@ -148,7 +157,7 @@ def search(worst: Worst, number: int, plan: Plan) -> None:
     origin = Origin(number, kind if number // len(kinds) % every == 0 else instead, plan.steps)
     often = min(plan.slow_every, MORE_OFTEN.get(origin.kind, plan.slow_every))
     slow = number // len(kinds) % often == 0
-    pipeline.RULES = EVERY if slow else tuple(one for one in EVERY if one.bound not in SLOW)
+    pipeline.RULES = plan.rules(slow)
     rng = np.random.default_rng(number)
     with np.errstate(all="ignore"):
         example = throw(rng, origin.kind, plan.steps)
@@ -200,9 +209,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--slow-every", type=int, default=4)
     parser.add_argument("--kinds", nargs="+", choices=ALL_KINDS, default=ALL_KINDS)
     parser.add_argument("--quick", action="store_true", help="quick bounds, few points")
+    parser.add_argument("--rule", choices=[one.name for one in EVERY], default="")
     asked = parser.parse_args(arguments)
     warnings.simplefilter("ignore")
-    plan = Plan(asked.steps, asked.slow_every, asked.kinds, asked.quick)
+    plan = Plan(asked.steps, asked.slow_every, asked.kinds, asked.quick, asked.rule)
     return run(asked.cases, asked.seed, asked.worst, plan)
 
 

@@ -16,6 +16,7 @@ EXACT: dict[str, tuple[str, list[float], float, dict[str, object], float, float]
     "interval_entries": ("var x minimize exp(x)", [0.0], 1.0, {}, math.e, math.e),
     "gradient_jets": ("var x minimize exp(x)", [0.0], 1.0, {}, math.e, math.e),
     "curved_terms": ("var x minimize exp(x)", [0.0], 1.0, {}, math.e, math.e),
+    "power_series": ("var x minimize exp(x)", [0.0], 1.0, {}, math.e, math.e),
     "entries_over_the_ball": ("var x minimize exp(x)", [0.0], 1.0, {}, math.e, math.e),
     "majorant_series": ("var x minimize x^4", [2.0], 1.0, {}, 108.0, 72.0),
     "separable_sums": (

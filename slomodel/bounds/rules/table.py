@@ -15,6 +15,7 @@ from slomodel.bounds.rules.layered_networks import is_deep, layered_networks
 from slomodel.bounds.rules.log_sum_exp import log_sum_exp
 from slomodel.bounds.rules.majorant_series import majorant_series
 from slomodel.bounds.rules.norm_powers import norm_powers
+from slomodel.bounds.rules.power_series import power_series
 from slomodel.bounds.rules.radial_functions import radial_functions
 from slomodel.bounds.rules.separable_sums import is_large, separable_sums
 from slomodel.bounds.rules.symmetric_powers import symmetric_powers
@@ -78,6 +79,7 @@ RULES = (
     BoundRule(gradient_jets, is_long=is_long),
     BoundRule(majorant_series, is_unlimited=True, is_quick=True, suffices=always),
     BoundRule(symmetric_powers, suffices=always),
+    BoundRule(power_series, reads_written=True, by_cells=True, closes_gaps=True),
     BoundRule(curved_terms, reads_written=True, closes_gaps=True),
     BoundRule(entries_over_the_ball, closes_gaps=True, bounds_third=is_third_within),
 )

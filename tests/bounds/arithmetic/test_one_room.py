@@ -53,6 +53,7 @@ ALLOWED: dict[str, dict[str, str]] = {
     "refinements/factor_pairs.py": {"gamma": "of a form of few variables"},
     "refinements/ridge_majorants.py": {"gamma": "a coefficient of that name"},
     "rules/series/chain_norms.py": {"1e-30": "norms below it are left to other rules"},
+    "rules/power_series.py": {"1e-100": "widths of regions, which are enlarged to it"},
     "sampled.py": {
         "eps": "estimates, which are no bounds",
         "EPS": "estimates, which are no bounds",

@@ -1,0 +1,278 @@
+"""Scalar functions of power series, by the coefficients of each function at the constant term.
+
+With u = u_0 + v, φ(u) = Σ φ_k v^k for φ_k = φ^(k)(u_0)/k!, where Σ |φ_k| ‖v‖^k < ∞. The sum up to
+the degree p of the table is computed by Horner's rule; of the others, v = q + e with ‖e‖ <= ε and
+no constant term in q, q^k is above that degree, and the rest is at most ε Σ k |φ_k| ‖v‖^(k-1): both
+follow from an upper bound on S(w) = Σ_{k>p} |φ_k| w^k, as S is convex. Such bounds are
+
+    exp:    |φ_k| = e^u_0/k!,                          sin, cos: |φ_k| <= 1/k!,
+    u^c:    |φ_(k+1)/φ_k| = |c - k|/((k + 1)|u_0|),    log u: |φ_k| = 1/(k u_0^k),
+    erf:    |φ_k| <= (2/√π) 1.09 √(2^(k-1)(k-1)!)/k!   (Cramér's bound of Hermite functions),
+    log Γ:  |φ_k| = ζ(k, u_0)/k <= (1 + u_0/(k - 1))/(k u_0^k).
+
+Where a function is monotone or has branches, these are chosen by the values over the region.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import factorial, pi, sqrt
+
+import numpy as np
+
+import slomodel.functions as table
+from slomodel.bounds.arithmetic.interval import Interval, point
+from slomodel.bounds.arithmetic.power_series import PowerSeries, enlarged, exactly, nearly
+from slomodel.bounds.arithmetic.rounding import Array, Truths
+from slomodel.bounds.ranges.derivatives import derivative_range
+from slomodel.bounds.ranges.values import value_range
+from slomodel.ir.function import ScalarFunction
+
+_ROUNDINGS = 64
+"""Of a coefficient: each degree adds four, of a power, a quotient, a product and its factors."""
+_MOST_RATIO = 0.99
+"""Of geometric sums: 1 less the ratio is then known to 1e-13."""
+_WIDER = 1.0 / 64.0
+"""By which ‖v‖ is enlarged for a bound on the derivative of S."""
+Beyond = Callable[[Array], Array]
+"""S(w), an upper bound up to roundings."""
+
+
+def composed(u: PowerSeries, coefficients: Sequence[Interval], beyond: Beyond) -> PowerSeries:
+    """φ(u) from its coefficients at the constant term of u, and S."""
+    v = u.without_constant
+    w = v.norm
+    own = v.table
+    result = PowerSeries.constant(own, coefficients[-1])
+    for one in coefficients[-2::-1]:
+        result = result * v + PowerSeries.constant(own, one)
+    wider = w * (1.0 + _WIDER)
+    tail = enlarged(beyond(w))
+    rise = np.where(u.error > 0.0, enlarged(beyond(wider)) / (w * (0.9 * _WIDER)), 0.0)
+    result = result.with_error(enlarged(u.error * rise))
+    return PowerSeries(own, result.c, enlarged(result.tail + tail), result.error)
+
+
+def _geometric(first: Array, ratio: Array) -> Array:
+    """first (1 + q + q² + …) for the ratio q, infinite where that is close to 1."""
+    return np.asarray(np.where(ratio < _MOST_RATIO, first / np.maximum(1.0 - ratio, 1e-3), np.inf))
+
+
+def exponential(u: PowerSeries, function: ScalarFunction = table.exp) -> PowerSeries:
+    """exp u, or exp u - 1."""
+    p, at = u.table.degree, u.c[0]
+    size = np.exp(at)
+    first = value_range(function, point(at))
+    rest = [nearly(size / factorial(k), _ROUNDINGS) for k in range(1, p + 1)]
+
+    def beyond(w: Array) -> Array:
+        sums = _geometric(size * w ** (p + 1) / factorial(p + 1), w / (p + 2))
+        return np.asarray(np.minimum(sums, size * np.exp(w)))
+
+    return composed(u, [first, *rest], beyond)
+
+
+def power(u: PowerSeries, c: float) -> PowerSeries:
+    """u^c for u > 0, and for u < 0 where c is whole."""
+    if c.is_integer() and 0.0 <= c <= 64.0:
+        return _whole_power(u, int(c))
+    p, at = u.table.degree, u.c[0]
+    if not c.is_integer():
+        at = np.where(at > 0.0, at, np.nan)
+    size = np.power(at, c)
+    coefficients, binomial = [], 1.0
+    for k in range(p + 1):
+        coefficients.append(nearly(binomial * size / at**k, _ROUNDINGS))
+        binomial = binomial * (c - k) / (k + 1)
+    ratio = max(1.0, abs(c - p - 1.0) / (p + 2.0))
+
+    def beyond(w: Array) -> Array:
+        q = w / np.abs(at)
+        first = abs(binomial) * np.abs(size) * q ** (p + 1)
+        return _geometric(first, ratio * q)
+
+    return composed(u, coefficients, beyond)
+
+
+def _whole_power(u: PowerSeries, k: int) -> PowerSeries:
+    result = PowerSeries.constant(u.table, exactly(np.ones(u.shape)))
+    square = u
+    while k:
+        if k & 1:
+            result = result * square
+        k >>= 1
+        square = square * square if k else square
+    return result
+
+
+def logarithm(u: PowerSeries, function: ScalarFunction = table.log) -> PowerSeries:
+    """log u, or log(1 + u)."""
+    p, at = u.table.degree, u.c[0]
+    first = value_range(function, point(at))
+    from_pole = at if function is table.log else 1.0 + at
+    from_pole = np.where(from_pole > 0.0, from_pole, np.nan)
+    rest = [nearly((-1.0) ** (k + 1) / (k * from_pole**k), _ROUNDINGS) for k in range(1, p + 1)]
+
+    def beyond(w: Array) -> Array:
+        q = w / from_pole
+        return _geometric(q ** (p + 1) / (p + 1), q)
+
+    return composed(u, [first, *rest], beyond)
+
+
+def circular(u: PowerSeries, function: ScalarFunction) -> PowerSeries:
+    """sin u or cos u."""
+    p, at = u.table.degree, u.c[0]
+    turn = [table.sin, table.cos] if function is table.sin else [table.cos, table.sin]
+    signs = (1.0, 1.0, -1.0, -1.0) if function is table.sin else (1.0, -1.0, -1.0, 1.0)
+    pair = [value_range(one, point(at)) for one in turn]
+    coefficients = []
+    for k in range(p + 1):
+        factor = point(np.asarray(signs[k % 4]))
+        scale = point(np.asarray(float(factorial(k))))
+        coefficients.append(pair[k % 2] * factor / scale)
+
+    def beyond(w: Array) -> Array:
+        return _geometric(w ** (p + 1) / factorial(p + 1), w / (p + 2))
+
+    return composed(u, coefficients, beyond)
+
+
+def error_function(u: PowerSeries) -> PowerSeries:
+    """erf u."""
+    p = u.table.degree
+    scale = 2.0 / sqrt(pi) * 1.09
+
+    def beyond(w: Array) -> Array:
+        k = p + 1
+        first = scale * np.sqrt(2.0 ** (k - 1) * factorial(k - 1)) / factorial(k) * w**k
+        # √(2k) k!/((k + 1) k!) <= √(2/k) from one coefficient to the next.
+        return _geometric(first, w * sqrt(2.0 / k))
+
+    return composed(u, _by_derivatives(table.erf, u.c[0], p), beyond)
+
+
+def log_gamma(u: PowerSeries, function: ScalarFunction) -> PowerSeries:
+    """log Γ(u) or its derivative, u > 0."""
+    order = int(function is table.digamma)
+    p = u.table.degree
+    at = np.where(u.c[0] > 0.0, u.c[0], np.nan)
+
+    def beyond(w: Array) -> Array:
+        # Of log Γ: (1 + u_0/(k - 1))/k q^k, and of its derivative (1 + u_0/k) q^k/u_0.
+        k, q = p + 1, w / at
+        if order:
+            return _geometric((1.0 + at / k) * q**k / at, q)
+        return _geometric((1.0 + at / (k - 1)) / k * q**k, q)
+
+    return composed(u, _by_derivatives(function, at, p), beyond)
+
+
+def _by_derivatives(function: ScalarFunction, at: Array, p: int) -> list[Interval]:
+    """The coefficients from the function's own derivatives."""
+    result = []
+    for k in range(p + 1):
+        scale = point(np.asarray(float(factorial(k))))
+        result.append(derivative_range(function, k, point(at)) / scale)
+    return result
+
+
+def _constant(u: PowerSeries, value: float) -> PowerSeries:
+    return PowerSeries.constant(u.table, exactly(np.full((1,) * len(u.shape), value)))
+
+
+def sigmoid(u: PowerSeries) -> PowerSeries:
+    """1/(1 + e^-u), as e^u/(1 + e^u) for u < 0."""
+    sign = np.where(u.c[0] > 0.0, -1.0, 1.0)
+    size = exponential(_scaled(u, sign))
+    one = _constant(u, 1.0)
+    whole = power(one + size, -1.0)
+    return chosen(sign < 0.0, whole, size * whole)
+
+
+def softplus(u: PowerSeries) -> PowerSeries:
+    """log(1 + e^u), as u + log(1 + e^-u) for u > 0."""
+    sign = np.where(u.c[0] > 0.0, -1.0, 1.0)
+    result = logarithm(exponential(_scaled(u, sign)), table.log1p)
+    return result + _scaled(u, np.where(sign < 0.0, 1.0, 0.0))
+
+
+def hyperbolic_tangent(u: PowerSeries) -> PowerSeries:
+    """2/(1 + e^-2|u|) - 1, times the sign of u_0."""
+    sign = np.where(u.c[0] > 0.0, 1.0, -1.0)
+    size = exponential(_scaled(u, -2.0 * sign))
+    whole = power(_constant(u, 1.0) + size, -1.0)
+    return _scaled(whole + whole - _constant(u, 1.0), sign)
+
+
+def log_cosh(u: PowerSeries) -> PowerSeries:
+    """|u| + log(1 + e^-2|u|) - log 2, by the sign of u_0."""
+    sign = np.where(u.c[0] > 0.0, 1.0, -1.0)
+    own = _scaled(u, sign)
+    two = PowerSeries.constant(u.table, value_range(table.log, point(np.full(u.shape, 2.0))))
+    return own + logarithm(exponential(_scaled(u, -2.0 * sign)), table.log1p) - two
+
+
+def _scaled(u: PowerSeries, factor: Array) -> PowerSeries:
+    """The series times small powers of two, 0 or their negatives."""
+    size = np.abs(factor)
+    return PowerSeries(u.table, u.c * factor, u.tail * size, u.error * size)
+
+
+def quotient(a: PowerSeries, b: PowerSeries) -> PowerSeries:
+    """a/b."""
+    return a * power(b, -1.0)
+
+
+def arc_tangent(u: PowerSeries) -> PowerSeries:
+    """atan u, whose coefficients are at most 1/(k (1 + u_0²)^(k/2))."""
+    p, at = u.table.degree, u.c[0]
+    distance = np.sqrt(1.0 + at * at) * (1.0 - 2.0**-50)
+
+    def beyond(w: Array) -> Array:
+        q = w / distance
+        return _geometric(q ** (p + 1) / (p + 1), q)
+
+    return composed(u, _by_derivatives(table.atan, at, p), beyond)
+
+
+def chosen(condition: Truths, a: PowerSeries, b: PowerSeries) -> PowerSeries:
+    """a where a condition holds, and b elsewhere."""
+    degree = max(a.degree, b.degree)
+    return PowerSeries(
+        a.table,
+        np.where(condition, a.padded(degree), b.padded(degree)),
+        np.where(condition, a.tail, b.tail),
+        np.where(condition, a.error, b.error),
+    )
+
+
+UNARY: dict[ScalarFunction, Callable[[PowerSeries], PowerSeries]] = {
+    table.neg: lambda u: -u,
+    table.square: lambda u: u * u,
+    table.same: lambda u: u,
+    table.exp: exponential,
+    table.expm1: lambda u: exponential(u, table.expm1),
+    table.log: logarithm,
+    table.log1p: lambda u: logarithm(u, table.log1p),
+    table.sqrt: lambda u: power(u, 0.5),
+    table.sin: lambda u: circular(u, table.sin),
+    table.cos: lambda u: circular(u, table.cos),
+    table.tan: lambda u: quotient(circular(u, table.sin), circular(u, table.cos)),
+    table.sigmoid: sigmoid,
+    table.softplus: softplus,
+    table.tanh: hyperbolic_tangent,
+    table.logcosh: log_cosh,
+    table.erf: error_function,
+    table.atan: arc_tangent,
+    table.lgamma: lambda u: log_gamma(u, table.lgamma),
+    table.digamma: lambda u: log_gamma(u, table.digamma),
+}
+"""Functions of one number by their series."""
+BINARY: dict[ScalarFunction, Callable[[PowerSeries, PowerSeries], PowerSeries]] = {
+    table.add: lambda a, b: a + b,
+    table.sub: lambda a, b: a - b,
+    table.mul: lambda a, b: a * b,
+    table.div: quotient,
+}
+"""Functions of two numbers."""

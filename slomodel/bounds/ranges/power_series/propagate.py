@@ -1,0 +1,485 @@
+"""The power series of every node of a graph, in the unknowns of a ball or of a cell.
+
+Linear nodes apply to coefficients, and to norms by their magnitudes; products and functions follow
+`algebra` and `functions`. Choices are made where the values over the region decide them. Nodes
+marked constant are shifts that values do not depend on (`functions/shifted.py`): any number will
+do for them, and that at the centre is taken. Loops are executed step by step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+import numpy as np
+
+from slomodel import functions
+from slomodel.bounds.arithmetic.interval import Interval, point
+from slomodel.bounds.arithmetic.monomials import Monomials
+from slomodel.bounds.arithmetic.power_series import PowerSeries, enlarged, exactly, unknown
+from slomodel.bounds.arithmetic.rounding import Array, Truths
+from slomodel.bounds.ranges.enclose import range_of
+from slomodel.bounds.ranges.power_series.functions import BINARY, UNARY, chosen, power
+from slomodel.bounds.ranges.power_series.matrices import matrix_operation
+from slomodel.bounds.ranges.values import value_range
+from slomodel.bounds.stopping import pause
+from slomodel.functions.compound import stop_gradient
+from slomodel.ir.build import variable
+from slomodel.ir.dims import concrete
+from slomodel.ir.exact import without_rounding
+from slomodel.ir.expr import (
+    Const,
+    Einsum,
+    Expr,
+    Extreme,
+    Gather,
+    Input,
+    Map,
+    MatrixOperation,
+    Recur,
+    Reshape,
+    Scan,
+    Scatter,
+)
+from slomodel.ir.function import ScalarFunction
+from slomodel.ir.loop import SliceAt, Source, StateAt
+from slomodel.ir.walk import postorder
+
+Sizes = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decision:
+    """Decision values over the region, 1, 0 or [0, 1], and those at its centre."""
+
+    over: Interval
+    at_centre: Truths
+
+
+Value: TypeAlias = PowerSeries | Decision
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesPass:
+    """The propagation over the points with |z_i| <= `part`, with the series of the inputs."""
+
+    table: Monomials
+    sizes: Sizes
+    part: float
+
+    def values_of(self, root: Expr, given: Mapping[Expr, Value]) -> dict[Expr, Value]:
+        """The values of all nodes under a root."""
+        result = dict(given)
+        with np.errstate(all="ignore"):
+            for node in postorder(root):
+                if node in result:
+                    continue
+                pause()
+                if isinstance(node, Recur):
+                    states = self._states(node, [result[o] for o in node.operands])
+                    result |= zip(node.states, states, strict=True)
+                else:
+                    result[node] = self._value(node, [result[o] for o in node.operands])
+        return result
+
+    def _value(self, node: Expr, operands: list[Value]) -> Value:
+        if node.dtype == "bool" or not all(_is_constant(one) for one in operands):
+            return self._varying(node, operands)
+        own = range_of(node, [_interval(one) for one in operands], self.sizes, 0)
+        shape = concrete(node.shape, self.sizes)
+        return PowerSeries.constant(self.table, own.each(partial(np.broadcast_to, shape=shape)))
+
+    def _varying(self, node: Expr, operands: list[Value]) -> Value:
+        if isinstance(node, Map):
+            laid = [_laid(one, node, k) for k, one in enumerate(operands)]
+            result = self._applied(node.function, laid)
+            return _spread(result, concrete(node.shape, self.sizes))
+        if node.dtype == "bool" or any(isinstance(one, Decision) for one in operands):
+            return self._of_truths(node, operands)
+        series = [one for one in operands if isinstance(one, PowerSeries)]
+        if isinstance(node, Einsum):
+            return self._einsum(node, series)
+        if isinstance(node, (Gather, Reshape, Scatter)):
+            return self._linear(node, series, 0)
+        if isinstance(node, MatrixOperation):
+            return matrix_operation(node.function, series)
+        if isinstance(node, Extreme):
+            return self._extreme(node, series[0])
+        if isinstance(node, Scan):
+            return self._scan(node, *series)
+        return unknown(self.table, concrete(node.shape, self.sizes))
+
+    def _of_truths(self, node: Expr, operands: Sequence[Value]) -> Value:
+        over = range_of(node, [self._range(one) for one in operands], self.sizes, 0)
+        at = range_of(node, [point(_at_centre(one)) for one in operands], self.sizes, 0)
+        if node.dtype == "bool":
+            return Decision(over, at.lo > 0.5)
+        return PowerSeries(
+            self.table, at.mid[np.newaxis], np.zeros(over.shape), enlarged(over.rad_about(at.mid))
+        )
+
+    def _range(self, value: Value) -> Interval:
+        return value.over if isinstance(value, Decision) else value.range_over(self.part)
+
+    def _applied(self, function: ScalarFunction, operands: Sequence[Value]) -> Value:
+        """A function of operands of one shape."""
+        if function is functions.where:
+            return self._choice(operands[0], operands[1], operands[2])
+        if function.result == "bool":
+            over = value_range(function, *(self._range(one) for one in operands))
+            at = value_range(function, *(point(_at_centre(one)) for one in operands))
+            return Decision(over, at.lo > 0.5)
+        series = [one for one in operands if isinstance(one, PowerSeries)]
+        if len(series) < len(operands):
+            return unknown(self.table, _common_shape(operands))
+        if function is stop_gradient:
+            return PowerSeries.constant(self.table, exactly(series[0].c[0]))
+        if all(_is_constant(one) for one in series):
+            return PowerSeries.constant(
+                self.table, value_range(function, *(one.interval for one in series))
+            )
+        if function in UNARY:
+            return UNARY[function](series[0])
+        if function in BINARY:
+            return BINARY[function](series[0], series[1])
+        return self._of_pieces(function, series)
+
+    def _of_pieces(self, function: ScalarFunction, series: list[PowerSeries]) -> Value:
+        """Functions with branches, and those with a form in terms of other functions."""
+        first = series[0]
+        if function is functions.abs:
+            return self._by_sign(first, -first)
+        if function is functions.relu:
+            return self._by_sign(first, PowerSeries.constant(self.table, exactly(0.0 * first.c[0])))
+        if function is functions.pow and _is_constant(series[1]) and not series[1].error.any():
+            return _power(first, series[1].c[0])
+        if function in (functions.maximum, functions.minimum):
+            a, b = series
+            apart = a - b if function is functions.maximum else b - a
+            return self._choice(self._is_positive(apart), a, b)
+        form = function.stable or function.unary_form
+        if form is None:
+            return unknown(self.table, _common_shape(series))
+        inputs = [variable(f"u{k}", ()) for k in range(len(series))]
+        with without_rounding():
+            graph = form(*inputs)
+        known: dict[Expr, Value] = dict(zip(inputs, series, strict=True))
+        rank = len(_common_shape(series))
+        for node in postorder(graph):
+            if node in known:
+                continue
+            if isinstance(node, Const):
+                wide = np.full((1,) * rank, float(node.value))
+                known[node] = _constant_value(self.table, node, wide)
+            else:
+                assert isinstance(node, Map)
+                known[node] = self._applied(node.function, [known[o] for o in node.operands])
+        return known[graph]
+
+    def _is_positive(self, u: PowerSeries) -> Decision:
+        own = u.range_over(self.part)
+        over = Interval((own.lo >= 0.0).astype(float), (~(own.hi <= 0.0)).astype(float))
+        return Decision(Interval(over.lo, np.maximum(over.lo, over.hi)), u.c[0] > 0.0)
+
+    def _by_sign(self, positive: PowerSeries, negative: PowerSeries) -> Value:
+        return self._choice(self._is_positive(positive), positive, negative)
+
+    def _choice(self, condition: Value, a: Value, b: Value) -> Value:
+        """a or b, unknown where the condition is undecided."""
+        if not isinstance(condition, Decision):
+            over = condition.interval
+            condition = Decision(over, over.lo > 0.5)
+        if isinstance(a, Decision) or isinstance(b, Decision):
+            return unknown(self.table, _common_shape((condition, a, b)))
+        shape = _common_shape((condition, a, b))
+        true, false = condition.over.lo == 1.0, condition.over.hi == 0.0
+        result = chosen(np.where(true | false, true, condition.at_centre), a, b)
+        undecided = np.broadcast_to(~(true | false), shape)
+        return PowerSeries(
+            self.table, result.c, result.tail, np.where(undecided, np.inf, result.error)
+        )
+
+    def _extreme(self, node: Extreme, u: PowerSeries) -> PowerSeries:
+        """The element that is the largest at the centre, where no other can exceed it."""
+        if node.which == "min":
+            u = -u
+        rank = len(u.shape)
+        kept = [axis for axis in range(rank) if axis not in node.axes]
+
+        def flat(array: Array) -> Array:
+            moved = np.transpose(array, (0, *(1 + axis for axis in (*kept, *node.axes))))
+            return moved.reshape((*moved.shape[: 1 + len(kept)], -1))
+
+        wide = u.each(flat)
+        place = np.argmax(np.nan_to_num(wide.c[0], nan=-np.inf), axis=-1, keepdims=True)
+        one = wide.each(lambda array: np.take_along_axis(array, place[np.newaxis], -1))
+        lead = (one - wide).range_over(self.part).lo
+        np.put_along_axis(lead, place, np.inf, -1)
+        certain = (lead >= 0.0).all(axis=-1)
+        result = one.each(lambda array: array[..., 0])
+        error = np.where(certain, result.error, np.inf)
+        result = PowerSeries(self.table, result.c, result.tail, error)
+        return -result if node.which == "min" else result
+
+    def _linear(self, node: Expr, operands: Sequence[PowerSeries], k: int) -> PowerSeries:
+        """A node that is linear in operand k, the others being constant."""
+        u = operands[k]
+        own = [one.interval if j != k else None for j, one in enumerate(operands)]
+
+        def through(a: Interval, sizes: bool) -> Interval:
+            batch = [a if one is None else one.each(lambda array: array[np.newaxis]) for one in own]
+            if sizes:
+                batch = [Interval(np.zeros(one.shape), one.magnitude) for one in batch]
+            return range_of(node, batch, self.sizes, 1)
+
+        coefficients = through(point(u.c), False)
+        middle = coefficients.mid
+        error = np.zeros(middle.shape[1:])
+        if not coefficients.is_point:
+            error = coefficients.rad_about(middle).sum(axis=0)
+        norms = [u.tail, u.error]
+        for j, norm in enumerate(norms):
+            if norm.any():
+                if np.isfinite(norm).all():
+                    norms[j] = through(exactly(norm[np.newaxis]), True).hi[0]
+                else:
+                    norms[j] = _unbounded(through, norm)
+            else:
+                norms[j] = np.zeros(middle.shape[1:])
+        return PowerSeries(self.table, middle, norms[0], enlarged(norms[1] + error))
+
+    def _einsum(self, node: Einsum, operands: Sequence[PowerSeries]) -> PowerSeries:
+        varying = [k for k, one in enumerate(operands) if not _is_constant(one)]
+        if len(varying) == 1:
+            return self._linear(node, operands, varying[0])
+        dims = concrete(node.dims, self.sizes)
+        if len(varying) == 2 and len(operands) == 2:
+            result = _as_matrices(node, operands[0], operands[1])
+            if result is not None:
+                return result
+        whole, *others = (
+            one.each(partial(_over_labels, own=own, rank=len(dims)))
+            for one, own in zip(operands, node.inputs, strict=True)
+        )
+        for one in others:
+            whole = whole * one
+        wide = whole.each(lambda array: np.broadcast_to(array, (len(array), *dims)))
+        return self._linear(_summed(node), [wide], 0)
+
+    def _scan(self, node: Scan, factor: PowerSeries, term: PowerSeries) -> PowerSeries:
+        axis = node.axis
+        length = term.shape[axis]
+        parts: list[PowerSeries] = []
+        for t in range(length):
+            own = [one.each(partial(np.take, indices=t, axis=axis + 1)) for one in (factor, term)]
+            parts.append(own[1] if not parts else own[0] * parts[-1] + own[1])
+        return _stacked(self.table, parts, axis)
+
+    def _states(self, node: Recur, operands: list[Value]) -> list[PowerSeries]:
+        """The states of a loop, executed step by step."""
+        loop, sizes = node.loop, self.sizes
+        length = loop.length.size(sizes)
+        places: list[list[PowerSeries | None]] = [[None] * length for _ in loop.shapes]
+        for state, first in zip(places, loop.initial, strict=True):
+            if first is not None:
+                own = operands[first]
+                for t in range(min(length, len(_at_centre(own)))):
+                    one = _slice(own, t)
+                    assert isinstance(one, PowerSeries)
+                    state[t] = one
+
+        def read(one: Expr, source: Source, t: int) -> Value:
+            if isinstance(source, StateAt):
+                value = places[source.state][t + source.shift.value(sizes)]
+                if value is None:
+                    zeros = np.zeros(concrete(one.shape, sizes))
+                    return PowerSeries.constant(self.table, exactly(zeros))
+                return value
+            if isinstance(source, SliceAt):
+                return _slice(operands[source.operand], t + source.shift.value(sizes))
+            return operands[source.operand]
+
+        bodies = [(update, set(postorder(update.value))) for update in loop.updates]
+        for t in reversed(range(length)) if loop.backwards else range(length):
+            for update, under in bodies:
+                if t < update.start.value(sizes):
+                    continue
+                given = {one: read(one, source, t) for one, source in loop.sources if one in under}
+                value = self.values_of(update.value, given)[update.value]
+                assert isinstance(value, PowerSeries)
+                state, place = places[update.state], t + update.shift.value(sizes)
+                before = state[place]
+                state[place] = value if before is None else before + value
+        result = []
+        for state, shape in zip(places, loop.shapes, strict=True):
+            zeros = PowerSeries.constant(self.table, exactly(np.zeros(concrete(shape, sizes))))
+            result.append(_stacked(self.table, [zeros if one is None else one for one in state], 0))
+        return result
+
+
+def _unbounded(through: Callable[[Interval, bool], Interval], norm: Array) -> Array:
+    """Norms of which some are infinite or unknown, through a linear node."""
+    bad = ~np.isfinite(norm)
+    reached = through(exactly(bad.astype(float)[np.newaxis]), True).hi[0]
+    finite = through(exactly(np.where(bad, 0.0, norm)[np.newaxis]), True).hi[0]
+    return np.where(reached > 0.0, np.inf, finite)
+
+
+def _summed(node: Einsum) -> Einsum:
+    """The sum of a product that is written over all labels."""
+    labels = tuple(range(len(node.dims)))
+    return Einsum((variable("product", node.dims),), (labels,), node.output, node.dims)
+
+
+def _over_labels(array: Array, own: tuple[int, ...], rank: int) -> Array:
+    """Axes in the order of the labels, with diagonals of repeated ones."""
+    seen: list[int] = []
+    for label in own:
+        if label in seen:
+            k = seen.index(label)
+            array = np.moveaxis(np.diagonal(array, axis1=1 + k, axis2=1 + len(seen)), -1, 1 + k)
+        else:
+            seen.append(label)
+    order = sorted(range(len(seen)), key=lambda k: seen[k])
+    moved = np.transpose(array, (0, *(1 + k for k in order)))
+    missing = tuple(1 + label for label in range(rank) if label not in seen)
+    return np.expand_dims(moved, missing)
+
+
+def _as_matrices(node: Einsum, a: PowerSeries, b: PowerSeries) -> PowerSeries | None:
+    """Σ_k a_ik b_kj and its transposes as one product of matrices; None for other products."""
+    first, second = node.inputs
+    if len(node.dims) > 3 or len(set(first)) < len(first) or len(set(second)) < len(second):
+        return None
+    summed = [label for label in range(len(node.dims)) if label not in node.output]
+    if len(summed) != 1 or summed[0] not in first or summed[0] not in second:
+        return None
+    k = summed[0]
+    rows = [label for label in first if label != k]
+    columns = [label for label in second if label != k]
+    if set(rows) & set(columns) or len(rows) > 1 or len(columns) > 1:
+        return None
+    if sorted(node.output) != sorted(rows + columns):
+        return None
+    left = a.each(partial(_matrix, own=first, order=(*rows, k), axis=1))
+    right = b.each(partial(_matrix, own=second, order=(k, *columns), axis=2))
+    product = left @ right
+
+    def laid(array: Array) -> Array:
+        kept = array.reshape(
+            (len(array), *(array.shape[1:2] if rows else ()), *(array.shape[2:] if columns else ()))
+        )
+        if rows and columns and node.output != (*rows, *columns):
+            kept = np.swapaxes(kept, 1, 2)
+        return kept
+
+    return product.each(laid)
+
+
+def _matrix(array: Array, own: tuple[int, ...], order: tuple[int, ...], axis: int) -> Array:
+    """A matrix, or a vector with a further axis of length 1."""
+    moved = np.transpose(array, (0, *(1 + own.index(label) for label in order)))
+    return np.expand_dims(moved, axis) if len(order) == 1 else moved
+
+
+def _power(u: PowerSeries, exponents: Array) -> PowerSeries:
+    """u to constant exponents."""
+    shape = np.broadcast_shapes(exponents.shape, u.shape)
+    u = u.each(lambda array: np.broadcast_to(array, (len(array), *shape)))
+    wide = np.broadcast_to(exponents, shape)
+    result: PowerSeries | None = None
+    for one in np.unique(wide):
+        own = power(u, float(one))
+        result = own if result is None else chosen(wide == one, own, result)
+    return u if result is None else result
+
+
+def _constant_value(table: Monomials, node: Const, wide: Array) -> Value:
+    if node.dtype == "bool":
+        return Decision(point(wide), wide > 0.5)
+    return PowerSeries.constant(table, exactly(wide))
+
+
+def _is_constant(value: Value) -> bool:
+    if isinstance(value, Decision):
+        return bool((value.over.lo == value.over.hi).all())
+    return value.is_constant
+
+
+def _interval(value: Value) -> Interval:
+    return value.over if isinstance(value, Decision) else value.interval
+
+
+def _at_centre(value: Value) -> Array:
+    if isinstance(value, Decision):
+        return np.asarray(value.at_centre, dtype=np.float64)
+    return np.asarray(value.c[0])
+
+
+def _common_shape(values: Sequence[Value]) -> tuple[int, ...]:
+    return np.broadcast_shapes(*(_at_centre(one).shape for one in values))
+
+
+def _laid(value: Value, node: Map, k: int) -> Value:
+    """Operand k, with axes of length 1 where the node has axes that it lacks."""
+    missing = tuple(axis for axis in range(node.rank) if axis not in node.axes[k])
+    if not missing:
+        return value
+    if isinstance(value, Decision):
+        return Decision(
+            value.over.each(lambda array: np.expand_dims(array, missing)),
+            np.expand_dims(value.at_centre, missing),
+        )
+    shifted = tuple(1 + axis for axis in missing)
+    return value.each(lambda array: np.expand_dims(array, shifted))
+
+
+def _spread(value: Value, shape: tuple[int, ...]) -> Value:
+    """The value with all elements of this shape."""
+    if isinstance(value, Decision):
+        over = value.over.each(lambda array: np.broadcast_to(array, shape))
+        return Decision(over, np.broadcast_to(value.at_centre, shape))
+    return value.each(lambda array: np.broadcast_to(array, (len(array), *shape)))
+
+
+def _slice(value: Value, t: int) -> Value:
+    """Element t along the first axis."""
+    if isinstance(value, Decision):
+        return Decision(value.over.each(lambda array: array[t]), value.at_centre[t])
+    return value.each(lambda array: array[:, t])
+
+
+def _stacked(table: Monomials, parts: Sequence[PowerSeries], axis: int) -> PowerSeries:
+    degree = max((one.degree for one in parts), default=0)
+    c = np.stack([one.padded(degree) for one in parts], axis=axis + 1)
+    return PowerSeries(
+        table,
+        c,
+        np.stack([one.tail for one in parts], axis=axis),
+        np.stack([one.error for one in parts], axis=axis),
+    )
+
+
+def inputs_of(
+    table: Monomials, variables: Sequence[Input], series: PowerSeries, values: Mapping[Input, Array]
+) -> dict[Expr, Value]:
+    """The series of all inputs: the unknowns (n,) by variable, and the data."""
+    result: dict[Expr, Value] = {}
+    start = 0
+    for one in variables:
+        shape = np.shape(values[one])
+        count = int(np.prod(shape, dtype=int))
+        own = slice(start, start + count)
+        result[one] = PowerSeries(
+            table,
+            series.c[:, own].reshape((-1, *shape)),
+            series.tail[own].reshape(shape),
+            series.error[own].reshape(shape),
+        )
+        start += count
+    for node, array in values.items():
+        if node not in result:
+            result[node] = PowerSeries.constant(table, exactly(array))
+    return result

@@ -1,0 +1,314 @@
+"""Few unknowns: f as a power series over cells of the ball, with a norm of its higher terms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from slomodel.bounds.arithmetic.interval import point
+from slomodel.bounds.arithmetic.monomials import Monomials, monomials
+from slomodel.bounds.arithmetic.power_series import PowerSeries, enlarged, variables
+from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul, up_norm
+from slomodel.bounds.ball import Displacements, norm
+from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, Ends, norm_of
+from slomodel.bounds.limits import box_of_limits
+from slomodel.bounds.norms.cubic import trilinear_norm
+from slomodel.bounds.norms.eigenvalues import spectral_interval
+from slomodel.bounds.norms.spectral import spectral_norm
+from slomodel.bounds.ranges.power_series.propagate import SeriesPass, inputs_of
+from slomodel.bounds.rules.cells import CellOfBall
+from slomodel.bounds.setting import Setting, once_per_setting
+from slomodel.bounds.structure.curved_terms import varying_nodes
+from slomodel.bounds.structure.recurrences import nodes_of_steps
+from slomodel.calculus.degree import degree
+from slomodel.errors import MissingRule
+from slomodel.ir.dims import number_of_elements
+from slomodel.ir.expr import Einsum, Map, MatrixOperation, Recur
+from slomodel.ir.walk import postorder
+
+_LEAST_DEGREE, _MOST_DEGREE = 3, 10
+"""Below the least, third derivatives are lost in the tail; above the most, little is gained."""
+_MOST_UNKNOWNS = 18
+"""Unknowns up to which the monomials of the least degree are about a thousand."""
+_MOST_MONOMIALS = 1400
+"""Of any degree: products of two series of these take a million operations an element."""
+_FLOPS_A_CALL = 2.0**18
+"""Operations in the time of one operation on few series: some dozens of calls of NumPy."""
+_CELLS_OF_HIGH = 32
+"""Cells that the effort has to permit for degrees above 4."""
+_MOST_CELLS = 256
+"""Cells at most, however cheap one is."""
+_DEEPEST = (6, 2)
+"""Halvings, and further ones per unknown, after which a cell without a bound ends the search: each
+unknown is then divided by 4, and the one that matters most by another 64.
+"""
+_NEARER = 64.0
+"""Where there is no bound over a region, unknowns are compared in one this much smaller."""
+_NARROWEST = 1e-100
+"""Least width of a region, so that its powers do not underflow."""
+_OF_THIRD = 1.1
+"""About the most by which the bound on the norm of a cubic form exceeds it."""
+_CLOSE = (1.2, 3.0)
+"""Bounds on H and D³f within these factors of attained values are not refined."""
+_BEYOND = 200
+"""Degrees of the tail that are compared: of higher ones the terms decrease."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """A cell with bounds over it, attained norms of H and D³f, and the worth of each unknown."""
+
+    cell: CellOfBall
+    ends: Ends
+    third: float
+    attained: tuple[float, float]
+    worth: Array
+
+    @property
+    def is_finite(self) -> bool:
+        return bool(np.isfinite([*self.ends, self.third]).all())
+
+
+def power_series(setting: Setting, radius: float) -> Enclosure | None:
+    """L1 and L2 from the coefficients of f about points of the ball and a norm of the others.
+
+    Hypothesis: f is composed of analytic functions, and of others whose branches the region
+    decides, for at most `_MOST_UNKNOWNS` unknowns. Conclusion: the coefficients up to a degree p
+    are known up to errors, and those above have the sum t over |z_i| <= 1, z = h/R. As z^α has
+    second derivatives of at most k(k - 1)(r/R)^(k-2)/R² for |h| <= r, the terms above p add at most
+    t max_{k>p} k(k - 1)(r/R)^(k-2)/R², and those below what their entries give. The ball is covered
+    by cells where that is not close to an attained value.
+    """
+    table = _table(setting)
+    if table is None or not 0.0 < radius < np.inf:
+        return None
+    limits = box_of_limits(setting)
+    centre = np.concatenate([np.ravel(setting.values[v]) for v in setting.variables])
+
+    def bounded(cell: CellOfBall) -> _Cell | None:
+        placed = cell.around(centre, radius, limits)
+        if placed is None:
+            return None
+        at, region = placed
+        return _over(setting, table, cell, at, region, norm(at - centre) <= radius)
+
+    try:
+        cells = _covering(bounded, setting, table, radius)
+    except MissingRule:
+        return None
+    if not all(one.is_finite for one in cells):
+        return None
+    ends = max(one.ends[0] for one in cells), max(one.ends[1] for one in cells)
+    lines = (f"power series of degree {table.degree}",)
+    if len(cells) > 1:
+        lines = (f"power series of degree {table.degree} over {len(cells)} cells",)
+    by = Derivation(lines=lines)
+    over = DerivativeBounds(ends, max(one.third for one in cells))
+    return Enclosure(over=over, second_by=by, third_by=by)
+
+
+def _covering(
+    bounded: Callable[[CellOfBall], _Cell | None],
+    setting: Setting,
+    table: Monomials,
+    radius: float,
+) -> Sequence[_Cell]:
+    """Cells that cover the ball, the worst divided until bounds are close or the work is spent."""
+    first = bounded(CellOfBall.whole(setting.n))
+    assert first is not None
+    cells, depths, spent = [first], [0], 1
+    deepest = _DEEPEST[0] + _DEEPEST[1] * setting.n
+    most = min(_MOST_CELLS, setting.effort.count(_operations(setting, table)))
+    while spent + 2 <= most:
+        low = [max(one.attained[k] for one in cells) for k in (0, 1)]
+        excess = [_excess(one, low) for one in cells]
+        worst = int(np.argmax(excess))
+        own = cells[worst]
+        if excess[worst] <= 1.0 or (not own.is_finite and depths[worst] >= deepest):
+            break
+        parts = [bounded(part) for part in own.cell.halves(int(np.argmax(own.worth)), radius)]
+        within = [one for one in parts if one is not None]
+        cells[worst : worst + 1] = within
+        depths[worst : worst + 1] = [depths[worst] + 1] * len(within)
+        spent += 2
+    return cells
+
+
+def _excess(one: _Cell, low: Sequence[float]) -> float:
+    if not one.is_finite:
+        return np.inf
+    pairs = zip((norm_of(one.ends), one.third), low, _CLOSE, strict=True)
+    return max((value / (close * least) if least else 0.0) for value, least, close in pairs)
+
+
+def is_within(setting: Setting) -> bool:
+    """Whether the unknowns are few enough."""
+    return _table(setting) is not None
+
+
+@once_per_setting
+def _table(setting: Setting) -> Monomials | None:
+    """The monomials up to the highest degree that the effort permits; None without one.
+
+    None too for polynomials, whose series ends.
+    """
+    n = setting.n
+    if not 0 < n <= _MOST_UNKNOWNS:
+        return None
+    if degree(setting.objective, setting.variables) is not None:
+        return None
+    for k in range(_MOST_DEGREE, _LEAST_DEGREE - 1, -1):
+        table = monomials(n, k)
+        if table.ends[-1] <= _MOST_MONOMIALS:
+            cells = _CELLS_OF_HIGH if k > 4 else 1
+            if setting.effort.count(_operations(setting, table)) >= cells:
+                return table
+    return None
+
+
+def _operations(setting: Setting, table: Monomials) -> float:
+    """The work for one cell."""
+    order = postorder(setting.objective)
+    varying = varying_nodes(order, setting.variables)
+    total = 0.0
+    for node in order:
+        if node not in varying:
+            continue
+        numbers = float(number_of_elements(node.shape, setting.sizes))
+        products = 0.0
+        if isinstance(node, Map):
+            products = table.degree + 1.0 if len(node.operands) == 1 else 1.0
+        elif isinstance(node, Einsum):
+            dims = number_of_elements(node.dims, setting.sizes)
+            count = sum(operand in varying for operand in node.operands)
+            numbers, products = float(dims), count - 1.0
+        elif isinstance(node, MatrixOperation):
+            numbers, products = numbers * node.operands[0].shape[-1].size(setting.sizes), 10.0
+        elif isinstance(node, Recur):
+            steps = nodes_of_steps(node.loop, setting.sizes)
+            total += steps * (_FLOPS_A_CALL + 4.0 * table.count_of_pairs())
+            continue
+        total += _FLOPS_A_CALL * max(products, 1.0)
+        total += 2.0 * numbers * (products * table.count_of_pairs() + table.ends[-1])
+    return total
+
+
+def _over(
+    setting: Setting,
+    table: Monomials,
+    cell: CellOfBall,
+    at: Array,
+    region: Displacements,
+    is_inside: bool,
+) -> _Cell:
+    """Bounds over the region around a point."""
+    p = table.degree
+    # From this ratio on, the terms of the tail are largest at its first degree.
+    widening = (p + 2.0) / (p - 1.0)
+    reach = np.maximum(region.widths, _NARROWEST) * widening
+    root = _series(setting, table, at, reach, widening)
+    if not np.isfinite([root.tail, root.error]).all() or not np.isfinite(root.c).all():
+        near = _series(setting, table, at, reach / _NEARER, widening)
+        worth = _worth(near, widening * _NEARER)
+        known = np.isfinite(worth).all() and worth.any()
+        none = (np.inf, np.inf)
+        return _Cell(cell, none, np.inf, (0.0, 0.0), worth if known else region.widths)
+    sizes = _sizes(table, region.is_ball, widening)
+    H, apart, slope, moved = _sums(root, reach, sizes, region.radius)
+    spread = float(up_add(apart, _beyond(root, reach, widening, 2)))
+    eigenvalues = spectral_interval(point(H), signs=False).widened(spread)
+    ends = eigenvalues.high, -eigenvalues.low
+    third = float(up_add(up_add(slope, moved), _beyond(root, reach, widening, 3)))
+    attained = (float(np.abs(np.linalg.eigvalsh(H)).max()), slope / _OF_THIRD)
+    return _Cell(
+        cell,
+        ends,
+        third,
+        attained if is_inside else (0.0, 0.0),
+        _worth(root, widening),
+    )
+
+
+def _series(
+    setting: Setting, table: Monomials, at: Array, reach: Array, widening: float
+) -> PowerSeries:
+    """f for |z_i| <= 1, where x = at + reach z; the region is |z_i| <= 1/widening."""
+    unknowns = variables(table, at, reach)
+    given = inputs_of(table, setting.variables, unknowns, setting.values)
+    run = SeriesPass(table, setting.sizes, (1.0 + 2.0**-40) / widening)
+    root = run.values_of(setting.objective, given)[setting.objective]
+    assert isinstance(root, PowerSeries)
+    return root
+
+
+def _sizes(table: Monomials, is_ball: bool, widening: float) -> Array:
+    """Upper bounds on |z^β| (monomials,) over the region."""
+    degrees = table.exponents.sum(axis=1)
+    own = widening ** (-degrees.astype(float))
+    return enlarged(own * table.on_sphere if is_ball else own)
+
+
+def _sums(
+    root: PowerSeries, reach: Array, sizes: Array, radius: float
+) -> tuple[Array, float, float, float]:
+    """H at the point, how far it is from that over the region, ‖D³f‖ there, and how far that moves.
+
+    Of the coefficients alone. H moves by at most ‖D³f‖ radius in the terms of degree 1, or by their
+    sizes.
+    """
+    n = root.table.n
+    second, third = (_derivative(root, reach, order) for order in (2, 3))
+    H, T = second[0], third[0]
+    by_size = [np.tensordot(sizes[1 : len(a)], np.abs(a[1:]), 1) for a in (second, third)]
+    higher = np.tensordot(sizes[n + 1 : len(second)], np.abs(second[n + 1 :]), 1)
+    slope = float(trilinear_norm(T[np.newaxis])[0])
+    along = up_add(up_mul(slope, radius), spectral_norm(enlarged(higher)))
+    apart = min(float(along), float(spectral_norm(enlarged(by_size[0]))))
+    moved = float(trilinear_norm(enlarged(by_size[1])[np.newaxis])[0])
+    # Each entry was computed with a few roundings.
+    errors = [
+        up_mul(2.0**-40, float(up_norm(np.abs(a[0]) + own)))
+        for a, own in zip((second, third), by_size, strict=True)
+    ]
+    return H, float(up_add(apart, errors[0])), float(up_add(slope, errors[1])), moved
+
+
+def _derivative(root: PowerSeries, reach: Array, order: int) -> Array:
+    """The coefficients (monomials, n, .., n) of the derivative of this order; symmetric."""
+    table, n = root.table, root.table.n
+    count = table.ends[table.degree - order]
+    indices = np.sort(np.indices((n,) * order).reshape(order, -1), axis=0)
+    places = np.broadcast_to(np.arange(count)[:, np.newaxis], (count, n**order))
+    factor = np.ones((count, n**order))
+    scale = np.ones(n**order)
+    for own in indices:
+        places = table.products(places, own + 1)
+        factor *= np.take_along_axis(table.exponents[places], own[np.newaxis, :, np.newaxis], 2)[
+            ..., 0
+        ]
+        scale *= reach[own]
+    c = root.padded(table.degree)
+    return np.asarray(c[places] * factor / scale).reshape((count, *(n,) * order))
+
+
+def _beyond(root: PowerSeries, reach: Array, widening: float, order: int) -> float:
+    """Upper bound on the derivative of this order of what the coefficients leave out.
+
+    The form of z^α of degree k is at most that for |v_i| = 1: k(k - 1) .. θ^(order - k)/R^order.
+    """
+    p = root.table.degree
+    degrees = np.arange(_BEYOND, dtype=np.float64)
+    falling = degrees * (degrees - 1.0) * (degrees - 2.0 if order == 3 else 1.0)
+    terms = falling * widening ** (order - degrees)
+    own = root.tail * terms[p + 1 :].max() + root.error * terms[order:].max()
+    return float(enlarged(own / reach.min() ** order))
+
+
+def _worth(root: PowerSeries, widening: float) -> Array:
+    """What the terms of degree 3 and more add along each unknown, about."""
+    exponents = root.table.exponents[: len(root.c)]
+    degrees = exponents.sum(axis=1)
+    weight = np.where(degrees >= 3, np.abs(root.c) * widening ** (-degrees.astype(float)), 0.0)
+    return np.asarray((weight * degrees**2) @ exponents)

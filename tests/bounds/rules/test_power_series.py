@@ -1,0 +1,123 @@
+"""Few unknowns by power series: near the constant, and no point of the ball that shows more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from bounds.settings import claimed, setting
+
+from slomodel.bounds.rules.power_series import power_series
+
+X = np.linspace(-1.0, 2.0, 6)
+Y = np.array([0.3, -0.2, 1.0, 0.4, -0.9, 0.1])
+
+
+def _kernel(x: np.ndarray) -> np.ndarray:
+    d = X[:, None] - X[None, :]
+    return np.exp(x[0] - d**2 * np.exp(x[1])) + 0.1 * np.eye(6)
+
+
+def _filter(x: np.ndarray) -> float:
+    a, P, total = 0.0, 4.0, 0.0
+    for y in Y:
+        S = P + np.exp(x[1])
+        v = y - a
+        total += np.log(S) + v**2 / S
+        a, P = a + P / S * v, P * (1.0 - P / S) + np.exp(x[0])
+    return total
+
+
+KERNEL = (
+    "dim n\ndata X[n], Y[n]\nvar a, b\nlet K[i in n, j in n] = exp(a - (X[i] - X[j])^2 * exp(b)) + "
+)
+KERNEL += "where(i == j, 0.1, 0)\n"
+MODELS: dict[str, tuple[str, Callable[[np.ndarray], float], tuple[str, ...]]] = {
+    "likelihood of a process": (
+        KERNEL + "minimize logdet(K) + dot(Y, solve(K, Y))",
+        lambda x: np.linalg.slogdet(_kernel(x))[1] + Y @ np.linalg.solve(_kernel(x), Y),
+        ("X", "Y"),
+    ),
+    "factor": (
+        KERNEL + "minimize sum(exp(cholesky(K) @ Y))",
+        lambda x: np.sum(np.exp(np.linalg.cholesky(_kernel(x)) @ Y)),
+        ("X", "Y"),
+    ),
+    "filter": (
+        "dim T\ndata Y[T]\nvar q, r\n"
+        "let a[t in T] = a[t-1] + k[t-1] * v[t-1] first 0\n"
+        "and P[t in T] = P[t-1] * (1 - k[t-1]) + exp(q) first 4\n"
+        "and v[t in T] = Y[t] - a[t]\nand S[t in T] = P[t] + exp(r)\nand k[t in T] = P[t] / S[t]\n"
+        "minimize sum(log(S) + v^2 ./ S)",
+        _filter,
+        ("Y",),
+    ),
+    "mixture": (
+        "dim n\ndata Y[n]\nvar m, s\n"
+        "minimize -sum(logaddexp(-(Y[i] - m)^2, -(Y[i] - 1)^2 * exp(s) + s / 2) for i in n)",
+        lambda x: (
+            -np.sum(np.logaddexp(-((Y - x[0]) ** 2), -((Y - 1) ** 2) * np.exp(x[1]) + x[1] / 2))
+        ),
+        ("Y",),
+    ),
+    "index and largest": (
+        "dim n\ndata Y[n]\nvar x[2]\nminimize max(x[0] + 9, x[1])^2 + abs(5 - x[0]) * sin(x[1])"
+        " + exp(min(x[0], x[1] + 9)) + clip(x[1], -9, 7)^3"
+        " + logsumexp(Y[i] * x[min(i, 1)] for i in n)",
+        lambda x: (
+            (x[0] + 9) ** 2
+            + (5 - x[0]) * np.sin(x[1])
+            + np.exp(x[0])
+            + x[1] ** 3
+            + np.log(np.sum(np.exp(Y * x[[0, 1, 1, 1, 1, 1]])))
+        ),
+        ("Y",),
+    ),
+}
+
+
+def _hessian(f: Callable[[np.ndarray], float], x: np.ndarray, h: float = 1e-3) -> np.ndarray:
+    e = h * np.eye(len(x))
+    four = [f(x + s * a + t * b) * s * t for a in e for b in e for s in (1, -1) for t in (1, -1)]
+    return np.reshape(four, (len(x), len(x), 4)).sum(2) / (4 * h * h)
+
+
+@pytest.mark.filterwarnings("ignore::slomodel.errors.NonsmoothWarning")
+@pytest.mark.parametrize("name", MODELS)
+def test_bounds_hold_and_are_near(name: str) -> None:
+    text, f, names = MODELS[name]
+    centre, radius = [0.2, -0.1], 0.1
+    data = {key: {"X": X, "Y": Y}[key] for key in names}
+    found = claimed(power_series, setting(text, centre, **data), radius)
+    assert found is not None
+    rng = np.random.default_rng(1)
+    best = [0.0, 0.0]
+    for _ in range(40):
+        v = rng.standard_normal(2)
+        x = np.array(centre) + radius * rng.random() ** 0.3 * v / np.linalg.norm(v)
+        H = _hessian(f, x)
+        d = rng.standard_normal(2)
+        d /= np.linalg.norm(d)
+        inside = x + (np.array(centre) - x) * 0.02
+        G = _hessian(f, inside)
+        best[0] = max(best[0], float(np.linalg.norm(H, 2)))
+        length = float(np.linalg.norm(inside - x))
+        best[1] = max(best[1], float(np.linalg.norm(H - G, 2)) / length)
+    assert best[0] <= found.L1 * (1.0 + 1e-4) <= 1.6 * best[0]
+    assert best[1] <= found.L2 * (1.0 + 1e-2) + 1e-3
+
+
+@pytest.mark.filterwarnings("ignore::slomodel.errors.NonsmoothWarning")
+def test_a_ball_with_a_kink_or_a_pole_has_no_series() -> None:
+    assert claimed(power_series, setting("var x minimize abs(x) + exp(x)", [0.05]), 0.1) is None
+    assert claimed(power_series, setting("var x minimize 1/x", [0.5]), 0.6) is None
+    near = claimed(power_series, setting("var x minimize 1/x", [0.5]), 0.4)
+    assert near is not None
+    assert 2e3 <= near.L1 <= 2.5e3
+    assert 6e4 <= near.L2 <= 18e4
+
+
+def test_many_unknowns_are_left_to_other_rules() -> None:
+    many = setting("var x[30] minimize sum(exp(x)) + prod(x)", [0.1] * 30)
+    assert claimed(power_series, many, 0.1) is None
