@@ -46,8 +46,8 @@ unknown is then divided by 4, and the one that matters most by another 64.
 """
 _NEARER = 64.0
 """Where there is no bound over a region, unknowns are compared in one this much smaller."""
-_NARROWEST = 1e-100
-"""Least width of a region, so that its powers do not underflow."""
+_NARROWEST, _WIDEST = 1e-100, 1e100
+"""Widths of regions, so that their third powers neither under- nor overflow."""
 _OF_THIRD = 1.1
 """About the most by which the bound on the norm of a cubic form exceeds it."""
 _CLOSE = (1.2, 3.0)
@@ -82,7 +82,7 @@ def power_series(setting: Setting, radius: float) -> Enclosure | None:
     by cells where that is not close to an attained value.
     """
     table = _table(setting)
-    if table is None or not 0.0 < radius < np.inf:
+    if table is None or not 0.0 < radius < _WIDEST:
         return None
     limits = box_of_limits(setting)
     centre = np.concatenate([np.ravel(setting.values[v]) for v in setting.variables])

@@ -121,3 +121,29 @@ def test_a_ball_with_a_kink_or_a_pole_has_no_series() -> None:
 def test_many_unknowns_are_left_to_other_rules() -> None:
     many = setting("var x[30] minimize sum(exp(x)) + prod(x)", [0.1] * 30)
     assert claimed(power_series, many, 0.1) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "centre", "radius", "L1", "L2"),
+    [
+        # At (0, 1, 0): a cell of x and y, whose points are further from its middle than z is long.
+        (
+            "1 / sqrt(1 + 5*x[0]^2) * sqrt(1.005 - x[1]) + x[2]",
+            [0.0, 0.0, 0.0],
+            1.0,
+            707.106,
+            212132.0,
+        ),
+        # At 6e38, whose tenth power overflows.
+        ("x[0]^7.9", [5e38], 1e38, 3.36952404063022e230, 3.313365306619e192),
+        # exp(-x) underflows at the centre, and is 1e-17 at the end of the ball.
+        ("exp(-x[0])", [760.0], 720.0, 4.248354255e-18, 4.248354255e-18),
+    ],
+)
+def test_bounds_hold_at_the_edges(
+    text: str, centre: list[float], radius: float, L1: float, L2: float
+) -> None:
+    found = claimed(power_series, setting(f"var x[{len(centre)}]\nminimize {text}", centre), radius)
+    assert found is not None
+    assert found.L1 >= L1
+    assert found.L2 >= L2

@@ -23,7 +23,7 @@ import numpy as np
 import slomodel.functions as table
 from slomodel.bounds.arithmetic.interval import Interval, point
 from slomodel.bounds.arithmetic.power_series import PowerSeries, enlarged, exactly, nearly
-from slomodel.bounds.arithmetic.rounding import Array, Truths
+from slomodel.bounds.arithmetic.rounding import LARGEST, SMALLEST_NORMAL, Array, Truths
 from slomodel.bounds.ranges.derivatives import derivative_range
 from slomodel.bounds.ranges.values import value_range
 from slomodel.ir.function import ScalarFunction
@@ -58,10 +58,15 @@ def _geometric(first: Array, ratio: Array) -> Array:
     return np.asarray(np.where(ratio < _MOST_RATIO, first / np.maximum(1.0 - ratio, 1e-3), np.inf))
 
 
+def _is_normal(x: Array) -> Truths:
+    size = np.abs(x)
+    return np.asarray((size >= SMALLEST_NORMAL) & (size <= LARGEST))
+
+
 def exponential(u: PowerSeries, function: ScalarFunction = table.exp) -> PowerSeries:
     """exp u, or exp u - 1."""
     p, at = u.table.degree, u.c[0]
-    size = np.exp(at)
+    size = np.maximum(np.exp(at), SMALLEST_NORMAL)  # an upper bound where it underflows
     first = value_range(function, point(at))
     rest = [nearly(size / factorial(k), _ROUNDINGS) for k in range(1, p + 1)]
 
@@ -80,10 +85,13 @@ def power(u: PowerSeries, c: float) -> PowerSeries:
     if not c.is_integer():
         at = np.where(at > 0.0, at, np.nan)
     size = np.power(at, c)
-    coefficients, binomial = [], 1.0
+    # From a number that is not a normal double, no coefficient has its digits.
+    at = np.where(_is_normal(size), at, np.nan)
+    coefficients, binomial, own = [], 1.0, size
     for k in range(p + 1):
-        coefficients.append(nearly(binomial * size / at**k, _ROUNDINGS))
+        coefficients.append(nearly(own, _ROUNDINGS))
         binomial = binomial * (c - k) / (k + 1)
+        own = own * ((c - k) / (k + 1)) / at
     ratio = max(1.0, abs(c - p - 1.0) / (p + 2.0))
 
     def beyond(w: Array) -> Array:

@@ -116,9 +116,9 @@ class SeriesPass:
         at = range_of(node, [point(_at_centre(one)) for one in operands], self.sizes, 0)
         if node.dtype == "bool":
             return Decision(over, at.lo > 0.5)
-        return PowerSeries(
-            self.table, at.mid[np.newaxis], np.zeros(over.shape), enlarged(over.rad_about(at.mid))
-        )
+        # A step that the region does not decide has no series.
+        error = np.where(over.lo < over.hi, np.inf, enlarged(over.rad_about(at.mid)))
+        return PowerSeries(self.table, at.mid[np.newaxis], np.zeros(over.shape), error)
 
     def _range(self, value: Value) -> Interval:
         return value.over if isinstance(value, Decision) else value.range_over(self.part)
