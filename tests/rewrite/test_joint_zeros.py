@@ -114,11 +114,21 @@ def test_terms_beside_the_group_remain() -> None:
         "x^2 / y - 3 * x + y",
         "log(x) + x^2 / (2 * y^2) - 1/2",
         "exp(x) - exp(y) - exp(y) * (x + y)",
+        # They vanish at 0, where no terms cancel.
+        "x^6 - 3 * x^2 + x",
+        "sin(x) + x^2",
+        "x + x * exp(x)",
     ],
 )
 def test_other_sums_are_left_as_they_are(text: str) -> None:
     objective = stable(problem_of(text.replace("z", "v[0]")).objective)
     assert "where" not in functions_of(continued(objective)) - functions_of(objective)
+
+
+def test_chains_of_sums_are_not_expanded_at_each_node() -> None:
+    lets = "".join(f"let p{k} = sin(p{k - 1}) + x\n" for k in range(1, 600))
+    model = slomodel.compile(f"var x\nlet p0 = x\n{lets}minimize p599^2")
+    assert model.value([0.0]) == 0.0
 
 
 def test_long_sums_take_linear_time() -> None:

@@ -47,6 +47,8 @@ from slomodel.rewrite.series.laurent import (
 _LEAST_TERMS, _MOST_TERMS = 2, 8
 """Terms of a sum in which groups are looked for; common divergences have three to five."""
 _MOST_QUANTITIES = 4
+_MOST_NODES = 48
+"""Nodes of a term down to its quantities; a chain of sums would be expanded again at each node."""
 _FEW, _MANY = 6, 48
 """Terms that show whether the leading ones cancel, and those of the series that is computed."""
 _VALUES = (Fraction(1), Fraction(1, 2))
@@ -84,7 +86,14 @@ def joint_zero(node: Map, done: Mapping[Expr, Expr]) -> Expr | None:
     terms = _terms(node)
     if terms is None or len(terms) < _LEAST_TERMS:
         return None
-    below = {part: _quantities(part) for part in terms if part is not None}
+    below: dict[Part, set[Part]] = {}
+    for part in terms:
+        if part is None:
+            continue
+        own = _quantities(part)
+        if own is None:
+            return None
+        below[part] = own
     every = list(dict.fromkeys(one for own in below.values() for one in own))
     if len(every) > _MOST_QUANTITIES:
         return None
@@ -153,8 +162,8 @@ def _divided(part: Part) -> list[Part]:
     return [Part(div(one, divisor), part.axes) for one in (left, second)]
 
 
-def _quantities(part: Part) -> set[Part]:
-    """The quantities of which a term is a function with an expansion."""
+def _quantities(part: Part) -> set[Part] | None:
+    """The quantities of which a term is a function with an expansion; None if it is large."""
     result: set[Part] = set()
     seen, stack = {part}, [part]
     while stack:
@@ -167,6 +176,8 @@ def _quantities(part: Part) -> set[Part]:
             continue
         new = [inner for inner in one.parts() if inner not in seen]
         seen.update(new)
+        if len(seen) > _MOST_NODES:
+            return None
         stack += new
     return result
 
@@ -175,6 +186,8 @@ def may_have_joint_zero(node: Expr) -> bool:
     """Whether a node is a function, or a quotient of variable quantities, with an expansion."""
     if not isinstance(node, Map) or not has_expansion(node):
         return False
+    if node.function is pow and isinstance(node.operands[1], Const):
+        return not float(node.operands[1].value).is_integer()
     if node.function is div:
         return not isinstance(node.operands[1], Const)
     return node.function not in (add, sub, neg, mul, square)
@@ -292,9 +305,15 @@ def _total(
         total = total.plus(Expansion(_ZERO, constant(taken, n)))
     a = _without_roundings(total.a, sizes)
     is_cancelled = total.b is None or _without_roundings(total.b, sizes).is_zero
-    if a.is_zero or not is_cancelled:
-        return None
+    if a.is_zero or not is_cancelled or a.order <= min(map(_order, own)):
+        return None  # the leading terms do not cancel
     return Expansion(total.k, a), taken
+
+
+def _order(one: Expansion) -> int:
+    """That of the leading term of A and B."""
+    parts = [part for part in (one.a, one.b) if part is not None and not part.is_zero]
+    return min((part.order for part in parts), default=0)
 
 
 def _sizes(own: Sequence[Expansion], total: Expansion) -> Callable[[int], float]:

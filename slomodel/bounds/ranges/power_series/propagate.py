@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 
 from slomodel import functions
-from slomodel.bounds.arithmetic.interval import Interval, point
+from slomodel.bounds.arithmetic.interval import Interval, from_zero, point
 from slomodel.bounds.arithmetic.monomials import Monomials
 from slomodel.bounds.arithmetic.power_series import PowerSeries, enlarged, exactly, unknown
 from slomodel.bounds.arithmetic.rounding import Array, Truths
@@ -228,13 +228,14 @@ class SeriesPass:
         u = operands[k]
         own = [one.interval if j != k else None for j, one in enumerate(operands)]
 
-        def through(a: Interval, sizes: bool) -> Interval:
-            batch = [a if one is None else one.each(lambda array: array[np.newaxis]) for one in own]
-            if sizes:
-                batch = [Interval(np.zeros(one.shape), one.magnitude) for one in batch]
+        def through(a: Interval, others: Callable[[Interval], Interval]) -> Interval:
+            batch = [
+                a if one is None else others(one.each(lambda array: array[np.newaxis]))
+                for one in own
+            ]
             return range_of(node, batch, self.sizes, 1)
 
-        coefficients = through(point(u.c), False)
+        coefficients = through(point(u.c), lambda one: one)
         middle = coefficients.mid
         error = np.zeros(middle.shape[1:])
         if not coefficients.is_point:
@@ -243,9 +244,9 @@ class SeriesPass:
         for j, norm in enumerate(norms):
             if norm.any():
                 if np.isfinite(norm).all():
-                    norms[j] = through(exactly(norm[np.newaxis]), True).hi[0]
+                    norms[j] = through(exactly(norm[np.newaxis]), _sizes).hi[0]
                 else:
-                    norms[j] = _unbounded(through, norm)
+                    norms[j] = _unbounded(through, norm, isinstance(node, Einsum))
             else:
                 norms[j] = np.zeros(middle.shape[1:])
         return PowerSeries(self.table, middle, norms[0], enlarged(norms[1] + error))
@@ -319,11 +320,23 @@ class SeriesPass:
         return result
 
 
-def _unbounded(through: Callable[[Interval, bool], Interval], norm: Array) -> Array:
-    """Norms of which some are infinite or unknown, through a linear node."""
+def _sizes(a: Interval) -> Interval:
+    return from_zero(a.magnitude)
+
+
+def _unbounded(
+    through: Callable[[Interval, Callable[[Interval], Interval]], Interval],
+    norm: Array,
+    is_product: bool,
+) -> Array:
+    """Norms of which some are infinite or unknown, through a linear node.
+
+    What is unknown may be infinite or no number, and stays so in a product with 0.
+    """
     bad = ~np.isfinite(norm)
-    reached = through(exactly(bad.astype(float)[np.newaxis]), True).hi[0]
-    finite = through(exactly(np.where(bad, 0.0, norm)[np.newaxis]), True).hi[0]
+    kept = (lambda one: exactly(np.ones(one.shape))) if is_product else _sizes
+    reached = through(exactly(bad.astype(float)[np.newaxis]), kept).hi[0]
+    finite = through(exactly(np.where(bad, 0.0, norm)[np.newaxis]), _sizes).hi[0]
     return np.where(reached > 0.0, np.inf, finite)
 
 
