@@ -118,12 +118,18 @@ class ChangeOfVariables:
         return counted(self.problem, replace(binding, arrays={**binding.arrays, **finite}))
 
     def user(self, u: Mapping[str, Vector], binding: Binding) -> dict[str, Vector]:
-        """The arrays x(u) by name; `binding` is that of the problem in u."""
+        """The arrays x(u) by name; `binding` is that of the problem in u.
+
+        x(u) that overflows is the largest finite number, which is still in the set.
+        """
         nodes = {variable.node: u[variable.name] for variable in self.problem.variables}
         names = [one.name for one in self.written.variables]
         roots = [self._users[one.node] for one in self.written.variables]
         result = evaluate(roots, self._values(binding) | nodes, binding.sizes)
-        return {name: _real(x) for name, x in zip(names, result, strict=True)}
+        x = {name: _real(one) for name, one in zip(names, result, strict=True)}
+        if all(np.isfinite(one).all() for one in u.values()):
+            x = {name: np.nan_to_num(one, nan=np.nan) for name, one in x.items()}
+        return x
 
     def free(self, x: Mapping[str, Vector], binding: Binding, what: str = "x") -> dict[str, Vector]:
         """The arrays u by name with x(u) = x. Raises DomainError for a point outside a set."""

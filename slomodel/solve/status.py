@@ -20,6 +20,7 @@ class Status(StrEnum):
     user_stopped = "user_stopped"
     interrupted = "interrupted"
     unbounded = "unbounded"
+    no_minimum = "no_minimum"
     infeasible = "infeasible"
     nonfinite_start = "nonfinite_start"
     line_search_stalled = "line_search_stalled"
@@ -55,7 +56,8 @@ class Status(StrEnum):
 @dataclass(frozen=True, slots=True)
 class _Meaning:
     # SciPy: 0 solved, 1 a budget, 2 the line search, 3 not finite, 99 stopped from outside;
-    # it has no integers for unbounded objectives and infeasible constraints, which are 4 and 5.
+    # it has no integers for unbounded objectives and infeasible constraints, which are 4 and 5,
+    # nor for objectives without a minimum, 6.
     code: int
     sentence: str
     remedy: str
@@ -89,6 +91,13 @@ _MEANING = {
         "The objective seems to be unbounded below.",
         "Check its sign, or add a term that grows, such as a regulariser.",
     ),
+    Status.no_minimum: _Meaning(
+        6,
+        "The objective seems to have no minimum: it tends to a limit as the variables grow without "
+        "end.",
+        "The point found is stationary to the tolerance. Bound the variables, or add a term that "
+        "grows, such as a regulariser.",
+    ),
     Status.infeasible: _Meaning(
         5,
         "The constraints seem to contradict each other: the sum of their squared violations is at "
@@ -116,6 +125,13 @@ _MEANING = {
 }
 
 _OF_A_MAXIMUM = {
+    Status.no_minimum: _Meaning(
+        6,
+        "The objective seems to have no maximum: it tends to a limit as the variables grow without "
+        "end.",
+        "The point found is stationary to the tolerance. Bound the variables, or subtract a term "
+        "that grows, such as a regulariser.",
+    ),
     Status.unbounded: _Meaning(
         4,
         "The objective seems to be unbounded above.",

@@ -44,6 +44,9 @@ LARGEST_MULTIPLIER = 1e20
 HOPELESS = 4
 # A minimum of the violation above this is taken for one that is not 0.
 INFEASIBLE = 1e-6
+# The violation is minimised again from points at these distances, in units of max(1, |x_j|), from
+# a minimum that is not 0; one is lower if it is below this fraction.
+AROUND, LESS_VIOLATED = (0.0, 0.1, 1.0), 0.9
 # Rounding errors in units of eps, and the number of changes of random signs that estimate them.
 UNITS, SIGNS = 32.0, 4
 # A minimum of the violation has to exceed its rounding error by this factor.
@@ -55,6 +58,8 @@ MOST_SADDLES = 5
 # A point is clearly lower if its distance reaches this, in units of max(1, |x|); most such points
 # from which a run without progress goes on.
 CLEARLY, MOST_LOWERED = 1e-6, 10
+# The same where each began at a KKT point far out: f tends to a limit, and has no minimum.
+MOST_RECEDED = 4
 # Iterations of a subproblem before it is interrupted to look for a descent without end; doubled
 # after each time.
 FIRST_PIECE = 500
@@ -224,8 +229,9 @@ class AugmentedLagrangian:
         """
         far = float(np.linalg.norm(self.at.x)) > FAR * self.nearby
         if far and self._lower():
-            return None
-        plain = self._has_newton_steps and not (self.run.second_order or self.run.verify)
+            return self._end(Status.no_minimum) if self.lowered >= MOST_RECEDED else None
+        plain = status is Status.converged and self._has_newton_steps
+        plain = plain and not (self.run.second_order or self.run.verify)
         if plain and self.run.scaled and self.saddles < MOST_SADDLES and self.at.f < self.saddle_f:
             steps = NewtonSteps(self.objective, self.within, self._evaluated)
             if not steps.is_convex_at(self.at, self.penalty, strictly=not self.saddles):
@@ -241,15 +247,15 @@ class AugmentedLagrangian:
         resolved = self.at.is_solution(
             max(self.tolerance, stationarity), max(self.run.ctol, violation)
         )
-        return self._end(Status.precision) if resolved else None
+        return self._end_at_minimum(Status.precision) if resolved else None
 
-    def _resolution(self) -> tuple[float, float]:
+    def _resolution(self, at: PrimalDual | None = None) -> tuple[float, float]:
         """Rounding errors of the gradient of the Lagrangian and of the constraints, estimated.
 
         That of a constraint is its change if the elements of x change by a few units in the last
         place, for the largest of some changes of random signs.
         """
-        at, nothing = self.at, np.zeros_like(self.at.y)
+        at, nothing = at or self.at, np.zeros_like(self.at.y)
         unit = UNITS * self.objective.eps
         _, g, _ = self.objective.evaluate(at.x, nothing)
         rng, largest = np.random.default_rng(0), 0.0
@@ -427,12 +433,14 @@ class AugmentedLagrangian:
         tolerance = 1e-3 * min(1.0, self.at.violation) * self.run.ctol**0.5
         run = self._minimised(self.at.x, nothing, 1.0, tolerance, weight=0.0)
         result = PrimalDual.of(self.objective, run.x, nothing, self.within)
+        for k in range(len(AROUND)):
+            if run.status in _BUDGETS or not self._is_infeasible_at(run, result):
+                break
+            run, result = self._less_violated(run, result, tolerance, k)
         if run.status in _BUDGETS:
             return self._end(run.status)
         before, self.at = self.at, result
-        if run.status.success and result.violation > max(
-            INFEASIBLE, BEYOND_ROUNDING * self._resolution()[1]
-        ):
+        if self._is_infeasible_at(run, result):
             self.last = run
             return self._end(Status.infeasible)
         if result.violation >= before.violation:
@@ -440,6 +448,33 @@ class AugmentedLagrangian:
         self.penalised = self.idle = 0
         self.gap = self.best = np.inf
         return None
+
+    def _is_infeasible_at(self, run: Solution, result: PrimalDual) -> bool:
+        """Whether a run that minimised the violation has ended at a minimum that is not 0."""
+        least = max(INFEASIBLE, BEYOND_ROUNDING * self._resolution(result)[1])
+        return run.status.success and result.violation > least
+
+    def _less_violated(
+        self, run: Solution, result: PrimalDual, tolerance: float, k: int
+    ) -> tuple[Solution, PrimalDual]:
+        """The violation minimised again, from a point around the minimiser; the better of both.
+
+        The stationary point of a symmetric violation, as that of xy = 1 at 0, may be a saddle or a
+        maximum, which a run from beside it leaves. The first point is the minimiser itself, from
+        which `auto` follows negative curvature.
+        """
+        rng, far = np.random.default_rng(k), np.maximum(1.0, np.abs(result.x))
+        x = result.x + AROUND[k] * far * rng.standard_normal(self.objective.n)
+        if self.within is not None:
+            self.within.project(x, x)
+        nothing = np.zeros_like(self.at.y)
+        again = self._minimised(
+            x, nothing, 1.0, tolerance, weight=0.0, leaves=True, most=FIRST_PIECE
+        )
+        other = PrimalDual.of(self.objective, again.x, nothing, self.within)
+        budget = again.status in _BUDGETS and self.record.spent is not None
+        lower = other.is_finite and other.violation < LESS_VIOLATED * result.violation
+        return (again, other) if budget or lower else (run, result)
 
 
 def loosest_for_lengths(options: Mapping[str, object]) -> float:

@@ -14,7 +14,7 @@ from slomodel.solve.run.checkpoint import Keeper
 from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.run.run_state import RunState
 from slomodel.solve.run.saddle_escape import SaddleWatch, saddles_left
-from slomodel.solve.run.stationary_point import Beyond, falls_beyond
+from slomodel.solve.run.stationary_point import Beyond, falls_at_a_kink, falls_beyond
 from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.stagnation.pole import PoleWatch, unresolved
 from slomodel.solve.stagnation.unbounded import Drift, depth
@@ -135,9 +135,15 @@ def look_beyond(evaluate: Evaluator, run: RunState) -> Beyond | None:
     facts = run.facts
     nothing = facts.squares and not facts.signed and abs(run.current.f) <= SMALL * run.so_far.gained
     nothing = nothing and run.so_far.gained > 0.0
-    if run.status is not Status.converged or not facts.curvature or nothing:
+    if run.status is not Status.converged or nothing:
         return None
     try:
+        if not facts.smooth:
+            seen = falls_at_a_kink(evaluate, run.current, run.so_far)
+            if seen is not None:
+                return seen
+        if not facts.curvature:
+            return None
         return falls_beyond(
             *(evaluate, run.current, run.so_far, run.hessian),
             is_quadratic=facts.degree is not None and facts.degree <= 2,
@@ -298,12 +304,12 @@ def falls_to_bounds(run: RunState, within: Set) -> bool:
     """Whether f falls clearly up to bounds that are nearer than the tolerance.
 
     The projected gradient is no longer than the way to the bounds, however steep f is: the slope
-    along it has to be below gtol·max(|f(x0)|, |f|) as well, or below the square of the tolerance.
+    along it has to be below gtol²·max(|f(x0)|, |f|) as well, or below the square of the tolerance.
     """
     point = run.current
     step = np.empty_like(point.x)
     within.projected_gradient(point.x, point.g, step)
-    room = run.options.gtol * max(abs(run.first_f), abs(point.f))
+    room = run.options.gtol**2 * max(abs(run.first_f), abs(point.f))
     return -float(point.g.dot(step)) > max(room, run.tolerance**2)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, combinations
 
 import numpy as np
 
@@ -37,6 +39,10 @@ STEEPER = 10.0
 # Number of halved steps at which f must not rise: a lower point beyond a barrier does not
 # contradict a minimum.
 HALVINGS = 20
+# A kink is looked for at this distance, and along so many random directions: at a stationary point
+# without one, f changes there by its square alone.
+AT_KINK = 16.0**-4
+SIDES = 4
 # Largest n for which the message shows the direction.
 SHOWN = 4
 
@@ -51,7 +57,10 @@ class SoFar:
 
 @dataclass(frozen=True, slots=True)
 class Beyond:
-    """A lower point x (n,) at `step` (n,) from a stationary point, with no barrier between."""
+    """A lower point x (n,) at `step` (n,) from a stationary point, with no barrier between.
+
+    `curvature` is that along the step at the stationary point, −inf at a kink.
+    """
 
     x: Vector
     f: float
@@ -62,6 +71,9 @@ class Beyond:
     def message(self, sign: float) -> str:
         """A sentence that describes the point; sign −1: for a maximum."""
         kind = "negative" if self.curvature < 0.0 else "little"
+        what = f"a direction of {kind} curvature: a saddle or an inflection"
+        if self.curvature == -math.inf:
+            what = "from a kink"
         along = ""
         if len(self.step) <= SHOWN:
             parts = ", ".join(f"{part + 0.0:.3g}" for part in self.step / norm(self.step))
@@ -69,8 +81,7 @@ class Beyond:
         way, sought = ("rises", "maximum") if sign < 0.0 else ("falls", "minimum")
         return (
             f"The gradient vanishes, but the objective {way} by {self.fall:.3g} over a distance of "
-            f"{norm(self.step):.3g}{along}, a direction of {kind} curvature: a saddle or an "
-            f"inflection, and no {sought}."
+            f"{norm(self.step):.3g}{along}, {what}, and no {sought}."
         )
 
 
@@ -112,6 +123,50 @@ def falls_beyond(
         steps = (step for step in steps if _bends_down(evaluate, at, step))
     result = (_lower(evaluate, at, step, ritz.value) for step in steps if step.any())
     return next((one for one in result if one is not None), None)
+
+
+def falls_at_a_kink(evaluate: Evaluator, at: Iterate, so_far: SoFar) -> Beyond | None:
+    """A lower point beside a kink whose gradient is computed as 0, as that of −|x| at 0; or None.
+
+    The directions tried are those of the variables for n ≤ FEW, random ones, the gradients there,
+    and their differences, which are normal to the kink if there is one between two points.
+    """
+    scale = max(1.0, so_far.size, norm(at.x))
+    noise = CLEAR * ROUNDING * evaluate.eps * abs(at.f)
+    for v in _beside_kinks(evaluate, at, AT_KINK * scale):
+        for way in (1.0, -1.0):
+            step = way * AT_KINK * scale * v
+            if not evaluate.value(evaluate.inside(at.x + step)) < at.f - noise:
+                continue
+            for reach in (*REACHES, *SHORTER[:2]):
+                longer = evaluate.inside(at.x + (reach / AT_KINK) * step) - at.x
+                result = _lower(evaluate, at, longer, -math.inf) if longer.any() else None
+                if result is not None:
+                    return result
+    return None
+
+
+def _beside_kinks(evaluate: Evaluator, at: Iterate, distance: float) -> Iterator[Vector]:
+    """Different unit vectors (n,) along which f may fall from a kink, up to their signs."""
+    n, generator = len(at.x), np.random.default_rng(0)
+    sides = generator.standard_normal((SIDES, n))
+    seen: list[Vector] = []
+    gradients: list[Vector] = []
+    for point in (*sides, *-sides):
+        g = np.empty(n)
+        evaluate.gradient(evaluate.inside(at.x + (distance / norm(point)) * point), g)
+        gradients.append(g)
+    pairs = (
+        combinations(gradients, 2)
+        if n <= FEW
+        else zip(gradients[:SIDES], gradients[SIDES:], strict=True)
+    )
+    across = (one - two for one, two in pairs)
+    for v in chain(np.eye(n) if n <= FEW else (), sides, gradients, across):
+        length = norm(v)
+        if 0.0 < length < math.inf and all(abs(v.dot(one)) < (1.0 - NULL) * length for one in seen):
+            seen.append(v / length)
+            yield seen[-1]
 
 
 def _least(evaluate: Evaluator, at: Iterate, hessian: Vector | None) -> Ritz | None:

@@ -46,6 +46,9 @@ ONWARD = 0.25
 FAR_OUT = 1e100
 # A run that ends this far from its start, in units of max(1, ‖x0‖), may be diverging.
 FAR = 100.0
+# A stationary point beyond which f falls so many doublings of its distance in a row, and then
+# never rises, is no minimum: f tends to a limit that it does not reach, as 1/x and exp(−x) do.
+LEAST_FALLS = 3
 
 
 def depth(evaluate: Evaluator, start: Iterate) -> float:
@@ -105,6 +108,24 @@ def falls_without_end(evaluate: Evaluator, at: Iterate, step: Vector, lowest: fl
     way = "rose" if evaluate.sign < 0.0 else "fell"
     detail = f"{shown}: it {way} by {falls[-1]:.3g} in the last of {len(falls)} doublings of that"
     return Halt(Status.unbounded, f"{detail} distance, and no less in those before.")
+
+
+def falls_to_a_limit(evaluate: Evaluator, at: Iterate, step: Vector) -> Halt | None:
+    """A Halt if f, from a stationary point on, only falls along `at` + step, 2·step, … (n,).
+
+    It falls at LEAST_FALLS doublings or more, and then to the end or until it is constant.
+    """
+    last, factor, falls = at.f, 1.0, 0
+    while factor * norm(step) < FAR_OUT:
+        f = evaluate.value(evaluate.inside(at.x + factor * step))
+        if not last - f > ROUNDINGS * evaluate.eps * abs(f):
+            if f != last or falls < LEAST_FALLS:
+                return None
+            break
+        last, factor, falls = f, 2.0 * factor, falls + 1
+    if falls < LEAST_FALLS:
+        return None
+    return Halt(Status.no_minimum, _shown(evaluate, last, 0.5 * factor * norm(step)))
 
 
 def _shown(evaluate: Evaluator, f: float, distance: float) -> str:
@@ -187,7 +208,7 @@ class Drift:
         gone = at.x - self._start
         if not norm(gone) >= FAR * max(1.0, norm(self._start)):
             return None
-        return self._look(at, gone, lowest)
+        return self._look(at, gone, lowest) or falls_to_a_limit(self._evaluate, at, gone)
 
     def _look(self, at: Iterate, gone: Vector, lowest: float) -> Halt | None:
         largest = float(np.abs(gone).max(initial=0.0))

@@ -248,14 +248,16 @@ def _round(
 
 
 def check_start(init: Init, inside: DeclaredSet, statement: VarDecl) -> None:
-    """Check that a number as the start lies between ends that are numbers."""
-    if init.kind not in ("number", "zeros", "ones") or inside.kind not in ("open_box", "box"):
+    """Check that a number as the start lies between the ends of an open set that are numbers.
+
+    A start outside a closed set is projected, with a warning, when a run begins.
+    """
+    if init.kind not in ("number", "zeros", "ones") or inside.kind != "open_box":
         return
     start = init.parameters[0] if init.parameters else float(init.kind == "ones")
     low = inside.low.value if isinstance(inside.low, ir.Const) else -math.inf
     high = inside.high.value if isinstance(inside.high, ir.Const) else math.inf
-    fits = low < start < high if inside.is_open else low <= start <= high
-    if not fits:
+    if not low < start < high:
         assert statement.init is not None
         span, name = statement.init.span, statement.name
         message = f"the start is outside the set `{name.text} {inside.text}`"

@@ -1,0 +1,142 @@
+"""How runs end where there is no minimum, at saddles of the violation, at kinks, near bounds."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import slomodel
+from slomodel.solve import Status
+
+TENDS = {
+    "reciprocal": ("var x\nminimize 1/x", [1.0]),
+    "on a half-line": ("var x in [0.01, inf]\nminimize 1/x", [1.0]),
+    "hyperbola": ("var x\nminimize sqrt(1 + x^2) - x", [0.0]),
+    "maximum": ("var x\nmaximize -1/x", [1.0]),
+    "along a parabola": ("var x, y\nminimize 1/x subject to y == x^2", [1.0, 1.0]),
+    "on a logarithmic scale": ("var x > 0, y\nminimize 1/x subject to y == x^2", [1.0, 1.0]),
+    "arc": ("var x, y\nminimize -atan(x) subject to y <= x", [0.5, 0.0]),
+}
+
+
+@pytest.mark.parametrize("name", TENDS)
+def test_a_limit_that_is_not_reached_is_no_minimum(name: str) -> None:
+    text, x0 = TENDS[name]
+    found = slomodel.compile(text, backend="numpy").solve(x0=x0)
+    assert found.status is Status.no_minimum, found.message
+    assert not found.success
+    assert ("no maximum" if "maximize" in text else "no minimum") in found.message
+
+
+REACHED = {
+    "far": ("var x\nminimize (x - 1e6)^2/1e6", 0.0),
+    "far under a constraint": ("var x, y\nminimize (x - 1e6)^2 subject to y == x", 0.0),
+    "flat from there on": ("var x\nminimize relu(1 - x/1000)^2", 0.0),
+    "a valley": ("var x, y\nminimize (x + y - 1e4)^2", 0.0),
+}
+
+
+@pytest.mark.parametrize("name", REACHED)
+def test_a_minimum_that_is_far_is_one(name: str) -> None:
+    text, least = REACHED[name]
+    found = slomodel.compile(text, backend="numpy").solve()
+    assert found.status is Status.converged, found.message
+    assert_allclose(found.fun, least, atol=1e-6)
+
+
+def test_points_of_open_sets_are_finite() -> None:
+    model = slomodel.compile("var x > 0\nminimize 1/log(1 + x)", backend="numpy")
+    found = model.solve("adgd")
+    assert np.isfinite(found.x).all()
+    assert not found.success
+
+
+SADDLES = {
+    "hyperbola": ("var x, y\nminimize x^2 + y^2 subject to x*y == 1", [0.0, 0.0], 2.0),
+    "from its axis": ("var x, y\nminimize x^2 + y^2 subject to x*y == 1", [-1.0, 1.0], 2.0),
+    "outside a disc": ("var x, y\nminimize x^2 + 4*y^2 subject to x^2 + y^2 >= 1", [0.0, 0.0], 1.0),
+    "of fourth order": (
+        "var x[2] in [-2, 2]\nminimize sum(x) subject to sum(x^4) >= 1, sum(x) >= -3",
+        [0.0, 0.0],
+        -3.0,
+    ),
+    "by a fixed step": (
+        "var x, y\nminimize x + y subject to x^2*y^2 == 1, x + y >= 2",
+        [0, 0],
+        2.0,
+    ),
+    "of determinants": (
+        "var A[2, 2]\nminimize sumsq(A) subject to A[0, 0]*A[1, 1] - A[0, 1]*A[1, 0] == 1",
+        [0.0] * 4,
+        2.0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SADDLES)
+@pytest.mark.parametrize("method", ["auto", "norm-armijo"])
+def test_saddles_of_the_violation_are_not_infeasible(name: str, method: str) -> None:
+    text, x0, least = SADDLES[name]
+    found = slomodel.compile(text, backend="numpy").solve(method, x0, max_iter=3000)
+    assert found.status is not Status.infeasible, found.message
+    if method == "auto":
+        assert found.success, found.message
+        assert_allclose(found.fun, least, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "var x, y\nminimize x subject to x^2 + y^2 == -1",
+        "var x, y\nminimize x subject to x*y == 1, x^2 <= -1",
+        "var x in [-1, 1], y in [-1, 1]\nminimize x subject to x*y == 2",
+    ],
+)
+def test_contradictions_are_infeasible_also_from_saddles(text: str) -> None:
+    found = slomodel.compile(text, backend="numpy").solve(x0=[0.0, 0.0])
+    assert found.status is Status.infeasible, found.message
+
+
+KINKS = {
+    "one": ("var x\nminimize x^2 - abs(x)", [0.0], -0.25),
+    "reached by a run": ("var x, y\nminimize x^2 - abs(x) + y^2", [0.0, 1.0], -0.25),
+    "one for each": ("var x[3]\nminimize sumsq(x) - sum(abs(x))", [0.0] * 3, -0.75),
+    "a norm": ("var x[25]\nminimize sumsq(x) - norm2(x)", [0.0] * 25, -0.25),
+    "one side": ("var x\nminimize x^2 - relu(x)", [0.0], -0.25),
+    "rotated": ("var x, y\nminimize x^2 + y^2 + 9*abs(x - y) - abs(x + y)", [0.0, 0.0], -0.5),
+    "in a set": ("var x in [-1, 1], y\nminimize y^2 - abs(x)", [0.0, 1.0], -1.0),
+}
+
+
+@pytest.mark.parametrize("name", KINKS)
+def test_kinks_at_maxima_are_left(name: str) -> None:
+    text, x0, least = KINKS[name]
+    with pytest.warns(slomodel.errors.NonsmoothWarning):
+        model = slomodel.compile(text, backend="numpy")
+    found = model.solve(x0=x0)
+    assert found.success, found.message
+    assert_allclose(found.fun, least, rtol=1e-5)
+
+
+def test_a_kink_at_a_minimum_is_one() -> None:
+    with pytest.warns(slomodel.errors.NonsmoothWarning):
+        model = slomodel.compile("var x, y\nminimize abs(x) + 2*abs(x - y)", backend="numpy")
+    found = model.solve(x0=[0.0, 0.0])
+    assert (found.status, found.fun) == (Status.converged, 0.0)
+    assert found.nfev < 40
+
+
+@pytest.mark.parametrize("factor", [1.0, 1e3, 1e6])
+def test_bounds_that_a_steep_objective_falls_to_are_reached(factor: float) -> None:
+    text = f"var x[3] >= 0\nminimize sum(x .* log(x)) + {factor}*sum(x)"
+    found = slomodel.compile(text, backend="numpy").solve(x0=np.ones(3))
+    assert found.success, found.message
+    least = -3.0 * np.exp(-1.0 - factor)
+    assert found.fun - least <= 1e-10 * 3.0 * factor
+
+
+@pytest.mark.parametrize("declared", ["in [0, 1] init 2", ">= 1 init 0", "in [2, 3] init zeros"])
+def test_a_start_outside_a_closed_set_is_projected(declared: str) -> None:
+    model = slomodel.compile(f"var x[2] {declared}\nminimize sumsq(x - 0.5)", backend="numpy")
+    with pytest.warns(slomodel.errors.StartWarning, match="x0 is outside"):
+        found = model.solve()
+    assert found.success, found.message
