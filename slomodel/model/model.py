@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from slomodel.codegen.automatic import Automatic
 from slomodel.codegen.kernels import Compiled
+from slomodel.codegen.native.target import NATIVE
 from slomodel.codegen.runtime import threads as limited
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.front.data.bind import Binding, bind, dense_conditions
@@ -38,6 +39,7 @@ from slomodel.model.scipy_arguments import scipy_arguments
 from slomodel.model.unconstrained import UserCoordinates
 from slomodel.problem import Problem
 from slomodel.solve import Callback, Progress, Solution, solve
+from slomodel.solve.compiled import library as compiled_loops
 from slomodel.solve.constrained.entry import solve_constrained
 from slomodel.solve.constrained.objective import PenaltySubproblem
 from slomodel.solve.facts import Product
@@ -284,6 +286,8 @@ class Model(Proving):
                 constrained = inner._constraints(self._coordinates)
                 solution = solve_constrained(constrained, first, **run_options)
             else:
+                if method == "auto" and self.backend == NATIVE.name:
+                    compiled_loops.begin()
                 products: tuple[Product, ...] = ("hvp",) if method == "auto" else ()
                 objective = inner._objective(self._coordinates, products)
                 prove = inner._prover() if proves else None

@@ -15,6 +15,7 @@ from slomodel.calculus.rays.bounds import RayBounds
 from slomodel.codegen.entry import EntryName
 from slomodel.codegen.kernels import Derivatives, Evaluate
 from slomodel.codegen.layout import Precision
+from slomodel.codegen.native.binding import CompiledFunction
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.front.data.points import Point, Vector, VectorLayout
 from slomodel.ir.expr import Const
@@ -90,6 +91,11 @@ class CompiledObjective:
     def value_and_gradient(self, x: Vector, out: Vector | None = None) -> tuple[float, Vector]:
         gradient = np.empty(self.n) if out is None else out
         return self._kernel("value_and_gradient")(x, gradient), gradient
+
+    def compiled(self, name: EntryName) -> CompiledFunction | None:
+        """The function of an entry as C calls it; None if it is not compiled for that."""
+        result: CompiledFunction | None = getattr(self._kernel(name), "compiled", None)
+        return result
 
     def hvp(self, x: Vector, v: Vector) -> Vector:
         return self._product("hvp", x, v)

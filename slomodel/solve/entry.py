@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slomodel.errors import Diagnostic, DomainError, StartWarning
+from slomodel.solve.compiled import library as compiled_loops
 from slomodel.solve.constants.proved import Clocked, ProofSource, Prove, SignedErrors, proof_source
 from slomodel.solve.constants.source import LipschitzSource
 from slomodel.solve.directions.table import DIRECTIONS
-from slomodel.solve.facts import compiled_facts, facts_of
+from slomodel.solve.facts import InC, compiled_facts, conforms, facts_of
 from slomodel.solve.methods.norm_armijo import NormArmijo
 from slomodel.solve.methods.table import method_of
 from slomodel.solve.norms import EPS, Vector, norm
@@ -90,6 +91,9 @@ def solve(
     )
     check_callback(callback)
     proofs = None if prove is None else Clocked(proof_source(prove))
+    if conforms(objective, InC):
+        # Loaded before the clock of the run starts.
+        compiled_loops.library()
     evaluate = Evaluator(objective, trajectory.run, within)
     measure = "‖∇f‖" if within is None else "‖x − P(x − ∇f)‖"
     display = display_of(progress, trajectory.run.max_time, measure=measure)

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.calculus.rays.bounds import RayBounds
+from slomodel.codegen.entry import EntryName
+from slomodel.codegen.native.binding import CompiledFunction
 from slomodel.solve.coloured_hessian import ColouredHessian
 from slomodel.solve.norms import Vector
 
@@ -83,6 +85,15 @@ class SparselyCurved(Protocol):
 
     def coloured_hessian(self, most: int) -> ColouredHessian | None:
         """The pattern of its Hessian with at most so many colours; None without one."""
+        ...
+
+
+@runtime_checkable
+class InC(Protocol):
+    """An objective that may be compiled to functions of C."""
+
+    def compiled(self, name: EntryName) -> CompiledFunction | None:
+        """The function of an entry, of the calling thread; None if it is not for callers in C."""
         ...
 
 

@@ -12,11 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.calculus.rays.bounds import RayBounds
+from slomodel.codegen.native.binding import CompiledFunction
 from slomodel.errors import Diagnostic, ShapeError, SlomodelError
 from slomodel.solve.coloured_hessian import ColouredHessian
+from slomodel.solve.compiled.loop import LoopState
 from slomodel.solve.facts import (
     Curved,
     DescribedObjective,
+    InC,
     Product,
     RayBounded,
     Residual,
@@ -134,6 +137,14 @@ class CurvedFunctions:
         return self.hessp(x, v)
 
 
+def functions_in_c(objective: Objective) -> tuple[CompiledFunction, CompiledFunction] | None:
+    """Value, and value with gradient, as functions of C; None for an objective without them."""
+    if not conforms(objective, InC):
+        return None
+    value, gradient = objective.compiled("value"), objective.compiled("value_and_gradient")
+    return None if value is None or gradient is None else (value, gradient)
+
+
 def projected_norm(within: Set, x: Vector, g: Vector) -> float:
     """The norm of the projected gradient at x (n,), a point of the set, for a gradient g (n,)."""
     step = np.empty_like(x)
@@ -166,7 +177,7 @@ class Evaluator:
     """
 
     __slots__ = (
-        *("_coloured", "_curved", "_described", "_operations", "_precise", "_residual"),
+        *("_coloured", "_curved", "_in_c", "_described", "_operations", "_precise", "_residual"),
         "_first_jacobian",
         *("_loaded", "_max_nfev", "_max_time", "_objective", "_ray_loaded"),
         *("deadline", "has_own_gradients", "last_nonfinite", "own_gradient"),
@@ -182,6 +193,7 @@ class Evaluator:
         self._curved = objective if conforms(objective, Curved) else None
         self._described = objective if conforms(objective, DescribedObjective) else None
         self._residual = objective if conforms(objective, Residual) else None
+        self._in_c = functions_in_c(objective)
         self._operations = 0.0 if self._described is None else self._described.facts.operations
         self.within = within
         self._loaded: set[Product] = set()
@@ -361,6 +373,25 @@ class Evaluator:
         self.started = perf_counter() - seconds
         self.deadline = self.started + self._max_time
         self.nfev, self.njev, self.nhev = nfev, njev, nhev
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether value and gradient are functions of C, so that `store` may be called."""
+        return self._in_c is not None
+
+    def store(self, loop: LoopState) -> None:
+        """Write functions, counts and limits into the state of a compiled loop."""
+        assert self._in_c is not None
+        value, gradient = self._in_c
+        loop.value, loop.value_table = value.address, value.table
+        loop.gradient, loop.gradient_table = gradient.address, gradient.table
+        loop.sign = self.sign
+        loop.nfev, loop.njev, loop.nhev = self.nfev, self.njev, self.nhev
+        loop.max_nfev = int(min(self._max_nfev, 2**62))
+
+    def load(self, loop: LoopState) -> None:
+        """Read the counts after steps of a compiled loop."""
+        self.nfev, self.njev, self.nhev = loop.nfev, loop.njev, loop.nhev
 
     def check_time(self) -> None:
         """Raise BudgetSpent past the time limit."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
+from slomodel.solve.compiled.loop import LoopState
 from slomodel.solve.norms import EPS, Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.sets.epoch_set import EpochSet
@@ -131,6 +132,36 @@ class Halt:
     hessian: Vector | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class BlockLimits:
+    """What ends a block of steps: their number, and the state of the run that watches them.
+
+    The first step belongs to epoch `epoch`; a point with ‖g‖ < `tolerance` or f < `examined` is the
+    last one.
+    """
+
+    most: int
+    epoch: int
+    tolerance: float
+    examined: float
+    pole: PoleCount
+
+
+class PoleCount(Protocol):
+    """The watch for poles, which a compiled loop does in part."""
+
+    def store(self, loop: LoopState) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Steps taken at once: the rows (k, 5) of their record, the last point, and their kind."""
+
+    rows: Vector
+    point: Iterate
+    kind: str
+
+
 Since = Literal["step", "epoch", "run"]
 """The start of the step, epoch or run at which the old value is taken."""
 
@@ -202,6 +233,18 @@ class Stepper(Protocol):
 
         The arrays of `current` are not modified before the next step begins.
         Paper: eq:truncated.
+        """
+        ...
+
+
+@runtime_checkable
+class BlockStepper(Protocol):
+    """A subroutine in progress that can take several steps at once."""
+
+    def advance(self, current: Iterate, region: EpochRegion, limits: BlockLimits) -> Block | None:
+        """Steps from `current`, each of which ends its epoch; None if the first has to be `step`.
+
+        They decrease f by more than its resolution, and none raises `BudgetSpent`.
         """
         ...
 

@@ -49,7 +49,14 @@ def bound(text: str, unit: Unit, entry: Entry, layout: Layout, numbers: Mapping[
         table = (ctypes.c_void_p * (3 + len(addresses)))(0, 0, 0, *addresses)
         prepare(ctypes.addressof(table))
         frame = _Frame(table, unit.n, kind, (given, workspace, blas))
-        return _function(_sharing(call, blas) if unit.shared else call, frame, entry)
+        if unit.shared:
+            return _function(_sharing(call, blas), frame, entry)
+        function = _function(call, frame, entry)
+        if frame.n < _LONG and not single:
+            address = ctypes.cast(result[entry.name], ctypes.c_void_p).value
+            table_at = ctypes.addressof(table)
+            function.compiled = CompiledFunction(address or 0, table_at, frame)  # type: ignore[attr-defined]
+        return function
 
     return make
 
@@ -92,6 +99,19 @@ class _Frame:
             return False
         self.table[place] = vector.ctypes.data
         return True
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledFunction:
+    """A compiled function for callers in C: `double address(void **table)`.
+
+    The addresses of a point, a direction and a result (n,) are the first three of the table, which
+    a caller sets for its call and then restores. `frame` owns the memory that the others point to.
+    """
+
+    address: int
+    table: int
+    frame: object
 
 
 _LONG = 4096

@@ -91,9 +91,9 @@ _begun: dict[Path, _Begun] = {}
 """Compilations by the path of their library."""
 
 
-def begin(text: str, single: bool) -> None:
+def begin(text: str, single: bool, level: str = "") -> None:
     """Start to compile a text. A later `library` waits for it, and reports an error."""
-    flags = flags_of(text, single)
+    flags = flags_of(text, single, level)
     with _lock:
         for command in compilers()[:1]:
             path = _path(command, flags, text)
@@ -135,9 +135,9 @@ def _end_all() -> None:
         _begun.popitem()[1].end()
 
 
-def library(text: str, single: bool) -> ctypes.CDLL:
-    """The compiled text. Raises TargetLimit if no compiler can compile it."""
-    flags = flags_of(text, single)
+def library(text: str, single: bool, level: str = "") -> ctypes.CDLL:
+    """The compiled text, optimised to a level. Raises TargetLimit if no compiler can compile it."""
+    flags = flags_of(text, single, level)
     failed = missing()
     with _lock:
         for command in compilers():
@@ -154,15 +154,15 @@ def is_compiled(text: str, single: bool) -> bool:
     return any(is_own(_path(command, flags, text)) for command in compilers()[:1])
 
 
-def flags_of(text: str, single: bool = False) -> tuple[str, ...]:
-    """The options with which a text is compiled."""
+def flags_of(text: str, single: bool = False, level: str = "") -> tuple[str, ...]:
+    """The options with which a text is compiled, by default with the level that suits it."""
     precision = ("-fsingle-precision-constant",) if single else ()
     loops = _FLAT_LOOPS if _LONG_LOOP.search(text) else ()
-    if _is_too_long(text):
-        level: tuple[str, ...] = ("-O1",)
+    if level or _is_too_long(text):
+        last: tuple[str, ...] = (level or "-O1",)
     else:
-        level = ("-fno-tree-slp-vectorize",) if _has_many_scalars(text) else ()
-    return (*FLAGS, *_WIDE, *precision, *loops, *level)
+        last = ("-fno-tree-slp-vectorize",) if _has_many_scalars(text) else ()
+    return (*FLAGS, *_WIDE, *precision, *loops, *last)
 
 
 def _is_too_long(text: str) -> bool:

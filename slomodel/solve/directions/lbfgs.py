@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from slomodel.solve.compiled.loop import LoopState, address
 from slomodel.solve.directions.direction import SecantPair, along_minus, curvature_scale
 from slomodel.solve.norms import EPS, LARGEST, Vector, norm
 from slomodel.solve.subroutine import Iterate
@@ -111,6 +112,18 @@ class LBFGS:
         """Write −γg into `out`, with γ that of H; before the first pair −g of the search length."""
         gamma = self.gamma if self.count else min(self._delta_bar / at.gnorm, LARGEST)
         return along_minus(at, gamma, out)
+
+    def store(self, loop: LoopState) -> None:
+        """Let a compiled loop work on the pairs in place."""
+        loop.memory, loop.pair_rows = self.memory, len(self._S)
+        loop.first, loop.count, loop.learned = self._first, self.count, self.learned
+        loop.S, loop.Y, loop.D, loop.Rinv = map(address, (self._S, self._Y, self._D, self._Rinv))
+        loop.gamma = self.gamma
+
+    def load(self, loop: LoopState) -> None:
+        """Read the state after steps of a compiled loop."""
+        self._first, self.count, self.learned = loop.first, loop.count, loop.learned
+        self.gamma = loop.gamma
 
     def forget(self) -> None:
         """Discard all pairs."""

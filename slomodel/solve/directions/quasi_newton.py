@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from slomodel.solve.compiled.loop import LoopState, address
 from slomodel.solve.directions.direction import (
     Predicting,
     SecantPair,
@@ -83,6 +84,11 @@ class QuasiNewton:
         self._sparse_due = self._began + wait if many else math.inf
         self._newton = SparseNewton(evaluate, n)
         self._by_newton = False
+
+    @property
+    def memory(self) -> int:
+        """The largest number of pairs."""
+        return self._pairs.memory
 
     @property
     def predicting(self) -> Predicting:
@@ -205,6 +211,21 @@ class QuasiNewton:
         change = np.multiply.outer(u, w)
         H -= change
         H -= change.T
+
+    def store(self, loop: LoopState) -> bool:
+        """Let a compiled loop work on the estimate in place; False where it cannot."""
+        if self._by_newton or not (self._pairs.count or self._H is not None):
+            return False
+        self._pairs.store(loop)
+        loop.H = 0 if self._H is None else address(self._H)
+        loop.curvatures = 0 if self.curvatures is None else address(self.curvatures)
+        loop.due, loop.own_gamma = min(self._due, self._sparse_due), self._gamma
+        return True
+
+    def load(self, loop: LoopState) -> None:
+        """Read the state after steps of a compiled loop."""
+        self._pairs.load(loop)
+        self._gamma, self.hessian = loop.own_gamma, None
 
     def _first_length(self, at: Iterate) -> float:
         """1/|c|, with c the curvature of f along g; 0 if c is 0 or not finite."""

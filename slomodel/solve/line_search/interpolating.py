@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from slomodel.solve.compiled.loop import LoopState
 from slomodel.solve.line_search.armijo import ROUNDING_TRIALS, AcceptedTrial, spare_like
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
@@ -100,6 +101,14 @@ class InterpolatingSearch:
             before = (delta, f)
             delta = shorter
         return None
+
+    def store(self, loop: LoopState) -> None:
+        """Write the state into that of a compiled loop."""
+        loop.sigma, loop.accepts_first = self._sigma, self._accepts_first
+
+    def load(self, loop: LoopState) -> None:
+        """Read the state after steps of a compiled loop."""
+        self._accepts_first = bool(loop.accepts_first)
 
     def _value(
         self, at: Iterate, v: Vector, delta: float, new: Iterate, *, both: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from slomodel.solve.compiled.loop import LoopState
 from slomodel.solve.facts import ObjectiveFacts
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.sets.convex_set import Set
@@ -49,6 +50,11 @@ class PredictedDecrease:
         self._gtol = gtol
         self._first_f = start.f
         self.steepest = gtol * max(abs(start.f) / (norm(start.x) or 1.0), start.gnorm)
+
+    def store(self, loop: LoopState) -> None:
+        """Write the test into the state of a compiled loop."""
+        loop.tests, loop.gtol = True, self._gtol
+        loop.test_first, loop.test_steepest = self._first_f, self.steepest
 
     def met(self, at: Iterate, v: Vector, decrease: float, curvatures: Vector | None) -> bool:
         """Whether the test is met at a point by a step v (n,) with its predicted decrease.

@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from slomodel.errors import Diagnostic, DomainError
+from slomodel.solve.compiled.steps import CompiledSteps, Pace, compiled_steps
 from slomodel.solve.constants.proved import ProofSource
 from slomodel.solve.directions.direction import (
     Predicting,
     Propose,
     SecantPair,
 )
+from slomodel.solve.directions.quasi_newton import QuasiNewton
 from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.line_search.armijo import AcceptedTrial, LineSearch
 from slomodel.solve.line_search.certified import RELAXATION, CertifiedSearch, descent_left
@@ -30,6 +32,8 @@ from slomodel.solve.stagnation.unbounded import FarProbe
 from slomodel.solve.status import Status
 from slomodel.solve.subroutine import (
     AcceptedStep,
+    Block,
+    BlockLimits,
     CheckedStep,
     ConstantsOver,
     EpochRegion,
@@ -167,6 +171,11 @@ class NormArmijoRun:
         if method.degree is not None:
             self._ray = Ray(evaluate, method.degree, method.sigma, start)
         self._v = np.empty_like(start.x)
+        self._pace = Pace()
+        self._compiled: CompiledSteps | None = None
+        if method.interpolates and self._ray is None and isinstance(self._direction, QuasiNewton):
+            memory = self._direction.memory
+            self._compiled = compiled_steps(evaluate, len(start.x), memory, method.logarithmic)
         self._s = np.empty_like(start.x)
         self._y = np.empty_like(start.x)
 
@@ -193,6 +202,33 @@ class NormArmijoRun:
 
     def enter(self, region: EpochRegion) -> EpochRegion:
         return widened(region, self._reach)
+
+    def advance(self, current: Iterate, region: EpochRegion, limits: BlockLimits) -> Block | None:
+        """Plain steps by a compiled loop; None if there is none, or the next is not plain."""
+        compiled, direction = self._compiled, self._direction
+        if compiled is None or self._reach != region.D or self._stagnation.probe.due:
+            return None
+        assert isinstance(direction, QuasiNewton)
+        assert self._interpolating is not None
+        loop = compiled.loop
+        if not self._pace.is_due() or not direction.store(loop):
+            return None
+        kind = direction.kind
+        loop.alpha, loop.reach, loop.grows = self._method.alpha, self._reach, self._method.grows
+        if self._test is not None:
+            self._test.store(loop)
+        self._interpolating.store(loop)
+        self._stagnation.store(loop)
+        steps = compiled.run("quasi_newton", current, limits)
+        self._pace.record(steps, bool(loop.was_left))
+        if not steps:
+            self._pace.is_due()
+            return None
+        direction.load(loop)
+        self._interpolating.load(loop)
+        self._stagnation.load(loop)
+        self._reach, self.delta, self._memory.delta = loop.reach, loop.delta, loop.delta
+        return compiled.block(steps, kind)
 
     def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt:
         """Step to x + δv with δ from the line search. Paper: alg:lsearch."""

@@ -10,6 +10,7 @@ import numpy as np
 from slomodel.solve.constants.source import LipschitzSource
 from slomodel.solve.norms import EPS, norm
 from slomodel.solve.objective import BudgetSpent, EvaluationLost, Evaluator
+from slomodel.solve.run.blocks import blocks_of
 from slomodel.solve.run.checkpoint import Keeper
 from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.run.run_state import RunState
@@ -232,6 +233,7 @@ def one_epoch(
     """
     assert run.region is not None
     goes_on = goes_on and run.region.is_one_free_step
+    blocks = blocks_of(stepper, monitor, run, drift, pole) if goes_on else None
     try:
         while True:
             ended = has_ended(run, monitor.k, evaluate)
@@ -239,7 +241,8 @@ def one_epoch(
                 keeper.keep(evaluate, monitor, run.current, at_end=ended)
             if ended:
                 break
-            taken = stepper.step(run.current, run.region)
+            several = blocks.advance() if blocks else None
+            taken = several or stepper.step(run.current, run.region)
             if isinstance(taken, Violation):
                 run.region = stepper.enter(inflated(run.region, run.current))
                 run.violations += 1

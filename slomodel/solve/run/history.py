@@ -57,6 +57,10 @@ class Recorder:
         # A single call, so that Ctrl-C cannot leave half a row.
         self._rows.extend((time, fun, gradient_norm, step, epoch))
 
+    def extend(self, rows: Vector) -> None:
+        """Append several rows (k, 5)."""
+        self._rows.frombytes(rows.tobytes())
+
     def rows(self) -> Vector:
         """A copy of all rows so far (k, 5)."""
         return np.array(self._rows).reshape(-1, len(fields(History)))
@@ -77,6 +81,10 @@ class EpochLog:
     def __init__(self) -> None:
         self._records: list[EpochRecord] = []
         self._count = 0
+
+    def add_single(self, count: int) -> None:
+        """Count more epochs of a single step, equal to the one before."""
+        self._count += count
 
     def add(self, region: EpochRegion, iterations: int, violations: int) -> None:
         single = region.is_one_free_step

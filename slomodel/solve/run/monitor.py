@@ -81,6 +81,11 @@ class Monitor:
         self.recorder.add(time, evaluate.sign * point.f, point.gnorm, step, epoch)
         self.k += 1
 
+    def extend(self, rows: Vector) -> None:
+        """Record several points by their rows (k, 5)."""
+        self.recorder.extend(rows)
+        self.k += len(rows)
+
     def restore(self, rows: Vector) -> None:
         """Continue after the rows (k, 5) of an earlier run."""
         self.recorder.restore(rows)

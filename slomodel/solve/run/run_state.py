@@ -12,7 +12,7 @@ from slomodel.solve.run.history import EpochLog
 from slomodel.solve.run.stationary_point import SoFar
 from slomodel.solve.run_options import RunOptions
 from slomodel.solve.status import Status
-from slomodel.solve.subroutine import AcceptedStep, EpochRegion, Halt, Iterate
+from slomodel.solve.subroutine import AcceptedStep, Block, EpochRegion, Halt, Iterate
 from slomodel.solve.verify.certificate import Certifier
 
 
@@ -88,6 +88,15 @@ class RunState:
             totals[1] += old.f - new.f
         if taken.facts:
             self.calls.append(dict(taken.facts))
+
+    def accept_block(self, block: Block) -> AcceptedStep:
+        """Record all steps of a block but the last, which is returned."""
+        more = len(block.rows) - 1
+        if block.kind and more:
+            self.kinds.setdefault(block.kind, [0, 0.0])[0] += more
+        self.epoch += more
+        self.epochs.add_single(more)
+        return AcceptedStep(block.point, float(block.rows[-1, 3]), False, kind=block.kind)
 
     def return_to_best(self) -> None:
         """Return to a lower point, unless the run ended at a stationary one."""

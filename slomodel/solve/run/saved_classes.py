@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from slomodel.solve.compiled.steps import Pace
 from slomodel.solve.constants.proved import Clocked, FirstProved, SignedErrors
 from slomodel.solve.constants.source import Sampled, SampledConstants
 from slomodel.solve.directions.alternating import Turns
@@ -186,6 +187,7 @@ _TABLE = (
     SavedClass(LBFGS, "LBFGS", created=True),
     SavedClass(InterpolatingSearch, "InterpolatingSearch"),
     SavedClass(LevenbergMarquardt, "LevenbergMarquardt"),
+    SavedClass(Pace, "Pace"),
     SavedClass(PredictedDecrease, "PredictedDecrease"),
     SavedClass(QuasiNewton, "QuasiNewton"),
     SavedClass(MixedNewton, "MixedNewton"),

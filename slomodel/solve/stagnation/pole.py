@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 
+from slomodel.solve.compiled.loop import LoopState
+from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.stagnation.scaled_descent import rounding_of
 from slomodel.solve.status import Status
@@ -78,6 +80,18 @@ class PoleWatch:
         self._base = 0
         self._values: list[float] = []
         self._reached: list[bool] = []
+
+    def store(self, loop: LoopState) -> None:
+        """Write into the state of a compiled loop how often the norm has doubled."""
+        loop.watches_pole = not self._evaluate.is_bounded_below
+        loop.pole_base, loop.pole_levels = self._base, len(self._values)
+
+    def record_all(self, rows: Vector) -> None:
+        """Record the points of rows (k, 5) of a history, none of which gives evidence."""
+        sign, nothing = self._evaluate.sign, np.empty(0)
+        if not self._evaluate.is_bounded_below:
+            for _, f, gnorm, _, _ in rows.tolist():
+                self.record(Iterate(nothing, sign * f, nothing, gnorm))
 
     def record(self, at: Iterate) -> Halt | None:
         """Record an accepted point; a Halt after ENOUGH_DOUBLINGS of evidence."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from slomodel.solve.compiled.loop import LoopState
 from slomodel.solve.norms import EPS
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.stagnation.scaled_descent import in_magnitudes
@@ -77,6 +78,18 @@ class Resolution:
             return False
         self.measure(evaluate, at, far)
         return excess <= self.noise(at)
+
+    def store(self, loop: LoopState) -> None:
+        """Write the state into that of a compiled loop, which records clear decreases of f."""
+        loop.eps, loop.measured = self.eps, self._measured
+        loop.lowest, loop.steepest = self.lowest, self.steepest
+        loop.anchor, loop.best_gnorm = self._anchor, self._best_gnorm
+
+    def load(self, loop: LoopState) -> None:
+        """Read the state after steps of a compiled loop."""
+        self.lowest, self.steepest = loop.lowest, loop.steepest
+        self._anchor, self._best_gnorm = loop.anchor, loop.best_gnorm
+        self.best = None
 
     def record(self, point: Iterate) -> None:
         """Update with an accepted point."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from slomodel.solve.compiled.loop import LoopState
 from slomodel.solve.directions.direction import IDLE_STEPS
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
@@ -62,6 +63,14 @@ class SearchGain:
         if gained:
             self._f, self._gnorm = point.f, point.gnorm
         return gained
+
+    def store(self, loop: LoopState) -> None:
+        """Write the state into that of a compiled loop."""
+        loop.first_f, loop.gain_f, loop.gain_gnorm = self._first_f, self._f, self._gnorm
+
+    def load(self, loop: LoopState) -> None:
+        """Read the state after steps of a compiled loop."""
+        self._f, self._gnorm = loop.gain_f, loop.gain_gnorm
 
 
 class RangeGain:
@@ -150,6 +159,22 @@ class Stagnation:
         gained = self._gain.gained(point, self.resolution.noise(point), fraction)
         self._idle = 0 if gained else self._idle + 1
         return self._idle >= (FLOOR_STEPS if self.at_floor else self._idle_steps)
+
+    def store(self, loop: LoopState) -> None:
+        """Write the state of a line search into that of a compiled loop."""
+        assert isinstance(self._gain, SearchGain)
+        self.resolution.store(loop)
+        self._gain.store(loop)
+        self.probe.store(loop)
+        loop.idle, loop.idle_steps = self._idle, self._idle_steps
+
+    def load(self, loop: LoopState) -> None:
+        """Read the state after steps of a compiled loop, of which none is at the floor."""
+        assert isinstance(self._gain, SearchGain)
+        self.resolution.load(loop)
+        self._gain.load(loop)
+        self.probe.load(loop)
+        self._idle, self.at_floor = loop.idle, False
 
     def look_far(self, at: Iterate, step: Vector) -> Halt | None:
         """After many steps of full length, follow `step` (n,) far out; a Halt if f is unbounded."""

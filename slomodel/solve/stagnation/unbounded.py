@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from slomodel.solve.compiled.loop import LoopState
 from slomodel.solve.norms import EPS, Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.sets.convex_set import Set
@@ -156,6 +157,14 @@ class FarProbe:
         self._in_a_row = self._in_a_row + 1 if full_length else 0
         if not full_length:
             self._next = FIRST_PROBE
+
+    def store(self, loop: LoopState) -> None:
+        """Write the state into that of a compiled loop."""
+        loop.in_a_row, loop.next_probe = self._in_a_row, self._next
+
+    def load(self, loop: LoopState) -> None:
+        """Read the state after steps of a compiled loop."""
+        self._in_a_row, self._next = loop.in_a_row, loop.next_probe
 
     @property
     def due(self) -> bool:

@@ -1,0 +1,64 @@
+"""The C text of the compiled loops, with the thresholds of the methods, and its library."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from pathlib import Path
+
+from slomodel.codegen.native import compiler
+from slomodel.errors import TargetLimit
+from slomodel.solve.compiled.loop import STRUCT
+from slomodel.solve.line_search import interpolating
+from slomodel.solve.methods import auto, ball
+from slomodel.solve.stagnation import pole, resolution, stagnation, unbounded
+
+_PARTS = ("vectors.c", "search.c", "quasi_newton.c")
+
+LEVEL = "-O1"
+"""A fifth of the time to compile; long sums are written with vectors."""
+
+_THRESHOLDS: dict[str, float] = {
+    "ROUNDING": resolution.ROUNDING,
+    "SHORTEST": interpolating.SHORTEN[0],
+    "LONGEST": interpolating.SHORTEN[1],
+    "STEEP": interpolating.STEEP,
+    "LENGTHEN_LEAST": interpolating.LENGTHEN[0],
+    "LENGTHEN_MOST": interpolating.LENGTHEN[1],
+    "EXTENSIONS": interpolating.EXTENSIONS,
+    "MOST_TRIALS": interpolating.MOST_TRIALS,
+    "INVISIBLE": interpolating.INVISIBLE,
+    "LOGARITHMIC_MOVE": auto.LOGARITHMIC_MOVE,
+    "CURVED": auto.CURVED,
+    "ABSOLUTE": auto.ABSOLUTE,
+    "MOVED": auto.MOVED,
+    "GROWTH": ball.GROWTH,
+    "SHORT": stagnation.SHORT,
+    "STEEP_FALL": stagnation.STEEP,
+    "LOWERED": stagnation.LOWERED,
+    "FIRST_PROBE": unbounded.FIRST_PROBE,
+    "ENOUGH_DOUBLINGS": pole.ENOUGH_DOUBLINGS,
+}
+
+
+@cache
+def text() -> str:
+    """The C text of all loops."""
+    first, *rest = ((Path(__file__).parent / name).read_text(encoding="utf-8") for name in _PARTS)
+    constants = [f"#define {name} {value!r}\n" for name, value in _THRESHOLDS.items()]
+    return "".join((first, *constants, STRUCT, *rest))
+
+
+@cache
+def begin() -> None:
+    """Start to compile the loops, where that has not been done before."""
+    compiler.begin(text(), single=False, level=LEVEL)
+
+
+@cache
+def library() -> ctypes.CDLL | None:
+    """The compiled loops; None where there is no compiler that works."""
+    try:
+        return compiler.library(text(), single=False, level=LEVEL)
+    except TargetLimit:
+        return None

@@ -1,0 +1,59 @@
+"""The state of a run as the compiled loops see it: a C struct."""
+
+from __future__ import annotations
+
+import ctypes
+
+from slomodel.solve.norms import Vector
+
+_NUMBERS = (
+    # The point, the record of its run, and what ends a block of steps.
+    *("f", "gnorm", "sign", "eps", "clock", "most_seconds", "tolerance", "examined"),
+    # The search, and the resolution of f.
+    *("alpha", "sigma", "reach", "delta", "measured", "lowest", "steepest", "anchor", "best_gnorm"),
+    # Gains, and the stop test.
+    *("first_f", "gain_f", "gain_gnorm", "gtol", "test_first", "test_steepest"),
+    # The direction.
+    *("gamma", "own_gamma", "due"),
+)
+_COUNTS = (
+    *("n", "nfev", "njev", "nhev", "max_nfev", "steps", "most_steps", "was_left", "epoch"),
+    *("grows", "tests", "accepts_first", "idle", "idle_steps", "in_a_row", "next_probe"),
+    *("watches_pole", "pole_levels", "pole_base"),
+    *("first", "count", "memory", "pair_rows", "learned"),
+)
+_ARRAYS = (
+    *("points", "v", "s", "y", "w", "coefficients", "rows", "logarithmic", "curvatures"),
+    *("S", "Y", "D", "Rinv", "H"),
+)
+_TABLES = ("value_table", "gradient_table")
+_FUNCTIONS = ("value", "gradient")
+
+
+class LoopState(ctypes.Structure):
+    """Numbers, counts, addresses of arrays (0: none) and kernels; the C struct is `STRUCT`."""
+
+    _fields_ = (
+        *((name, ctypes.c_double) for name in _NUMBERS),
+        *((name, ctypes.c_long) for name in _COUNTS),
+        *((name, ctypes.c_void_p) for name in (*_ARRAYS, *_TABLES, *_FUNCTIONS)),
+    )
+
+
+def address(array: Vector) -> int:
+    """The address of the elements of an array, which has to live as long as it is used."""
+    return int(array.__array_interface__["data"][0])
+
+
+STRUCT = "\n".join(
+    (
+        "typedef struct {",
+        f"    double {', '.join(_NUMBERS)};",
+        f"    long {', '.join(_COUNTS)};",
+        f"    double *{', *'.join(_ARRAYS)};",
+        f"    void **{', **'.join(_TABLES)};",
+        *(f"    double (*{name})(void **);" for name in _FUNCTIONS),
+        "} LoopState;",
+        "",
+    )
+)

@@ -1,0 +1,115 @@
+"""Blocks of plain steps by the compiled loops, from and into the state of a run in Python."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from slomodel.solve.compiled.library import library
+from slomodel.solve.compiled.loop import LoopState, address
+from slomodel.solve.norms import Vector
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.subroutine import Block, BlockLimits, Iterate
+
+# Steps and seconds of a block, so that limits of time, interrupts and displays are observed.
+MOST_STEPS, SECONDS = 200, 0.02
+# An evaluation of more operations takes longer than the Python of a step.
+MOST_OPERATIONS = 1e6
+# Steps in Python after a block in which no step was plain; doubled each time up to the last.
+WAITS = (1, 16)
+
+
+class Pace:
+    """Which steps a compiled loop is tried for: not the next one after a step that was not plain.
+
+    Where none has been plain since the last step in Python, more steps are taken there.
+    """
+
+    def __init__(self) -> None:
+        self._wait = 0
+        self._next_wait, self._most_wait = WAITS
+        self._plain = 0
+
+    def is_due(self) -> bool:
+        """Whether to try the next step; if not, it is taken in Python."""
+        if not self._wait:
+            return True
+        self._wait -= 1
+        self._plain = 0
+        return False
+
+    def record(self, steps: int, was_left: bool) -> None:
+        """Record the steps of a block, and whether the one after them was not plain."""
+        self._plain += steps
+        if was_left:
+            self._next_wait = WAITS[0] if self._plain else min(2 * self._next_wait, WAITS[1])
+            self._wait = self._next_wait
+
+
+@dataclass(frozen=True, slots=True)
+class _Buffers:
+    """The arrays of a loop: points with gradients, vectors (n,), coefficients and rows."""
+
+    points: Vector
+    vectors: Vector
+    coefficients: Vector
+    rows: Vector
+
+
+class CompiledSteps:
+    """The compiled loop of one run, with its buffers."""
+
+    def __init__(
+        self, evaluate: Evaluator, n: int, memory: int, logarithmic: Vector | None
+    ) -> None:
+        self.loop = loop = LoopState()
+        self._evaluate = evaluate
+        self._held = _Buffers(
+            np.empty((6, n)), np.empty((4, n)), np.empty(memory), np.empty((MOST_STEPS, 5))
+        )
+        self._logarithmic = logarithmic
+        loop.n = n
+        loop.points = address(self._held.points)
+        loop.v, loop.s, loop.y, loop.w = map(address, self._held.vectors)
+        loop.coefficients, loop.rows = address(self._held.coefficients), address(self._held.rows)
+        loop.logarithmic = 0 if logarithmic is None else address(logarithmic)
+
+    def run(self, name: str, at: Iterate, limits: BlockLimits) -> int:
+        """Take plain steps from a point; their number."""
+        loop, evaluate, points = self.loop, self._evaluate, self._held.points
+        left = evaluate.deadline - perf_counter()
+        lib = library()
+        if left <= 0.0 or lib is None:
+            return 0
+        points[0], points[1] = at.x, at.g
+        loop.f, loop.gnorm = at.f, at.gnorm
+        loop.clock = perf_counter() - evaluate.started
+        loop.most_seconds = min(left, SECONDS)
+        loop.most_steps = min(limits.most, MOST_STEPS)
+        loop.epoch, loop.tolerance = limits.epoch, limits.tolerance
+        loop.examined = limits.examined
+        limits.pole.store(loop)
+        evaluate.store(loop)
+        routine = lib[name]
+        routine.restype = ctypes.c_long
+        steps = int(routine(ctypes.byref(loop)))
+        evaluate.load(loop)
+        return steps
+
+    def block(self, steps: int, kind: str) -> Block:
+        """The rows of the steps just taken, and the point at their end."""
+        loop, points = self.loop, self._held.points
+        point = Iterate(points[0].copy(), loop.f, points[1].copy(), loop.gnorm)
+        return Block(self._held.rows[:steps].copy(), point, kind)
+
+
+def compiled_steps(
+    evaluate: Evaluator, n: int, memory: int, logarithmic: Vector | None
+) -> CompiledSteps | None:
+    """The compiled loop of a run; None without kernels in C, or where they take longer."""
+    if not evaluate.is_compiled or evaluate.operations > MOST_OPERATIONS or library() is None:
+        return None
+    return CompiledSteps(evaluate, n, memory, logarithmic)

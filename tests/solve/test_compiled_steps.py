@@ -1,0 +1,191 @@
+"""Compiled loops against the same steps in Python: iterates, counts, ends, budgets, checkpoints."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import slomodel
+from slomodel.solve import Solution, State
+from slomodel.solve.compiled import steps
+from slomodel.solve.compiled.library import library
+
+pytestmark = pytest.mark.skipif(library() is None, reason="no C compiler")
+
+VALLEY = """model valley
+var x[4] init [-1.2, 1, -1.2, 1]
+minimize sum(100*(x[i + 1] - x[i]^2)^2 + (1 - x[i])^2 for i in range(3)) + log(1 + sum(x^2))
+"""
+FITS = """model fits
+dim m
+data t[m], y[m]
+var a init 1, b init 0.5, c init 0.2
+minimize sum(log(1 + (y - a*exp(-b*t) - c)^2))
+"""
+BOWL = """model bowl
+dim n
+data w[n]
+var x[n] init 1
+minimize sum(w*(exp(x) - x)) + 0.1*sum(x)^2
+"""
+FLAT = """model flat
+var x init 3, y init -2
+maximize -(x - 1)^4 - (x - y)^2 - exp(-x*y/10)
+"""
+
+LONG = """model long
+var x[12] init -1
+minimize sum((x[i + 1] - 2*x[i]^2 + 1)^2 for i in range(11)) + (x[0] - 1)^2/4
+"""
+
+
+def models() -> dict[str, slomodel.Model]:
+    rng = np.random.default_rng(1)
+    t = np.linspace(0.0, 4.0, 25)
+    y = 2.0 * np.exp(-0.8 * t) + 0.3 + 0.02 * rng.standard_normal(25)
+    return {
+        "valley": slomodel.compile(VALLEY, backend="c"),
+        "fits": slomodel.compile(FITS, data={"t": t, "y": y}, backend="c"),
+        "bowl": slomodel.compile(BOWL, data={"w": rng.uniform(0.5, 20.0, 30)}, backend="c"),
+        "flat": slomodel.compile(FLAT, backend="c"),
+    }
+
+
+MODELS = models()
+
+
+@contextmanager
+def in_python(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patched:
+        patched.setattr(steps, "library", lambda: None)
+        yield
+
+
+@pytest.fixture
+def block_sizes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of steps in each block that is taken."""
+    sizes: list[int] = []
+    take = steps.CompiledSteps.block
+
+    def watched(self: steps.CompiledSteps, count: int, kind: str) -> steps.Block:
+        sizes.append(count)
+        return take(self, count, kind)
+
+    monkeypatch.setattr(steps.CompiledSteps, "block", watched)
+    return sizes
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_both_take_the_same_steps(
+    name: str, seed: int, monkeypatch: pytest.MonkeyPatch, block_sizes: list[int]
+) -> None:
+    model = MODELS[name]
+    x0 = model.x0() + 0.3 * np.random.default_rng(seed).standard_normal(model.n)
+    compiled = model.solve(x0=x0, direction="bfgs")
+    assert sum(block_sizes) > compiled.nit // 2
+    with in_python(monkeypatch):
+        plain = model.solve(x0=x0, direction="bfgs")
+    assert compiled.status == plain.status == "converged"
+    assert abs(compiled.nit - plain.nit) <= 2
+    first = min(10, plain.nit)
+    for column in ("fun", "gradient_norm", "step"):
+        ours, theirs = getattr(compiled.history, column), getattr(plain.history, column)
+        np.testing.assert_allclose(ours[:first], theirs[:first], rtol=1e-8)
+    np.testing.assert_array_equal(compiled.history.epoch[1:], np.arange(1, compiled.nit + 1))
+    np.testing.assert_allclose(compiled.x, plain.x, rtol=1e-5)
+    assert compiled.epochs[0].count == compiled.nit
+
+
+def test_counts_are_those_of_the_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where all steps are the same, so are the counts."""
+    model = MODELS["bowl"]
+    compiled = model.solve(direction="bfgs")
+    with in_python(monkeypatch):
+        plain = model.solve(direction="bfgs")
+    assert (compiled.nfev, compiled.njev, compiled.nhev) == (plain.nfev, plain.njev, plain.nhev)
+
+
+def test_watched_runs_have_the_same_bits() -> None:
+    """A callback or a display ends blocks, which changes nothing."""
+    model, seen = MODELS["valley"], list[State]()
+    alone = model.solve()
+    watched = model.solve(callback=seen.append)
+    assert [state.k for state in seen] == list(range(alone.nit + 1))
+    np.testing.assert_array_equal(watched.x, alone.x)
+    np.testing.assert_array_equal([state.fun for state in seen], alone.history.fun)
+    assert [state.nfev for state in seen] == sorted(state.nfev for state in seen)
+
+
+@pytest.mark.parametrize("limit", ["max_iter", "max_nfev"])
+@pytest.mark.parametrize("most", [1, 2, 7, 20])
+def test_budgets_are_kept(limit: str, most: int) -> None:
+    found = MODELS["valley"].solve(**{limit: most})
+    assert found.status == limit
+    assert (found.nit if limit == "max_iter" else found.nfev) == most
+    assert len(found.history.fun) == found.nit + 1
+
+
+@pytest.mark.parametrize("name", ["valley", "bowl"])
+@pytest.mark.parametrize("most", [1, 5, 12, 25])
+def test_resumed_runs_have_the_same_bits(name: str, most: int, tmp_path: Path) -> None:
+    model = MODELS[name]
+    whole = model.solve()
+    path = tmp_path / "run.npz"
+    model.solve(max_iter=most, checkpoint=path)
+    resumed = model.solve(resume=path)
+    np.testing.assert_array_equal(resumed.x, whole.x)
+    np.testing.assert_array_equal(resumed.history.fun, whole.history.fun)
+    assert (resumed.nfev, resumed.njev, resumed.nhev) == (whole.nfev, whole.njev, whole.nhev)
+
+
+def test_the_clock_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = MODELS["valley"].solve()
+    monkeypatch.setattr(steps, "SECONDS", 0.0)
+    np.testing.assert_array_equal(MODELS["valley"].solve().history.fun, whole.history.fun)
+
+
+@pytest.mark.parametrize("power", [-40, 40])
+def test_units_of_f_change_no_bits(power: int) -> None:
+    text = VALLEY.replace("minimize sum", f"minimize {2.0**power!r}*(sum", 1).rstrip() + ")\n"
+    scaled = slomodel.compile(text, backend="c").solve(direction="bfgs")
+    own = MODELS["valley"].solve(direction="bfgs")
+    np.testing.assert_array_equal(scaled.x, own.x)
+    np.testing.assert_array_equal(scaled.history.step, own.history.step)
+
+
+def interrupted(call: Callable[[], Solution]) -> Solution:
+    timer = threading.Timer(0.2, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    try:
+        return call()
+    finally:
+        timer.cancel()
+
+
+def test_a_time_limit_and_an_interrupt_end_blocks() -> None:
+    """On a long narrow valley, whose steps are all plain."""
+    model = slomodel.compile(LONG, backend="c")
+    options = {"direction": "bfgs", "gtol": 1e-14}
+    found = model.solve(max_time=0.05, **options)
+    assert found.status == "max_time"
+    assert found.history.time[-1] < 0.25
+    assert interrupted(lambda: model.solve(**options)).status == "interrupted"
+
+
+def test_without_a_compiler_runs_are_in_python(
+    monkeypatch: pytest.MonkeyPatch, block_sizes: list[int]
+) -> None:
+    with in_python(monkeypatch):
+        assert MODELS["valley"].solve().success
+    numpy = slomodel.compile(VALLEY, backend="numpy").solve(direction="bfgs")
+    single = slomodel.compile(VALLEY, backend="c", dtype="float32").solve(direction="bfgs")
+    assert block_sizes == []
+    assert numpy.success
+    assert single.success
