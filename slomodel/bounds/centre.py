@@ -112,8 +112,7 @@ def _enclosed(
         _along(setting, graphs, [rows[0][start : start + chunk], *rows[1:]], known)
         for start in range(0, front[0], chunk)
     ]
-    lows, highs = [one.lo for one in ranges], [one.hi for one in ranges]
-    entries = Interval(np.concatenate(lows), np.concatenate(highs))
+    entries = Interval.concatenated(ranges)
     fixed = 0 if first is None else 1
     result = entries
     for order in permutations(range(fixed, directions + 1)):
@@ -137,13 +136,11 @@ def _along(
     ranges = {node: a.each(itemgetter(wide)) for node, a in known.items()}
     result = enclose(graphs, boxes, setting.sizes, directions, ranges, live)
     front = tuple(len(row) for row in rows)
-
-    def joined(ends: list[Array]) -> Array:
-        wide = [np.broadcast_to(a, front + a.shape[directions:]) for a in ends]
-        return np.concatenate([a.reshape((*front, -1)) for a in wide], axis=-1)
-
-    parts = [result[g] for g in graphs]
-    return Interval(joined([r.lo for r in parts]), joined([r.hi for r in parts]))
+    parts = [result[g].broadcast(front + result[g].shape[directions:]) for g in graphs]
+    flat = [
+        one.each(partial(np.reshape, shape=(*front, prod(one.shape[directions:])))) for one in parts
+    ]
+    return Interval.concatenated(flat, -1)
 
 
 @once_per_setting
@@ -176,25 +173,19 @@ def curvature_above(setting: Setting, v: Array) -> float:
     """
     setting = written_out(setting)
     graphs = derivatives(setting)
-    boxes, start, parts = boxed(setting.values), 0, []
-    for variable, own in zip(setting.variables, graphs.v, strict=True):
-        shape = np.shape(setting.values[variable])
-        parts.append(v[start : start + prod(shape)].reshape(shape))
-        boxes[own] = point(parts[-1])
-        start += prod(shape)
+    parts = list(setting.by_variable(v).values())
+    boxes = boxed(setting.values) | dict(zip(graphs.v, map(point, parts), strict=True))
     try:
         with np.errstate(all="ignore"):
             live = live_in(setting, *graphs.second)
             result = enclose(graphs.second, boxes, setting.sizes, live=live)
     except MissingRule:
         return math.inf
-    low, high = np.zeros(0), np.zeros(0)
-    for graph, part in zip(graphs.second, parts, strict=True):
-        low = np.concatenate([low, np.broadcast_to(result[graph].lo, part.shape).ravel()])
-        high = np.concatenate([high, np.broadcast_to(result[graph].hi, part.shape).ravel()])
+    pairs = zip(graphs.second, parts, strict=True)
+    whole = [result[graph].broadcast(part.shape).each(np.ravel) for graph, part in pairs]
     u, n = point(v), len(v)
     with np.errstate(all="ignore"):
-        form = contract([(u, (0,)), (Interval(low, high), (0,))], (), (n,))
+        form = contract([(u, (0,)), (Interval.concatenated(whole), (0,))], (), (n,))
         ratio = form / contract([(u, (0,)), (u, (0,))], (), (n,))
     largest = float(ratio.hi)
     return math.inf if math.isnan(largest) else largest

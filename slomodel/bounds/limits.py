@@ -49,6 +49,5 @@ def limited_radius(setting: Setting, radius: float) -> float:
     box = box_of_limits(setting)
     if box is None:
         return radius
-    centre = np.concatenate([np.ravel(setting.values[variable]) for variable in setting.variables])
-    reach = np.maximum(up_add(box[1], -centre), up_add(centre, -box[0]))
+    reach = np.maximum(up_add(box[1], -setting.x), up_add(setting.x, -box[0]))
     return min(radius, float(up_norm(reach)))

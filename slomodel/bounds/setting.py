@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
+from math import prod
 from typing import Concatenate, ParamSpec, TypeVar, cast
 
 import numpy as np
@@ -16,9 +17,11 @@ from slomodel.calculus import NOTHING, Known, gradient
 from slomodel.errors import Span
 from slomodel.ir.exact import without_rounding
 from slomodel.ir.expr import Expr, Input
+from slomodel.ir.walk import dependents, postorder
 
 Array = NDArray[np.float64]
 Value = TypeVar("Value")
+Numbers = TypeVar("Numbers", Array, NDArray[np.intp])
 Others = ParamSpec("Others")
 
 
@@ -47,6 +50,33 @@ class Setting:
     cache: dict[object, object] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property
+    def order(self) -> tuple[Expr, ...]:
+        """The nodes under the objective, operands before their users."""
+        return tuple(postorder(self.objective))
+
+    @cached_property
+    def varying(self) -> frozenset[Expr]:
+        """Those that depend on the variables."""
+        return frozenset(dependents(self.order, set(self.variables).__contains__))
+
+    @cached_property
+    def x(self) -> Array:
+        """The centre as one vector (n,)."""
+        parts = [np.ravel(self.values[variable]) for variable in self.variables]
+        return np.concatenate([np.zeros(0), *parts])
+
+    def by_variable(self, array: Numbers) -> dict[Input, Numbers]:
+        """The parts (.., *shape) of an array (.., n), one for each variable."""
+        result: dict[Input, Numbers] = {}
+        start = 0
+        for variable in self.variables:
+            shape: tuple[int, ...] = np.shape(self.values[variable])
+            stop = start + prod(shape)
+            result[variable] = array[..., start:stop].reshape((*array.shape[:-1], *shape))
+            start = stop
+        return result
+
+    @cached_property
     def gradient(self) -> tuple[Expr, ...]:
         """The gradient by variable, as graphs whose constants are not rounded."""
         with without_rounding():
@@ -55,7 +85,12 @@ class Setting:
     def rewritten(
         self, done: Mapping[Expr, Expr], known: Known, written: Setting | None = None
     ) -> Setting:
-        """The setting with another graph of the same objective; `done` maps old nodes to new."""
+        """The setting with another graph of the same objective; `done` maps old nodes to new.
+
+        The setting itself where the objective is the same node.
+        """
+        if done[self.objective] is self.objective:
+            return self
         spans = {done[node]: span for node, span in self.spans.items() if node in done}
         return replace(
             self,
@@ -80,7 +115,7 @@ class Setting:
         form = self.forms.get(self.objective)
         return None if form is None else replace(self, objective=form, forms={})
 
-    @property
+    @cached_property
     def n(self) -> int:
         """The number of unknowns."""
         return sum(int(np.size(self.values[variable])) for variable in self.variables)

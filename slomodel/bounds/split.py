@@ -27,7 +27,7 @@ from slomodel.calculus.degree import degree
 from slomodel.functions.compound import stop_gradient
 from slomodel.ir import build
 from slomodel.ir.expr import Expr, Input, Map
-from slomodel.ir.walk import dependents, inputs, postorder, substitute
+from slomodel.ir.walk import inputs, postorder, substitute
 
 _MOST_PARTS = 8
 """Largest number of parts; each takes about as long as a bound of the whole."""
@@ -101,8 +101,7 @@ def is_sharper_by_parts(setting: Setting) -> bool:
 def _grouped(setting: Setting) -> _Grouped | None:
     """The terms; None where the whole objective is of one kind or too large."""
     variables = set(setting.variables)
-    order = postorder(setting.objective)
-    varying = dependents(order, variables.__contains__)
+    order, varying = setting.order, setting.varying
     if len(varying) > MOST_NODES or setting.objective not in varying:
         return None
     affine = affine_nodes(order, varying)

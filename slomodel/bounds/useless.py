@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval, interval
-from slomodel.bounds.arithmetic.rounding import Array
 from slomodel.bounds.ball import Ball, Vector, norm, unit
 from slomodel.bounds.limits import box_of_limits
 from slomodel.bounds.ranges.derivatives import derivative_range
@@ -19,7 +18,6 @@ from slomodel.bounds.stopping import pause
 from slomodel.calculus import jvp
 from slomodel.errors import MissingRule
 from slomodel.ir.expr import Expr, Input, Map
-from slomodel.ir.walk import dependents, postorder
 from slomodel.reference import evaluate, evaluate_all
 
 USELESS = 1e12
@@ -64,7 +62,7 @@ def large_bound(setting: Setting, radius: float, L1: float) -> str:
 def _beyond(factor: float, word: str, setting: Setting, radius: float, L1: float) -> str:
     if not (0.0 < radius < math.inf and 0.0 < L1 < math.inf and setting.n):
         return ""
-    if _curvature(setting, _flat(setting, setting.values), L1 / factor) >= L1 / factor:
+    if _curvature(setting, setting.x, L1 / factor) >= L1 / factor:
         return ""
     points = list(_points(setting, radius))
     seen = max(_curvature(setting, x) for x in points)
@@ -95,7 +93,7 @@ def _curvature(setting: Setting, x: Vector, enough: float = math.inf) -> float:
     for _ in range(2):
         if v is None:
             break
-        at = {**_parted(setting, setting.variables, x), **_parted(setting, along, v)}
+        at = setting.by_variable(x) | dict(zip(along, setting.by_variable(v).values(), strict=True))
         with np.errstate(all="ignore"):
             result = evaluate(graphs, {**setting.values, **at}, setting.sizes, pause)
         product = np.concatenate([np.ravel(a) for a in result])
@@ -111,7 +109,7 @@ def _points(setting: Setting, radius: float) -> Iterator[Vector]:
     """Points of the ball (n,): the centre, the boundary along the gradient and towards 0, and
     random points that are the same for every call.
     """
-    centre = _flat(setting, setting.values)
+    centre = setting.x
     ball = Ball(centre, radius, box_of_limits(setting))
     generator = np.random.default_rng(0)
     with np.errstate(all="ignore"):
@@ -126,21 +124,6 @@ def _points(setting: Setting, radius: float) -> Iterator[Vector]:
             yield ball.at(along)
 
 
-def _flat(setting: Setting, values: Mapping[Input, Array]) -> Vector:
-    return np.concatenate([np.ravel(values[v]) for v in setting.variables])
-
-
-def _parted(setting: Setting, inputs: tuple[Input, ...], x: Vector) -> dict[Input, Array]:
-    """A vector (n,) split into arrays, keyed by the inputs that represent the variables."""
-    parts, start = {}, 0
-    for one, variable in zip(inputs, setting.variables, strict=True):
-        shape = np.shape(setting.values[variable])
-        count = math.prod(shape)
-        parts[one] = x[start : start + count].reshape(shape)
-        start += count
-    return parts
-
-
 def _culprit(setting: Setting, radius: float, points: list[Vector]) -> str:
     """The node most responsible for the looseness.
 
@@ -148,10 +131,9 @@ def _culprit(setting: Setting, radius: float, points: list[Vector]) -> str:
     largest factor relative to that of its operands.
     """
     result = taylor_ranges(setting, radius, _MOST_NUMBERS)
-    ranges = {node: _hull(result[node]) for node in postorder(setting.objective)}
+    order, varying = setting.order, setting.varying
+    ranges = {node: _hull(result[node]) for node in order}
     seen = _seen(setting, points)
-    order = postorder(setting.objective)
-    varying = dependents(order, lambda node: node in setting.variables)
     excess = {node: _ratio(ranges[node], seen[node]) if node in varying else 1.0 for node in order}
     worst, text = _MARKED, _NONE_MARKED
     for node in order:
@@ -172,7 +154,7 @@ def _seen(setting: Setting, points: list[Vector]) -> dict[Expr, Interval]:
     """The interval of each node's elements at points of the ball, as far as they are finite."""
     result: dict[Expr, Interval] = {}
     for x in points:
-        values = {**setting.values, **_parted(setting, setting.variables, x)}
+        values = {**setting.values, **setting.by_variable(x)}
         for node, array in evaluate_all([setting.objective], values, setting.sizes).items():
             finite = np.asarray(array, dtype=np.float64)
             finite = finite[np.isfinite(finite)]
@@ -182,11 +164,14 @@ def _seen(setting: Setting, points: list[Vector]) -> dict[Expr, Interval]:
                 low, high = np.minimum(own.lo, before.lo), np.maximum(own.hi, before.hi)
                 result[node] = Interval(low, high)
     zero = Interval(np.zeros(()), np.zeros(()))
-    return {node: result.get(node, zero) for node in postorder(setting.objective)}
+    return {node: result.get(node, zero) for node in setting.order}
 
 
 def _properties(
-    node: Expr, ranges: Mapping[Expr, Interval], seen: Mapping[Expr, Interval], varying: set[Expr]
+    node: Expr,
+    ranges: Mapping[Expr, Interval],
+    seen: Mapping[Expr, Interval],
+    varying: Collection[Expr],
 ) -> Iterator[tuple[str, Interval, Interval]]:
     """Intervals of the node's values and its derivatives by operands, over the box and sampled."""
     yield "values", ranges[node], seen[node]

@@ -6,7 +6,7 @@ values are intervals too: 1 is true, 0 false, [0, 1] undecided.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -95,6 +95,20 @@ class Interval:
         """The same view (an index, a new shape) applied to both endpoints."""
         lo = np.asarray(view(self.lo))
         return Interval(lo, lo) if self.is_point else Interval(lo, np.asarray(view(self.hi)))
+
+    @classmethod
+    def concatenated(cls, parts: Sequence[Interval], axis: int = 0) -> Interval:
+        """The arrays of intervals one after another along an axis; at least one."""
+        if len(parts) == 1:
+            return parts[0]
+        lo = np.concatenate([one.lo for one in parts], axis)
+        if all(one.is_point for one in parts):
+            return cls(lo, lo)
+        return cls(lo, np.concatenate([one.hi for one in parts], axis))
+
+    def broadcast(self, shape: tuple[int, ...]) -> Interval:
+        """The arrays broadcast to a shape."""
+        return self.each(lambda array: np.broadcast_to(array, shape))
 
     def __neg__(self) -> Interval:
         lo = -self.hi

@@ -84,7 +84,7 @@ def whole(n: int) -> FreeUnknowns:
 @without_rounding()
 def certify(setting: Setting, maximises: bool, part: FreeUnknowns) -> PointCertificate:
     """The certificate of the setting's centre. Every number is rounded outward."""
-    x = np.concatenate([np.zeros(0), *(np.ravel(setting.values[v]) for v in setting.variables)])
+    x = setting.x
     shapes = {v.name: np.shape(setting.values[v]) for v in setting.variables}
     setting = written_out(setting)
     sign = -1.0 if maximises else 1.0

@@ -187,7 +187,7 @@ class NewtonMap:
 
 def _by_boxes(setting: Setting, newton: NewtonMap, nothing: CriticalPoint) -> CriticalPoint:
     """Krawczyk's test on boxes of growing radii."""
-    x = np.concatenate([np.ravel(setting.values[variable]) for variable in setting.variables])
+    x = setting.x
     x = x[newton.free]
     floor = _LEAST * np.abs(x) + SMALLEST_NORMAL
     radii = np.asarray(_INFLATION * newton.first + floor)

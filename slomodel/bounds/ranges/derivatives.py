@@ -47,7 +47,7 @@ def derivative_range(function: ScalarFunction, orders: Orders, *operands: Interv
     def whole(*parts: Interval) -> list[Interval]:
         result = elementwise(graph, dict(zip(inputs, parts, strict=True)))
         wide = np.broadcast_shapes(*(part.shape for part in parts))
-        return [result.each(lambda array: np.broadcast_to(array, wide))]
+        return [result.broadcast(wide)]
 
     return in_blocks(whole, operands)[0]
 

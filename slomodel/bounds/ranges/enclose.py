@@ -226,7 +226,7 @@ def _(node: Map, operands: list[Interval], sizes: Sizes, batch: int) -> Interval
     shape = result.shape[:batch] + concrete(node.shape, sizes)
     if result.shape == shape:
         return result
-    return result.each(lambda array: np.broadcast_to(array, shape))
+    return result.broadcast(shape)
 
 
 @range_of.register

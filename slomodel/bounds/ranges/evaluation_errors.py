@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.interval import Interval
+from slomodel.bounds.arithmetic.interval import Interval, point
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_norm
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.setting import Setting
@@ -42,13 +41,10 @@ def gradient_interval(setting: Setting) -> Interval:
     """The interval of ∇f(c) (n,). Raises MissingRule for a node without an interval rule."""
     result = enclose(setting.gradient, boxed(setting.values), setting.sizes)
     parts = [
-        result[graph].each(partial(np.broadcast_to, shape=np.shape(setting.values[variable])))
+        result[graph].broadcast(np.shape(setting.values[variable])).each(np.ravel)
         for variable, graph in zip(setting.variables, setting.gradient, strict=True)
     ]
-    nothing = [np.zeros(0)]
-    low = np.concatenate([*nothing, *(part.lo.ravel() for part in parts)])
-    high = np.concatenate([*nothing, *(one.hi.ravel() for one in parts)])
-    return Interval(low, high)
+    return Interval.concatenated([point(np.zeros(0)), *parts])
 
 
 def _distance(enclosed: Interval, computed: Array) -> Array:

@@ -101,10 +101,10 @@ def entries(setting: Setting, cells: Interval, *, third: bool = True) -> Entries
         setting.objective, result, _BATCH, setting.spans, live_in(setting), setting.sizes
     )
     count, n = cells.shape
-    H = _flat(setting, [result[g] for g in graphs.second], (count, n, 1))
+    H = _flat([result[g] for g in graphs.second], (count, n, 1))
     T = point(np.zeros((count, 0, n, n)))
     if third:
-        T = _symmetric(_flat(setting, [result[g] for g in graphs.third], (count, n, n)))
+        T = _symmetric(_flat([result[g] for g in graphs.third], (count, n, n)))
     return Entries(
         _symmetric(H.each(lambda array: array[:, :, 0, :])),
         T,
@@ -114,17 +114,9 @@ def entries(setting: Setting, cells: Interval, *, third: bool = True) -> Entries
 
 def _split(setting: Setting, cells: Interval) -> Mapping[Input, Interval]:
     """The cells' columns as boxes of each variable's shape."""
-    result, start = {}, 0
-    for variable in setting.variables:
-        shape = np.shape(setting.values[variable])
-        stop = start + prod(shape)
-
-        def view(array: Array, a: int = start, b: int = stop, s: tuple[int, ...] = shape) -> Array:
-            return np.asarray(array[:, a:b].reshape((len(array), *s)))
-
-        result[variable] = cells.each(view)
-        start = stop
-    return result
+    low = setting.by_variable(cells.lo)
+    high = low if cells.is_point else setting.by_variable(cells.hi)
+    return {variable: Interval(low[variable], high[variable]) for variable in setting.variables}
 
 
 def unit_directions(
@@ -139,24 +131,16 @@ def along_rows(
 ) -> dict[Input, Interval]:
     """The rows (p, n) as directions along one of the batch axes, by variable."""
     missing = tuple(k for k in range(batch) if k != axis)
-    result, start = {}, 0
-    for variable, own in zip(setting.variables, inputs, strict=True):
-        shape = np.shape(setting.values[variable])
-        columns = rows[:, start : start + prod(shape)].reshape((len(rows), *shape))
-        result[own] = point(np.expand_dims(columns, missing))
-        start += prod(shape)
-    return result
+    columns = setting.by_variable(rows).values()
+    pairs = zip(inputs, columns, strict=True)
+    return {own: point(np.expand_dims(array, missing)) for own, array in pairs}
 
 
-def _flat(setting: Setting, parts: list[Interval], front: tuple[int, ...]) -> Interval:
+def _flat(parts: list[Interval], front: tuple[int, ...]) -> Interval:
     """The arrays of all variables flattened and concatenated along one last axis."""
-
-    def joined(arrays: list[Array]) -> Array:
-        wide = [np.broadcast_to(a, front + a.shape[_BATCH:]) for a in arrays]
-        flat = [a.reshape((*front, prod(a.shape[_BATCH:]))) for a in wide]
-        return np.concatenate(flat, axis=-1)
-
-    return Interval(joined([p.lo for p in parts]), joined([p.hi for p in parts]))
+    wide = [a.broadcast(front + a.shape[_BATCH:]) for a in parts]
+    flat = [a.each(partial(np.reshape, shape=(*front, prod(a.shape[_BATCH:])))) for a in wide]
+    return Interval.concatenated(flat, -1)
 
 
 def _symmetric(a: Interval) -> Interval:

@@ -244,15 +244,11 @@ def _coefficients(
             rows.append(np.broadcast_to(written[:, :, np.newaxis], wide).ravel())
             columns.append(np.broadcast_to(read[:, np.newaxis, :], wide).ravel())
             entries.append(part.each(partial(_flat, shape=wide)))
-    nothing = np.zeros(0)
     return SparseIntervals(
         (unknowns.count, unknowns.count),
         np.concatenate([np.zeros(0, dtype=np.intp), *rows]),
         np.concatenate([np.zeros(0, dtype=np.intp), *columns]),
-        Interval(
-            np.concatenate([nothing, *(entry.lo for entry in entries)]),
-            np.concatenate([nothing, *(one.hi for one in entries)]),
-        ),
+        Interval.concatenated([point(np.zeros(0)), *entries]),
     )
 
 

@@ -8,7 +8,7 @@ Hessian with constant sup ‖D³f‖.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
 from types import MappingProxyType
@@ -44,6 +44,16 @@ class Smoothness:
 
     order: Orders
     reason: str = ""
+
+    @property
+    def least(self) -> int:
+        """The order on all boxes."""
+        return int(np.min(self.order, initial=ANALYTIC))
+
+
+def roughest(every: Iterable[Smoothness]) -> Smoothness:
+    """The least order of several, with the reason of the first that has it."""
+    return min(every, key=lambda one: one.least, default=Smoothness(np.asarray(ANALYTIC)))
 
 
 @dataclass(slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval, interval
@@ -10,9 +12,8 @@ from slomodel.bounds.ranges.enclose import boxes_over, enclose, live_in
 from slomodel.bounds.ranges.liveness import Live, Sizes, read_by
 from slomodel.bounds.ranges.smoothness import place
 from slomodel.bounds.setting import Setting
-from slomodel.ir.expr import Expr, Input, Map
+from slomodel.ir.expr import Expr, Map
 from slomodel.ir.function import RangeRule
-from slomodel.ir.walk import dependents, postorder
 
 _ORDERS = 3
 """Derivatives of a function whose ranges are tried: those that L1 and L2 need, and D⁴f."""
@@ -23,8 +24,7 @@ def unbounded(setting: Setting, radius: float) -> str:
     boxes = boxes_over(setting, radius)
     live, sizes = live_in(setting), setting.sizes
     result = enclose([setting.objective], boxes, setting.sizes, live=live)
-    order = postorder(setting.objective)
-    varying = dependents(order, lambda n: isinstance(n, Input) and n.role == "variable")
+    order, varying = setting.order, setting.varying
     for k in range(_ORDERS + 1):
         for node in order:
             if not isinstance(node, Map) or node not in varying:
@@ -40,7 +40,7 @@ def unbounded(setting: Setting, radius: float) -> str:
 
 
 def _is_unbounded(
-    node: Map, k: int, own: Interval, operands: list[Interval], varying: set[Expr]
+    node: Map, k: int, own: Interval, operands: list[Interval], varying: Collection[Expr]
 ) -> bool:
     if node.function.result == "bool" or not all(np.isfinite(a.magnitude).all() for a in operands):
         return False

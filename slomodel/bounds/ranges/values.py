@@ -69,19 +69,13 @@ def in_blocks(
     size = prod(shape)
     if size <= _BLOCK:
         return rule(*operands)
-    flat = [a.each(lambda array: np.broadcast_to(array, shape).reshape(-1)) for a in operands]
+    flat = [a.broadcast(shape).each(np.ravel) for a in operands]
     parts = [
         rule(*(a.each(itemgetter(slice(k, k + _BLOCK))) for a in flat))
         for k in range(0, size, _BLOCK)
     ]
-    return [_joined_parts(pieces, shape) for pieces in zip(*parts, strict=True)]
-
-
-def _joined_parts(pieces: Sequence[Interval], shape: tuple[int, ...]) -> Interval:
-    lo = np.concatenate([a.lo for a in pieces]).reshape(shape)
-    if all(a.is_point for a in pieces):
-        return Interval(lo, lo)
-    return Interval(lo, np.concatenate([a.hi for a in pieces]).reshape(shape))
+    whole = map(Interval.concatenated, zip(*parts, strict=True))
+    return [one.each(lambda array: array.reshape(shape)) for one in whole]
 
 
 def value_range(function: ScalarFunction, *operands: Interval) -> Interval:

@@ -25,7 +25,6 @@ from slomodel.bounds.structure.gram_form import as_written
 from slomodel.bounds.structure.matrix_chains import matrix_factors
 from slomodel.bounds.structure.sums_of_squares import difference, sums_of_squares
 from slomodel.ir.expr import Expr, Input
-from slomodel.ir.walk import dependents, postorder
 
 _MOST_BETWEEN = 12
 """Largest inner dimension k: the quartic form has 2k variables."""
@@ -62,9 +61,8 @@ def third_of_pair(setting: Setting) -> float:
     Then ‖D³f(c)‖ = 6 max |f_3| (Banach). Equality where μ = ‖U B‖/‖A B‖, ν = ‖A V‖/‖A B‖.
     """
     setting = as_written(setting)
-    varying = dependents(postorder(setting.objective), set(setting.variables).__contains__)
     for squares in sums_of_squares(setting):
-        factors = matrix_factors(difference(squares.residual, varying)[0], True)
+        factors = matrix_factors(difference(squares.residual, setting.varying)[0], True)
         pair = _pair(setting, factors or [])
         if pair is not None:
             weight = enclose([squares.weight], boxed(setting.values), setting.sizes)

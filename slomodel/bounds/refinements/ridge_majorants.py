@@ -66,7 +66,7 @@ def ridge_of(part: ElementSum[Rows], slopes: Array, fourth: Interval, radius: fl
     both = np.stack([s, -s])
 
     def flat(a: Interval) -> Interval:
-        return a.each(lambda array: np.broadcast_to(array, both.shape).ravel())
+        return a.broadcast(both.shape).each(np.ravel)
 
     moved = interval(-up_add(-centre.lo, -both), up_add(centre.hi, both))
     graphs: dict[Slots, Expr] = {(0, 0): part.graphs[0, 0]}

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from math import prod
 
 import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval
-from slomodel.bounds.arithmetic.rounding import Array
 from slomodel.bounds.centre import hessian_at_centre
 from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, both_ends, norm_of
 from slomodel.bounds.limits import box_of_limits
@@ -57,7 +54,6 @@ from slomodel.ir import build
 from slomodel.ir.dims import concrete
 from slomodel.ir.exact import without_rounding
 from slomodel.ir.expr import Expr, Input
-from slomodel.ir.walk import postorder
 
 _FLOPS = 128.0
 """Operations per direction and element of a node."""
@@ -155,31 +151,16 @@ def _cells(
     limits = box_of_limits(setting)
 
     def bound(cell: CellOfBall) -> CellBounds | None:
-        result = cell.around(_vector(setting), radius, limits)
+        result = cell.around(setting.x, radius, limits)
         if result is None:
             return None
         at, region = result
-        values = {**setting.values, **_by_variable(setting, at)}
+        values = {**setting.values, **setting.by_variable(at)}
         centre = centre_of_cell(setting, known.centre, values, known.operands, region)
         graph = region_graph(setting, region, centre, values)
         return _over(replace(known, centre=centre), cell, graph)
 
     return divided(whole, radius, bound, setting.effort.gap * at_centre, most)
-
-
-def _vector(setting: Setting) -> Array:
-    return np.concatenate([np.ravel(setting.values[v]) for v in setting.variables])
-
-
-def _by_variable(setting: Setting, x: Array) -> dict[Input, Array]:
-    """The vector (n,) as arrays of each variable's shape."""
-    result, start = {}, 0
-    for variable in setting.variables:
-        shape = np.shape(setting.values[variable])
-        stop = start + prod(shape)
-        result[variable] = x[start:stop].reshape(shape)
-        start = stop
-    return result
 
 
 @once_per_setting
@@ -235,9 +216,8 @@ def _known(setting: Setting) -> _Known | None:
 def _terms(equations: MatrixEquations, exponents: Collection[Expr]) -> tuple[CurvedTerm, ...]:
     """The terms of the objective; empty where it has a node of another kind."""
     setting = equations.setting
-    order = postorder(setting.objective)
-    varying = varying_nodes(order, setting.variables)
-    affine = affine_nodes(order, varying)
+    varying = varying_nodes(setting.order, setting.variables)
+    affine = affine_nodes(setting.order, varying)
     given = equations.terms(varying)
     return terms_of(setting.objective, varying, affine, exponents, given) or ()
 
@@ -270,7 +250,7 @@ def _sums(known: _Known, ball: BallGraph) -> list[CurvedSum]:
     result = []
     for term, graph in zip(known.terms, known.adjoints, strict=True):
         shape = concrete(term.node.shape, setting.sizes)
-        adjoint = adjoints[graph].each(partial(np.broadcast_to, shape=shape))
+        adjoint = adjoints[graph].broadcast(shape)
         if isinstance(term, CurvedElements):
             one = elements_sum(ball, term, adjoint, rows)
         elif isinstance(term, CurvedLogDet):

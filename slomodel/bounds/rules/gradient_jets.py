@@ -28,7 +28,6 @@ from slomodel.bounds.rules.jets.mixed_norms import canonical, measure
 from slomodel.bounds.rules.jets.norm_graph import Prepared, prepare
 from slomodel.bounds.rules.jets.propagate import BallJets, propagate
 from slomodel.bounds.setting import Setting, once_per_setting
-from slomodel.ir.walk import postorder
 
 _FLOPS_A_NUMBER = 2.0**13
 """Operations per number of the gradient's graph, for all norms that are required."""
@@ -91,8 +90,7 @@ def _largest(prepared: Prepared, blocks: Array) -> tuple[str, ...]:
 def _smooth(setting: Setting, radius: float) -> Smoothness:
     boxes = boxes_over(setting, radius)
     live = live_in(setting)
-    order = postorder(setting.objective)
-    lengths = squared_lengths(order, setting, setting.values, radius)
+    lengths = squared_lengths(setting.order, setting, setting.values, radius)
     result = enclose_narrowed([setting.objective], boxes, setting.sizes, lengths, live)
     return smoothness(setting.objective, result, 0, setting.spans, live, setting.sizes)
 

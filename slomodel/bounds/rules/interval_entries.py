@@ -79,9 +79,7 @@ class Cells:
         return Cells(box, self.L[:, which], self.low[:, which], self.reason)
 
     def join(self, other: Cells) -> Cells:
-        box = Interval(
-            np.concatenate([self.box.lo, other.box.lo]), np.concatenate([self.box.hi, other.box.hi])
-        )
+        box = Interval.concatenated([self.box, other.box])
         L = np.concatenate([self.L, other.L], axis=1)
         low = np.concatenate([self.low, other.low], axis=1)
         return Cells(box, L, low, other.reason or self.reason)
@@ -107,7 +105,7 @@ def interval_entries(setting: Setting, radius: float) -> Enclosure | None:
         return None
     n, effort = setting.n, setting.effort
     numbers = numbers_a_cell(setting)
-    centre = np.concatenate([np.ravel(setting.values[v]) for v in setting.variables])
+    centre = setting.x
     ball = Ball(centre, radius)
     boxes = [variable_box(setting, v, radius) for v in setting.variables]
     low, high = (np.concatenate([np.ravel(end) for end in own]) for own in _ends(boxes))

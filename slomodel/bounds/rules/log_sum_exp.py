@@ -145,7 +145,7 @@ def _sums(setting: Setting, one: LogSum) -> SoftmaxSum | None:
     rows = _features(setting, one) or _rows(setting, one, order, k)
     if rows is None:
         return None
-    weights = result[one.weight].each(lambda array: np.broadcast_to(array, whole).ravel())
+    weights = result[one.weight].broadcast(whole).each(np.ravel)
     return SoftmaxSum(weights, result[u].each(samples), *rows)
 
 

@@ -26,7 +26,6 @@ from slomodel.calculus.degree import degree
 from slomodel.errors import MissingRule
 from slomodel.ir.dims import number_of_elements
 from slomodel.ir.expr import Einsum, Map, MatrixOperation, Recur
-from slomodel.ir.walk import postorder
 
 _LEAST_DEGREE, _MOST_DEGREE = 3, 10
 """Below the least, third derivatives are lost in the tail; above the most, little is gained."""
@@ -85,14 +84,13 @@ def power_series(setting: Setting, radius: float) -> Enclosure | None:
     if table is None or not 0.0 < radius < _WIDEST:
         return None
     limits = box_of_limits(setting)
-    centre = np.concatenate([np.ravel(setting.values[v]) for v in setting.variables])
 
     def bounded(cell: CellOfBall) -> _Cell | None:
-        placed = cell.around(centre, radius, limits)
+        placed = cell.around(setting.x, radius, limits)
         if placed is None:
             return None
         at, region = placed
-        return _over(setting, table, cell, at, region, norm(at - centre) <= radius)
+        return _over(setting, table, cell, at, region, norm(at - setting.x) <= radius)
 
     try:
         cells = _covering(bounded, setting, table, radius)
@@ -170,10 +168,9 @@ def _table(setting: Setting) -> Monomials | None:
 
 def _operations(setting: Setting, table: Monomials) -> float:
     """The work for one cell."""
-    order = postorder(setting.objective)
-    varying = varying_nodes(order, setting.variables)
+    varying = varying_nodes(setting.order, setting.variables)
     total = 0.0
-    for node in order:
+    for node in setting.order:
         if node not in varying:
             continue
         numbers = float(number_of_elements(node.shape, setting.sizes))
@@ -236,7 +233,7 @@ def _series(
 ) -> PowerSeries:
     """f for |z_i| <= 1, where x = at + reach z; the region is |z_i| <= 1/widening."""
     unknowns = variables(table, at, reach)
-    given = inputs_of(table, setting.variables, unknowns, setting.values)
+    given = inputs_of(setting, unknowns)
     run = SeriesPass(table, setting.sizes, (1.0 + 2.0**-40) / widening)
     root = run.values_of(setting.objective, given)[setting.objective]
     assert isinstance(root, PowerSeries)

@@ -29,6 +29,7 @@ from slomodel.bounds.ranges.elements.element_sums import (
 )
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.ranges.hessian import jacobians
+from slomodel.bounds.ranges.smoothness import Smoothness, roughest
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.radial_functions import SquaredLengths, radial_sums
 from slomodel.bounds.structure.separable import Elements
@@ -36,7 +37,6 @@ from slomodel.calculus import jvp
 from slomodel.ir.build import const
 from slomodel.ir.dims import concrete, number_of_elements
 from slomodel.ir.expr import Expr, Input
-from slomodel.ir.function import ANALYTIC
 from slomodel.ir.walk import substitute
 
 _ROUND, _ALONG = (1, 1), (2, 2)
@@ -62,8 +62,8 @@ class _RadialSum:
     u: Interval
     J: Interval
 
-    def over(self, setting: Setting, radius: float) -> tuple[CurvedSum, int, str]:
-        """The sum over a ball, with the order of smoothness and the reason for it."""
+    def over(self, setting: Setting, radius: float) -> tuple[CurvedSum, Smoothness]:
+        """The sum over a ball, and its smoothness."""
         lengths, largest = lengths_over_ball(self.u, self.J, radius)
         boxes = {self.argument: lengths.each(lambda array: array[self.group])}
         result = element_ranges(self.value, self.graphs, boxes, self.data, {}, setting.effort)
@@ -82,8 +82,7 @@ class _RadialSum:
         )
         wide = second.each(lambda array: np.repeat(array, k))
         made = CurvedSum((_fixed(own),), {(0, 0): wide}, {(0, 0, 0): third})
-        order = int(np.min(result.smooth.order, initial=ANALYTIC))
-        return made, order, result.smooth.reason
+        return made, result.smooth
 
 
 def radial_functions(setting: Setting, radius: float) -> Enclosure | None:
@@ -100,15 +99,11 @@ def radial_functions(setting: Setting, radius: float) -> Enclosure | None:
     known = _known(setting)
     if known is None:
         return None
-    sums, order, reason = [], ANALYTIC, ""
-    for one in known[0]:
-        result, own, why = one.over(setting, radius)
-        sums.append(result)
-        order, reason = min((order, reason), (own, why))
+    every = [one.over(setting, radius) for one in known[0]]
+    sums, orders = [own for own, _ in every], [smooth for _, smooth in every]
     for part in known[1]:
         ranges = part_ranges(setting, part, radius)
-        own = int(np.min(ranges.smooth.order, initial=ANALYTIC))
-        order, reason = min((order, reason), (own, ranges.smooth.reason))
+        orders.append(ranges.smooth)
         scaled = {slots: part.weight * a for slots, a in ranges.derivatives.items()}
         sums.append(
             CurvedSum(
@@ -118,6 +113,8 @@ def radial_functions(setting: Setting, radius: float) -> Enclosure | None:
                 tuple(part.weight * a for a in ranges.dominating),
             )
         )
+    smooth = roughest(orders)
+    order, reason = smooth.least, smooth.reason
     if order < 1:
         return Enclosure(order=order, reason=reason)
     third = largest_eigenvalue(third_matrix(sums, setting.n)) if order > 1 else np.inf

@@ -109,7 +109,7 @@ def _centre(setting: Setting, sum_of_powers: PowerSum) -> Centre | None:
         values = enclose([sum_of_powers.target], boxed(setting.values), setting.sizes)
         R = _symmetric_part(values[sum_of_powers.target])
     residual = {}
-    left = (R - powers).each(partial(np.broadcast_to, shape=(m, *([d] * k))))
+    left = (R - powers).broadcast((m, *([d] * k)))
     for q in range(k, 0, -1):
         residual[q] = left
         labels = tuple(range(q + 1))

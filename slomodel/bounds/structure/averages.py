@@ -21,7 +21,7 @@ from slomodel.ir import build
 from slomodel.ir.dims import Shape, number_of_elements
 from slomodel.ir.expr import Axes, Const, Einsum, Expr, Map, is_map, remake
 from slomodel.ir.function import ScalarFunction
-from slomodel.ir.walk import dependents, postorder, users
+from slomodel.ir.walk import postorder, users
 
 _MOST_ELEMENTS = 2**16
 """Terms of sums of products, which then are all stored: a few milliseconds an operation."""
@@ -46,31 +46,28 @@ class Averages:
 @once_per_setting
 def with_averages(setting: Setting) -> Averages:
     """The setting with quotients by sums, and logarithms of sums, as log Σ exp."""
-    order = postorder(setting.objective)
-    varying = dependents(order, set(setting.variables).__contains__)
-    result = _Averages(setting, varying)
+    order = setting.order
+    result = _Averages(setting)
     if len(order) <= MOST_NODES and any(is_map(node, table.exp) for node in order):
         for node in order:
             result.put(node)
-    if result.done.get(setting.objective, setting.objective) is not setting.objective:
         setting = setting.rewritten(result.done, setting.known)
-    order = postorder(setting.objective)
-    of_weights = {node for node in order if _is_exponent(node)}
-    of_weights |= result.of_weights.intersection(order)
-    exponents = of_weights | result.exponents.intersection(order)
+    of_weights = {node for node in setting.order if _is_exponent(node)}
+    of_weights |= result.of_weights.intersection(setting.order)
+    exponents = of_weights | result.exponents.intersection(setting.order)
     return Averages(setting, frozenset(exponents), frozenset(of_weights))
 
 
 class _Averages:
     """The rewriting of one graph: new nodes by old ones, and logarithms of positive new nodes."""
 
-    def __init__(self, setting: Setting, varying: Collection[Expr]) -> None:
+    def __init__(self, setting: Setting) -> None:
         self.done: dict[Expr, Expr] = {}
         self.exponents: set[Expr] = set()
         self.of_weights: set[Expr] = set()
         self._setting = setting
-        self._varying = set(varying)
-        self._users = users(postorder(setting.objective))
+        self._varying = set(setting.varying)
+        self._users = users(setting.order)
         self._logarithms: dict[Expr, Expr | None] = {}
 
     def put(self, node: Expr) -> None:

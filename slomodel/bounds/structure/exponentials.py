@@ -21,7 +21,6 @@ from slomodel.ir import build
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Axes, Const, Einsum, Expr, Map, is_map, remake
 from slomodel.ir.function import ScalarFunction
-from slomodel.ir.walk import dependents, postorder
 
 _WORTH = 2
 """Exponentials, inverses and powers that are joined for less stay as they are written."""
@@ -67,14 +66,12 @@ class _Factored:
 @once_per_setting
 def with_joined_exponentials(setting: Setting) -> Setting:
     """The setting with products of exponentials, and powers of them, as exponentials of sums."""
-    order = postorder(setting.objective)
+    order = setting.order
     if len(order) > MOST_NODES or not any(is_map(node, table.exp) for node in order):
         return setting
-    run = _Joining(dependents(order, set(setting.variables).__contains__))
+    run = _Joining(setting.varying)
     for node in order:
         run.put(node)
-    if run.done[setting.objective] is setting.objective:
-        return setting
     return setting.rewritten(run.done, setting.known)
 
 

@@ -6,7 +6,7 @@ ranges alone. As φ(u[index]) and ψ(u[index]) they are functions of one argumen
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from slomodel.bounds.effort import MOST_NODES
 from slomodel.bounds.setting import Setting, once_per_setting
@@ -26,16 +26,15 @@ from slomodel.ir.expr import (
     reads_axis,
     remake,
 )
-from slomodel.ir.walk import dependents, postorder
 
 
 @once_per_setting
 def with_gathers_below(setting: Setting) -> Setting | None:
     """The setting with gathers below elementwise functions of affine nodes; None without such."""
-    order = postorder(setting.objective)
+    order = setting.order
     if len(order) > MOST_NODES:
         return None
-    varying = dependents(order, set(setting.variables).__contains__)
+    varying = setting.varying
     functions = _functions_of_affine(order, varying)
     done: dict[Expr, Expr] = {}
     for node in order:
@@ -43,9 +42,8 @@ def with_gathers_below(setting: Setting) -> Setting | None:
             done[node] = _moved_below(node.operands[0], node, functions)
         else:
             done[node] = remake(node, tuple(done[operand] for operand in node.operands))
-    if done[setting.objective] is setting.objective:
-        return None
-    return setting.rewritten(done, setting.known)
+    result = setting.rewritten(done, setting.known)
+    return None if result is setting else result
 
 
 @once_per_setting
@@ -57,7 +55,7 @@ def element_forms(setting: Setting) -> tuple[Setting, ...]:
     return bases + summed
 
 
-def _functions_of_affine(order: list[Expr], varying: Collection[Expr]) -> set[Expr]:
+def _functions_of_affine(order: Sequence[Expr], varying: Collection[Expr]) -> set[Expr]:
     """The elementwise functions of affine nodes that depend on x and are not affine themselves."""
     affine = affine_nodes(order, varying)
     result: set[Expr] = set()

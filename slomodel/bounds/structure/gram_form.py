@@ -25,7 +25,6 @@ from slomodel.ir import build
 from slomodel.ir.dims import Dim, number_of_elements
 from slomodel.ir.expr import Axes, Einsum, Expr, Map, remake
 from slomodel.ir.linear import repeats
-from slomodel.ir.walk import dependents, postorder
 
 _MOST_TERMS = 8
 """Largest number of terms of a residual: there is a Gram matrix for each pair."""
@@ -47,8 +46,7 @@ class SignedContraction:
 @once_per_setting
 def in_gram_form(setting: Setting) -> Setting:
     """The setting with sums of squares in terms of Gram matrices that are smaller than the data."""
-    order = postorder(setting.objective)
-    varying = dependents(order, set(setting.variables).__contains__)
+    order, varying = setting.order, setting.varying
     holding = _with_data(order, varying)
     ranged = _read_by_range(order, varying, setting)
     products = {node for node in order if isinstance(node, Einsum) and _is_product(node)}
@@ -62,8 +60,6 @@ def in_gram_form(setting: Setting) -> Setting:
                 written = node if result else _as_squares(node, varying, products)
                 result = build.apply(same, result or node, written) if written else result
         done[node] = result or remake(node, tuple(done[operand] for operand in node.operands))
-    if done[setting.objective] is setting.objective:
-        return setting
     known = Known(setting.known.finite, setting.known.symmetric | symmetric)
     return setting.rewritten(done, known, written=setting)
 

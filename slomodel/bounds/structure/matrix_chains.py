@@ -9,7 +9,6 @@ from slomodel.bounds.setting import Setting
 from slomodel.bounds.structure.sums_of_squares import SumOfSquares, difference, sums_of_squares
 from slomodel.ir.expr import Axes, Einsum, Expr, Input
 from slomodel.ir.linear import repeats
-from slomodel.ir.walk import dependents, postorder
 
 _MOST_FACTORS = 6
 """Largest number of variable factors: the monomials of f are 3⁶ at most."""
@@ -32,9 +31,8 @@ class Chain:
 
 def matrix_chain(setting: Setting) -> Chain | None:
     """The single sum of squares that the objective is a multiple of, up to a quadratic."""
-    varying = dependents(postorder(setting.objective), set(setting.variables).__contains__)
     for squares in sums_of_squares(setting):
-        result = _residual(squares, varying)
+        result = _residual(squares, setting.varying)
         if result is not None and _is_once(result):
             return result
     return None

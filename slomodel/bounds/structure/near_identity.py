@@ -28,7 +28,6 @@ from slomodel.functions import add, log, mul, neg, sub
 from slomodel.ir import build
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr, Input, MatrixOperation, remake
-from slomodel.ir.walk import postorder
 from slomodel.reference import evaluate
 
 
@@ -47,7 +46,7 @@ class MatrixEquations:
     def terms(self, varying: Collection[Expr]) -> dict[Expr, tuple[CurvedTerm, ...]]:
         """The terms of the operations whose value depends on x; none where only b does."""
         result: dict[Expr, tuple[CurvedTerm, ...]] = {}
-        for node in postorder(self.setting.objective):
+        for node in self.setting.order:
             if not isinstance(node, MatrixOperation) or node not in varying:
                 continue
             (matrix, *others) = node.operands
@@ -89,7 +88,7 @@ def with_matrix_equations(setting: Setting) -> MatrixEquations:
 
     There is none for determinants and Cholesky factors, and for singular matrices.
     """
-    order = postorder(setting.objective)
+    order = setting.order
     varying = varying_nodes(order, setting.variables)
     operations = [one for one in order if isinstance(one, MatrixOperation) and one in varying]
     if not operations:

@@ -15,7 +15,6 @@ from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.calculus.signs import is_nonnegative
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Expr, Map, remake
-from slomodel.ir.walk import dependents, postorder
 
 
 @once_per_setting
@@ -24,8 +23,7 @@ def with_negative_powers(setting: Setting) -> Setting:
 
     Both forms have the same domain and the same value on it.
     """
-    order = postorder(setting.objective)
-    varying = dependents(order, set(setting.variables).__contains__)
+    order, varying = setting.order, setting.varying
     done: dict[Expr, Expr] = {}
     constant: set[Expr] = set()
     for node in order:
@@ -33,8 +31,6 @@ def with_negative_powers(setting: Setting) -> Setting:
         done[node] = _rewritten(remade, constant) if node in varying else remade
         if node not in varying:
             constant.add(remade)
-    if done[setting.objective] is setting.objective:
-        return setting
     return setting.rewritten(done, setting.known)
 
 

@@ -13,7 +13,6 @@ import slomodel.functions as table
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.separable import Elements, affine_nodes, parts_over
 from slomodel.ir.expr import Axes, Einsum, Expr, Map
-from slomodel.ir.walk import dependents, postorder
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +42,7 @@ def radial_sums(setting: Setting) -> RadialSums | None:
     """The objective as such a sum, up to an affine function; None where it is of another kind, or
     has no function of a length but squares.
     """
-    order = postorder(setting.objective)
-    varying = dependents(order, set(setting.variables).__contains__)
+    order, varying = setting.order, setting.varying
     affine = affine_nodes(order, varying)
     squares: dict[Expr, SquaredLengths] = {}
     for node in order:

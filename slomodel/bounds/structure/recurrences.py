@@ -35,7 +35,7 @@ _MOST_ROWS = 2_000
 @once_per_setting
 def written_out(setting: Setting, most: int = MOST_NODES) -> Setting:
     """The setting with each recurrence of at most this many nodes replaced by its steps."""
-    order = postorder(setting.objective)
+    order = setting.order
     if not any(isinstance(node, (Recur, Scan)) for node in order):
         return setting
     done: dict[Expr, Expr] = {}
@@ -59,7 +59,7 @@ def written_out(setting: Setting, most: int = MOST_NODES) -> Setting:
 
 def _with_given_tables(setting: Setting) -> Setting:
     """The setting with computed index tables, such as slices for single steps, as data."""
-    read = (table for node in postorder(setting.objective) for table in tables_of(node))
+    read = (table for node in setting.order for table in tables_of(node))
     computed = [table for table in dict.fromkeys(read) if not isinstance(table, Input)]
     if not computed:
         return setting
@@ -128,7 +128,7 @@ def _running_logsumexp(terms: Expr) -> Expr:
 
 def too_long(setting: Setting) -> str:
     """Why a recurrence in the objective rules out bounds; empty if none does."""
-    for node in postorder(setting.objective):
+    for node in setting.order:
         if not isinstance(node, Recur):
             continue
         if nodes_of_steps(node.loop, setting.sizes) > _MOST_OPERATIONS:

@@ -106,7 +106,7 @@ def parts_over(
     return tuple(result)
 
 
-def affine_nodes(order: list[Expr], varying: Collection[Expr]) -> set[Expr]:
+def affine_nodes(order: Sequence[Expr], varying: Collection[Expr]) -> set[Expr]:
     """The nodes that depend on x and are affine in the variables."""
     result: set[Expr] = set()
     for node in order:

@@ -19,9 +19,7 @@ from slomodel.ir import build
 from slomodel.ir.dims import Dim, concrete
 from slomodel.ir.expr import Affine, Axes, Einsum, Expr, Map, remake
 from slomodel.ir.linear import repeats
-from slomodel.ir.walk import dependents, postorder
 
-"""Largest graph that is rewritten; a sum written out is up to three times as large."""
 Fixed = Mapping[int, int]
 """The fixed index of each removed axis."""
 
@@ -29,19 +27,18 @@ Fixed = Mapping[int, int]
 @once_per_setting
 def with_short_sums(setting: Setting) -> Setting | None:
     """The setting with its nonlinear short sums written out; None without such sums."""
-    order = postorder(setting.objective)
-    varying = dependents(order, set(setting.variables).__contains__)
+    order, varying = setting.order, setting.varying
     affine = affine_nodes(order, varying)
     done: dict[Expr, Expr] = {}
-    if len(order) <= MOST_NODES:
-        for node in order:
-            sums = None
-            if isinstance(node, Einsum) and node in varying and node not in affine and node.rank:
-                sums = _written_out(node, done, setting)
-            done[node] = sums or remake(node, tuple(done[operand] for operand in node.operands))
-    if done.get(setting.objective, setting.objective) is setting.objective:
+    if len(order) > MOST_NODES:
         return None
-    return setting.rewritten(done, setting.known)
+    for node in order:
+        sums = None
+        if isinstance(node, Einsum) and node in varying and node not in affine and node.rank:
+            sums = _written_out(node, done, setting)
+        done[node] = sums or remake(node, tuple(done[operand] for operand in node.operands))
+    result = setting.rewritten(done, setting.known)
+    return None if result is setting else result
 
 
 def _written_out(node: Einsum, done: Mapping[Expr, Expr], setting: Setting) -> Expr | None:

@@ -13,7 +13,7 @@ from slomodel.calculus.squares import outermost_squares
 from slomodel.ir import build
 from slomodel.ir.expr import Axes, Einsum, Expr, Input, Map
 from slomodel.ir.linear import repeats
-from slomodel.ir.walk import dependents, inputs, postorder, substitute
+from slomodel.ir.walk import inputs, substitute
 
 _MOST_ORDER = 12
 """Largest order of a symmetric power."""
@@ -31,8 +31,7 @@ class SumOfSquares:
 def sums_of_squares(setting: Setting) -> Iterator[SumOfSquares]:
     """The sums of squares that the objective is a multiple of, up to a quadratic."""
     variables = set(setting.variables)
-    varying = dependents(postorder(setting.objective), variables.__contains__)
-    for node, residual in outermost_squares(setting.objective, varying).items():
+    for node, residual in outermost_squares(setting.objective, setting.varying).items():
         if not isinstance(node, Einsum) or len(node.operands) != 2 or node.output:
             continue
         if len(node.dims) != residual.rank:
@@ -76,11 +75,10 @@ class PowerSum:
 def power_sum(setting: Setting) -> PowerSum | None:
     """The objective as such a sum, however its products are written; None where it is not one."""
     setting = as_written(setting)
-    varying = dependents(postorder(setting.objective), set(setting.variables).__contains__)
     for squares in sums_of_squares(setting):
-        product, target = difference(squares.residual, varying)
+        product, target = difference(squares.residual, setting.varying)
         power = _power(product)
-        if power is not None and power[0] in varying:
+        if power is not None and power[0] in setting.varying:
             return PowerSum(squares.weight, *power, product.rank, target, squares.rest)
     return None
 

@@ -63,7 +63,7 @@ def centre_graph(
     near_identity: Collection[Expr] = (),
 ) -> CentreGraph:
     """The values and slopes at the centre."""
-    order = tuple(postorder(setting.objective))
+    order = setting.order
     values = enclose(order, boxed(setting.values), setting.sizes, live=live_in(setting))
     # What is under a constant node may differ from it by rounding: enclosed again from it.
     still_values: dict[Expr, Interval] = {}

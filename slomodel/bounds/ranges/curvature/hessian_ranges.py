@@ -140,13 +140,9 @@ def region_graph(
     That part is convex and contains the point that the region surrounds.
     """
     run = BallGraph(setting, region, centre)
-    start = 0
-    widths = region.widths
     with np.errstate(all="ignore"):
-        for variable in setting.variables:
+        for variable, width in setting.by_variable(region.widths).items():
             at = values[variable]
-            width = widths[start : start + at.size].reshape(at.shape)
-            start += at.size
             box = Interval(-up_add(-at, width), up_add(at, width))
             if variable in setting.limits:
                 box = meet(box, setting.limits[variable])

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from functools import singledispatch
-from math import prod
 
 import numpy as np
 
@@ -38,15 +37,10 @@ def incidence(
         for operand in node.operands
         if operand in varying
     }
-    result: dict[Expr, Truths] = {}
-    start, n = 0, setting.n
-    for variable in setting.variables:
-        shape = np.shape(setting.values[variable])
-        stop = start + prod(shape)
-        own = np.zeros((n, prod(shape)), dtype=bool)
-        own[np.arange(start, stop), np.arange(stop - start)] = True
-        result[variable] = own.reshape((n, *shape))
-        start = stop
+    n = setting.n
+    result: dict[Expr, Truths] = {
+        variable: unit > 0.0 for variable, unit in setting.by_variable(np.eye(n)).items()
+    }
     below = _under(wanted, varying)
     for node in order:
         if node in below and not isinstance(node, Input):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from operator import itemgetter
 from types import MappingProxyType
 
@@ -46,10 +45,14 @@ class _Slopes:
     live: Live
 
 
+def slope_elements(setting: Setting, nodes: Sequence[Expr]) -> int:
+    """The number of elements that depend on the direction in the slopes of these nodes."""
+    return _slope_graphs(setting, tuple(nodes)).elements
+
+
 def slope_numbers(setting: Setting) -> int:
     """The number of directions times elements for all slopes of the objective's nodes."""
-    order = postorder(setting.objective)
-    varying = varying_nodes(order, setting.variables)
+    varying = varying_nodes(setting.order, setting.variables)
     return setting.n * sum(number_of_elements(node.shape, setting.sizes) for node in varying)
 
 
@@ -79,7 +82,7 @@ def slopes_of(
         result = enclose(own.graphs, boxes, setting.sizes, 1, known=front, live=own.live)
         for node, graph in zip(nodes, own.graphs, strict=True):
             shape = (len(rows), *concrete(node.shape, setting.sizes))
-            a = result[graph].each(partial(np.broadcast_to, shape=shape))
+            a = result[graph].broadcast(shape)
             lengths[node].append(np.asarray(up_norm(a.magnitude, 0)))
             if not region.is_ball:
                 sizes[node].append(a.magnitude)
@@ -89,9 +92,5 @@ def slopes_of(
     return (
         {node: np.asarray(up_norm(np.stack(a), 0)) for node, a in lengths.items()},
         reaches,
-        {node: _joined(a) for node, a in parts.items()},
+        {node: Interval.concatenated(a) for node, a in parts.items()},
     )
-
-
-def _joined(parts: Sequence[Interval]) -> Interval:
-    return Interval(np.concatenate([a.lo for a in parts]), np.concatenate([a.hi for a in parts]))

@@ -31,7 +31,7 @@ from slomodel.bounds.ranges.elements.subdivision import (
     clustered,
 )
 from slomodel.bounds.ranges.enclose import enclose
-from slomodel.bounds.ranges.smoothness import Smoothness, smoothness
+from slomodel.bounds.ranges.smoothness import Smoothness, roughest, smoothness
 from slomodel.bounds.structure.separable import affine_nodes
 from slomodel.calculus import jvp
 from slomodel.errors import Span
@@ -155,7 +155,7 @@ def _clusters(
 ) -> tuple[Whole, dict[Input, Interval]]:
     """The cluster (m,) of each element, and the hulls of the intervals of each cluster."""
     count = known[arguments[0]].shape[0]
-    wide = {one: a.each(lambda x: np.broadcast_to(x, (count,))) for one, a in known.items()}
+    wide = {one: a.broadcast((count,)) for one, a in known.items()}
     points = []
     for one, a in wide.items():
         if one in arguments:
@@ -205,10 +205,9 @@ def _ranges(
             search.add(own.pieces_of(ranges, start))
         else:
             result.append(own.hulls(ranges) if table is None else own.by_turns(table))
-    worst = min(smooth, key=lambda one: int(np.min(one.order, initial=ANALYTIC)))
+    worst = roughest(smooth)
     if search is not None:
-        is_smooth = int(np.min(worst.order, initial=ANALYTIC)) == ANALYTIC
-        slopes = functions.slopes if is_smooth else {}
+        slopes = functions.slopes if worst.least == ANALYTIC else {}
         hulls = search.found(SearchedFunctions(functions.graphs, boxes, data, slopes), effort)
     else:
         hulls = _joined(result)
@@ -302,7 +301,7 @@ class _Block:
         shape = (*(self.pieces,) * len(self.boxes), self.count)
 
         def flat(a: Interval) -> Interval:
-            return a.each(lambda array: np.broadcast_to(array, shape).ravel())
+            return a.broadcast(shape).each(np.ravel)
 
         boxes = tuple(flat(box) for box in _pieces(self.boxes, self.pieces).values())
         element = np.broadcast_to(np.arange(start, start + self.count), shape).ravel()
@@ -321,12 +320,7 @@ class _Block:
 
 def _joined(blocks: Sequence[Sequence[Interval]]) -> list[Interval]:
     """The ranges of all blocks, concatenated per derivative."""
-    if len(blocks) == 1:
-        return list(blocks[0])
-    return [
-        Interval(np.concatenate([a.lo for a in own]), np.concatenate([a.hi for a in own]))
-        for own in zip(*blocks, strict=True)
-    ]
+    return [Interval.concatenated(own) for own in zip(*blocks, strict=True)]
 
 
 def _most_pieces(boxes: Mapping[Input, Interval], count: int) -> int:

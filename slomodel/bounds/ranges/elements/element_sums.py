@@ -20,12 +20,11 @@ from slomodel.bounds.ranges.elements.element_ranges import ElementRanges, close_
 from slomodel.bounds.ranges.elements.sparse_rows import SparseRows
 from slomodel.bounds.ranges.enclose import boxed, boxes_over, enclose, live_in
 from slomodel.bounds.ranges.hessian import jacobians
-from slomodel.bounds.ranges.smoothness import span_of
+from slomodel.bounds.ranges.smoothness import roughest, span_of
 from slomodel.bounds.setting import Setting
 from slomodel.bounds.structure.separable import Elements, Laid
 from slomodel.ir.dims import concrete, number_of_elements
 from slomodel.ir.expr import Expr, Input
-from slomodel.ir.function import ANALYTIC
 
 MOST_VARIABLES = 400
 """Largest number of entries of all rows; beyond it `separable_sums` represents rows otherwise."""
@@ -61,7 +60,7 @@ def parts_of(setting: Setting, terms: Sequence[Elements]) -> tuple[ElementSum[Ro
 
     def rows(node: Expr) -> Rows:
         shape = (setting.n, *concrete(node.shape, setting.sizes))
-        whole = slopes[node].each(lambda a: np.broadcast_to(a, shape))
+        whole = slopes[node].broadcast(shape)
         return Rows.of(whole.each(lambda a: np.ascontiguousarray(a.reshape(setting.n, -1).T)))
 
     return with_rows(setting, terms, {node: rows(node) for node in affine})
@@ -182,13 +181,11 @@ class Over:
 
 
 def parts_over_ball(setting: Setting, parts: Sequence[ElementSum[Rows]], radius: float) -> Over:
-    result, order, reason = [], ANALYTIC, ""
-    for part in parts:
-        ranges = part_ranges(setting, part, radius)
-        least = int(np.min(ranges.smooth.order, initial=ANALYTIC))
-        if least < order:
-            order, reason = least, ranges.smooth.reason
+    every = [part_ranges(setting, part, radius) for part in parts]
+    smooth = roughest(ranges.smooth for ranges in every)
+    result = []
+    for part, ranges in zip(parts, every, strict=True):
         scaled = {slots: part.weight * a for slots, a in ranges.derivatives.items()}
         dominating = tuple(part.weight * a for a in ranges.dominating)
         result.append(Weighted(part.rows, scaled, dominating))
-    return Over(result, order, reason)
+    return Over(result, smooth.least, smooth.reason)

@@ -8,6 +8,7 @@ needed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -59,15 +60,10 @@ def _derivatives(setting: Setting, node: Expr) -> Interval:
     boxes = boxed(setting.values, 1)
     boxes[weight] = point(np.eye(count).reshape((count, *shape)))
     result = enclose(graphs, boxes, setting.sizes, 1)
-
-    def joined(ends: list[Array]) -> Array:
-        flat = [np.broadcast_to(a, (count, *a.shape[1:])).reshape(count, -1) for a in ends]
-        return flat[0] if len(flat) == 1 else np.concatenate(flat, axis=1)
-
-    rows = [result[graph] for graph in graphs]
-    lo = joined([row.lo for row in rows])
-    is_point = all(one.is_point for one in rows)
-    return Interval(lo, lo if is_point else joined([one.hi for one in rows]))
+    rows = [result[graph].broadcast((count, *result[graph].shape[1:])) for graph in graphs]
+    return Interval.concatenated(
+        [row.each(partial(np.reshape, shape=(count, -1))) for row in rows], 1
+    )
 
 
 def in_span(rows: Rows) -> Rows | None:

@@ -104,12 +104,8 @@ def sparse_rows(setting: Setting, affine: Sequence[Expr]) -> dict[Expr, SparseRo
     order = postorder(*affine)
     varying = dependents(order, set(setting.variables).__contains__)
     result: dict[Expr, _Entries] = {}
-    start = 0
-    for variable in setting.variables:
-        shape = (*np.shape(setting.values[variable]), 1)
-        column = np.arange(start, start + prod(shape)).reshape(shape)
-        result[variable] = _Entries(column, np.ones(shape))
-        start += prod(shape)
+    for variable, column in setting.by_variable(np.arange(setting.n)).items():
+        result[variable] = _Entries(column[..., np.newaxis], np.ones((*column.shape, 1)))
     for node in order:
         if node in varying and node not in result:
             entries = _entries(node, result, varying, setting)

@@ -77,7 +77,7 @@ class SearchedFunctions:
                     moved = moved + enclosed[slope] * (box - centre)
                 result[graph] = meet(result[graph], moved)
         shape = element.shape
-        return tuple(result[g].each(lambda x: np.broadcast_to(x, shape)) for g in self.graphs)
+        return tuple(result[g].broadcast(shape) for g in self.graphs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,15 +200,11 @@ def _largest(pieces: Pieces, loose: Sequence[Truths], count: int) -> Truths:
 
 
 def _joined(parts: Sequence[Pieces]) -> Pieces:
-    def all_of(several: Sequence[Interval]) -> Interval:
-        lows, highs = [a.lo for a in several], [a.hi for a in several]
-        return Interval(np.concatenate(lows), np.concatenate(highs))
-
-    return Pieces(
-        tuple(all_of(own) for own in zip(*(one.boxes for one in parts), strict=True)),
-        np.concatenate([part.element for part in parts]),
-        tuple(all_of(own) for own in zip(*(one.ranges for one in parts), strict=True)),
+    boxes, ranges = (
+        tuple(map(Interval.concatenated, zip(*own, strict=True)))
+        for own in ([one.boxes for one in parts], [one.ranges for one in parts])
     )
+    return Pieces(boxes, np.concatenate([part.element for part in parts]), ranges)
 
 
 def _subdivided(family: SearchedFunctions, pieces: Pieces) -> Pieces:

@@ -24,6 +24,7 @@ from slomodel.bounds.ranges.enclose import range_of
 from slomodel.bounds.ranges.power_series.functions import BINARY, UNARY, chosen, power
 from slomodel.bounds.ranges.power_series.matrices import matrix_operation
 from slomodel.bounds.ranges.values import value_range
+from slomodel.bounds.setting import Setting
 from slomodel.bounds.stopping import pause
 from slomodel.functions.compound import stop_gradient
 from slomodel.ir.build import variable
@@ -35,7 +36,6 @@ from slomodel.ir.expr import (
     Expr,
     Extreme,
     Gather,
-    Input,
     Map,
     MatrixOperation,
     Recur,
@@ -89,7 +89,7 @@ class SeriesPass:
             return self._varying(node, operands)
         own = range_of(node, [_interval(one) for one in operands], self.sizes, 0)
         shape = concrete(node.shape, self.sizes)
-        return PowerSeries.constant(self.table, own.each(partial(np.broadcast_to, shape=shape)))
+        return PowerSeries.constant(self.table, own.broadcast(shape))
 
     def _varying(self, node: Expr, operands: list[Value]) -> Value:
         if isinstance(node, Map):
@@ -452,7 +452,7 @@ def _laid(value: Value, node: Map, k: int) -> Value:
 def _spread(value: Value, shape: tuple[int, ...]) -> Value:
     """The value with all elements of this shape."""
     if isinstance(value, Decision):
-        over = value.over.each(lambda array: np.broadcast_to(array, shape))
+        over = value.over.broadcast(shape)
         return Decision(over, np.broadcast_to(value.at_centre, shape))
     return value.each(lambda array: np.broadcast_to(array, (len(array), *shape)))
 
@@ -475,24 +475,13 @@ def _stacked(table: Monomials, parts: Sequence[PowerSeries], axis: int) -> Power
     )
 
 
-def inputs_of(
-    table: Monomials, variables: Sequence[Input], series: PowerSeries, values: Mapping[Input, Array]
-) -> dict[Expr, Value]:
-    """The series of all inputs: the unknowns (n,) by variable, and the data."""
-    result: dict[Expr, Value] = {}
-    start = 0
-    for one in variables:
-        shape = np.shape(values[one])
-        count = int(np.prod(shape, dtype=int))
-        own = slice(start, start + count)
-        result[one] = PowerSeries(
-            table,
-            series.c[:, own].reshape((-1, *shape)),
-            series.tail[own].reshape(shape),
-            series.error[own].reshape(shape),
-        )
-        start += count
-    for node, array in values.items():
+def inputs_of(setting: Setting, series: PowerSeries) -> dict[Expr, Value]:
+    """The series of all inputs: those of the unknowns (n,) by variable, and the data."""
+    parts = [setting.by_variable(array) for array in (series.c, series.tail, series.error)]
+    result: dict[Expr, Value] = {
+        one: PowerSeries(series.table, *(part[one] for part in parts)) for one in setting.variables
+    }
+    for node, array in setting.values.items():
         if node not in result:
-            result[node] = PowerSeries.constant(table, exactly(array))
+            result[node] = PowerSeries.constant(series.table, exactly(array))
     return result

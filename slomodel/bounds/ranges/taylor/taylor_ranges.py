@@ -15,19 +15,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval, point
-from slomodel.bounds.arithmetic.rounding import Array, up_norm
-from slomodel.bounds.effort import NUMBERS_AT_ONCE
+from slomodel.bounds.arithmetic.rounding import Array
+from slomodel.bounds.ball import Displacements
+from slomodel.bounds.ranges.curvature.slopes import slope_elements, slopes_of
 from slomodel.bounds.ranges.enclose import boxed, boxes_over, enclose, live_in
-from slomodel.bounds.ranges.hessian import along_rows
 from slomodel.bounds.ranges.liveness import neutral
 from slomodel.bounds.ranges.taylor.taylor_forms import CentreSlopes, TaylorForm, TaylorPass, put
 from slomodel.bounds.ranges.taylor.taylor_recurrences import put_states
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.stopping import pause
-from slomodel.calculus import jvp
 from slomodel.functions.compound import stop_gradient
-from slomodel.ir.build import direction
-from slomodel.ir.dims import number_of_elements
 from slomodel.ir.expr import Expr, Input, Map, Recur
 from slomodel.ir.recur import all_bodies
 from slomodel.ir.walk import dependents, postorder
@@ -55,27 +52,9 @@ def _lengths(setting: Setting, order: Sequence[Expr], most: int) -> dict[Expr, A
     """Upper bounds on ‖∇u(c)‖ for each element of the nodes that depend on the variables."""
     varying = dependents(order, set(setting.variables).__contains__)
     nodes = [n for n in order if n in varying and n.dtype == "real" and not isinstance(n, Input)]
-    v = tuple(direction(f"slope.{x.name}", x.shape) for x in setting.variables)
-    graphs = jvp(nodes, dict(zip(setting.variables, v, strict=True)))
-    below = postorder(*graphs)
-    turning = dependents(below, set(v).__contains__)
-    elements = sum(number_of_elements(g.shape, setting.sizes) for g in below if g in turning)
-    n = setting.n
-    if n * elements > most:
+    if setting.n * slope_elements(setting, nodes) > most:
         return {}
-    live = live_in(setting, *graphs)
-    at_once = max(NUMBERS_AT_ONCE // max(elements, 1), 1)
-    parts: dict[Expr, list[Array]] = {node: [] for node in nodes}
-    for start in range(0, n, at_once):
-        rows = np.eye(n)[start : start + at_once]
-        boxes = boxed(setting.values, 1)
-        boxes.update(along_rows(setting, v, 1, 0, rows))
-        result = enclose(graphs, boxes, setting.sizes, 1, live=live)
-        for node, graph in zip(nodes, graphs, strict=True):
-            size = result[graph].magnitude
-            wide = np.broadcast_to(size, (len(rows), *size.shape[1:]))
-            parts[node].append(np.asarray(up_norm(wide, 0)))
-    return {node: np.asarray(up_norm(np.stack(own), 0)) for node, own in parts.items()}
+    return slopes_of(setting, nodes, (), {}, Displacements.ball(setting.n, 1.0))[0]
 
 
 def taylor_ranges(setting: Setting, radius: float, most: int) -> dict[Expr, Interval]:

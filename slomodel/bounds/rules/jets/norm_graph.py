@@ -88,7 +88,7 @@ class Prepared:
 
 def _unruled(setting: Setting, node: Expr) -> str:
     """The reason for a gap at a node of the gradient, by what has such a node in the objective."""
-    equal = (one for one in postorder(setting.objective) if type(one) is type(node))
+    equal = (one for one in setting.order if type(one) is type(node))
     where = place(next(equal, node), setting.spans, setting.objective)
     return f"{where} has no bound on its derivatives over so large a ball"
 

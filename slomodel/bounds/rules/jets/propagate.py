@@ -199,7 +199,7 @@ def _derivatives(ball: BallJets, node: Map, operand: Expr) -> ScalarDerivatives:
     else:
         by = [tuple(order if k == place else 0 for k in range(len(arguments))) for order in orders]
         ranges = [derivative_range(node.function, one, *arguments) for one in by]
-    wide = [a.each(partial(np.broadcast_to, shape=shape)) for a in ranges]
+    wide = [a.broadcast(shape) for a in ranges]
     return ScalarDerivatives.of([neutral(node, a, ball.prepared.live) for a in wide])
 
 

@@ -15,7 +15,7 @@ from slomodel.bounds.arithmetic.upper_bounds import floored, rounded_up
 from slomodel.bounds.ranges.curvature.log_sum_exp import cumulant_bounds, largest_variance, shares
 from slomodel.bounds.ranges.elements.element_functions import Slots
 from slomodel.bounds.ranges.elements.element_ranges import element_ranges
-from slomodel.bounds.ranges.smoothness import Smoothness
+from slomodel.bounds.ranges.smoothness import Smoothness, roughest
 from slomodel.bounds.structure.separable import Elements
 from slomodel.errors import Span
 from slomodel.ir.expr import Expr, Input
@@ -86,7 +86,7 @@ class Function:
         result, smooth = self._ranges(self.graphs, Interval(ends[:-1], ends[1:]), {})
         first, last = _bin(ends, u.lo.ravel()), _bin(ends, u.hi.ravel())
         surely = (ends[first] <= u.lo.ravel()) & (u.hi.ravel() <= ends[last + 1])
-        if int(np.min(smooth.order, initial=ANALYTIC)) < ANALYTIC or not surely.all():
+        if smooth.least < ANALYTIC or not surely.all():
             return None
         largest = _largest_between(np.stack([a.magnitude for a in result[1:]]), first, last)
         weight = self.weight.magnitude
@@ -154,13 +154,10 @@ class Loss:
     def diagonal(self, o: Interval) -> tuple[list[Interval], Smoothness]:
         """The derivatives of orders 0 to 4 of φ_k over intervals o (h, N)."""
         ranges = [point(np.zeros(o.shape)) for _ in range(ORDERS + 1)]
-        smooth = Smoothness(np.asarray(ANALYTIC))
-        for k, one in enumerate(self.singles):
-            own, its = one.over(o)
+        every = [one.over(o) for one in self.singles]
+        for k, (own, _) in enumerate(every):
             ranges = [a + b for a, b in zip(ranges, own, strict=True)] if k else own
-            if np.min(its.order, initial=ANALYTIC) < np.min(smooth.order, initial=ANALYTIC):
-                smooth = its
-        return ranges, smooth
+        return ranges, roughest(smooth for _, smooth in every)
 
     def over(self, o: Interval, is_large: bool = False) -> tuple[list[Array], Smoothness]:
         """Upper bounds on ‖D^k g_i‖, k = 1 to 4, over intervals o (h, N): (N,) each."""

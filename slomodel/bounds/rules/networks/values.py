@@ -114,7 +114,7 @@ def network_values(setting: Setting, net: Network) -> Values:
 
 
 def _laid(weight: Interval, samples: int) -> Interval:
-    return weight.each(partial(np.broadcast_to, shape=(samples,)))
+    return weight.broadcast((samples,))
 
 
 def _level(W: Array, z: Interval, u: Interval, has_bias: bool) -> Level:
@@ -188,9 +188,8 @@ def over_cell(values: Values, rho: Array) -> Cell:
         own = floored(up_mul(np.asarray(rho[k]), lengths[k]))
         u = _reached(level, moved[k], entries, own) if rho.any() else level.u
         z, largest, smooth = _sizes(values, k, u, not rho.any())
-        least = int(np.min(smooth.order, initial=ANALYTIC))
-        if least < order:
-            order, reason = least, smooth.reason
+        if smooth.least < order:
+            order, reason = smooth.least, smooth.reason
         sizes.append(largest)
         if k + 1 == len(values.levels):
             break
