@@ -14,7 +14,7 @@ import numpy as np
 
 from slomodel.bounds.arithmetic.interval import (
     Interval,
-    interval,
+    around,
     multiply,
     point,
     total,
@@ -138,7 +138,7 @@ def _by_midpoints(
         slack = _underflow(sizes, radii, largest, terms)
         if slack:
             radius = up_add(radius, np.full(radius.shape, slack))
-        return interval(-up_add(-middle, radius), up_add(middle, radius))
+        return around(middle, radius)
 
 
 def _einsum(factors: Sequence[Array], labels: Sequence[Axes], kept: Axes, batch: int) -> Array:

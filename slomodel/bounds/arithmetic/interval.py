@@ -110,6 +110,11 @@ class Interval:
         """The arrays broadcast to a shape."""
         return self.each(lambda array: np.broadcast_to(array, shape))
 
+    def widened(self, by: ArrayLike) -> Interval:
+        """All numbers within a distance >= 0 of a number in the interval."""
+        far = np.asarray(by, dtype=np.float64)
+        return interval(down_add(self.lo, -far), up_add(self.hi, far))
+
     def __neg__(self) -> Interval:
         lo = -self.hi
         return Interval(lo, lo) if self.is_point else Interval(lo, -self.lo)

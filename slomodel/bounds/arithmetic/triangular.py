@@ -84,7 +84,7 @@ class SparseIntervals:
             if not x.is_point:
                 radius = up_add(radius, nonnegative(self.entries.magnitude, x.rad_about(x_mid)))
             middle = matrix(mid) @ x_mid
-            return interval(-up_add(-middle, radius), up_add(middle, radius))
+            return around(middle, radius)
 
     def midpoint(self) -> Array:
         """A dense matrix near the midpoint."""

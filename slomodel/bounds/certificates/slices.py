@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from slomodel.bounds.arithmetic.interval import Interval, interval
+from slomodel.bounds.arithmetic.interval import Interval, around
 from slomodel.bounds.arithmetic.rounding import Array, Truths, up_add
 from slomodel.bounds.certificates.critical_point import distance_from_identity
 from slomodel.bounds.effort import MOST_NUMBERS
@@ -45,7 +45,7 @@ class OrbitSlice:
         parts = [group.moved(self.setting, error) for group in self.groups]
         moved = _ROUNDED * np.abs(at) + np.concatenate(parts, axis=1)[self.held][:, self.which]
         moved = np.asarray(up_add(moved, _ROUNDED * moved))
-        G = interval(-up_add(-at, moved), up_add(at, moved))
+        G = around(at, moved)
         middle = G.mid
         try:
             R: Array = np.asarray(np.linalg.inv(middle), dtype=np.float64)

@@ -173,6 +173,12 @@ def by_lengths(rows: Sequence[Measured], weights: Mapping[Slots, Array]) -> dict
     return result
 
 
+def ratios(lengths: Sequence[Array]) -> dict[Slots, Array]:
+    """δ_pq = l_q / l_p for p ≠ q, with δ_pq δ_qp >= 1."""
+    every = list(enumerate(lengths))
+    return {(p, q): quotient(other, own) for p, own in every for q, other in every if p != q}
+
+
 def quotient(a: Array, b: Array) -> Array:
     """a / b for lengths, rounded so that (a / b) (b / a) >= 1; 0 where either is exactly 0."""
     return np.where((a == 0.0) | (b == 0.0), 0.0, up_div(a, b))

@@ -9,8 +9,8 @@ import numpy as np
 
 import slomodel.functions as table
 from slomodel.bounds.arithmetic.bounded import Bounded, computed
-from slomodel.bounds.arithmetic.interval import Interval, interval
-from slomodel.bounds.arithmetic.rounding import Array, up_add
+from slomodel.bounds.arithmetic.interval import Interval, around
+from slomodel.bounds.arithmetic.rounding import Array
 from slomodel.ir.expr import Const, Expr, Input, Map
 from slomodel.ir.walk import postorder
 
@@ -32,11 +32,7 @@ def values_at(graphs: Sequence[Expr], argument: Input, x: Array) -> list[Interva
         own = [result[graph] for graph in graphs]
         if not all(np.isfinite(one.value).all() and np.isfinite(one.error).all() for one in own):
             return None
-        return [_interval(one) for one in own]
-
-
-def _interval(one: Known) -> Interval:
-    return interval(-up_add(-one.value, one.error), up_add(one.value, one.error))
+        return [around(one.value, one.error) for one in own]
 
 
 def _known(node: Expr, argument: Input, x: Array, known: dict[Expr, Known]) -> Known | None:

@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.interval import Interval, interval
+from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import (
     Array,
     up_add,
@@ -97,8 +97,7 @@ def _side(one: SoftmaxSum, weight: Array, factor: Array) -> float:
 def _variances(one: SoftmaxSum, radius: float) -> Array:
     """c_i (N,): upper bounds on ‖D²F‖ over the ball, where u_ij moves by r‖a_ij‖ at most."""
     reach = up_mul(np.asarray(radius), one.rows.length.reshape(len(one.u.lo), -1))
-    u = interval(-up_add(-one.u.lo, reach), up_add(one.u.hi, reach))
-    return largest_variance(shares(u.each(np.transpose)))
+    return largest_variance(shares(one.u.widened(reach).each(np.transpose)))
 
 
 @once_per_setting

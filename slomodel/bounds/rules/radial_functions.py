@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import slomodel.functions as table
-from slomodel.bounds.arithmetic.interval import Interval, hull
-from slomodel.bounds.arithmetic.rounding import Array, up_div, up_mul
+from slomodel.bounds.arithmetic.interval import Interval, from_zero, hull
+from slomodel.bounds.arithmetic.rounding import Array, up_mul
 from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.enclosure import DerivativeBounds, Enclosure
-from slomodel.bounds.norms.curvature_sums import CurvedRows, CurvedSum, hessian_ends, third_matrix
-from slomodel.bounds.norms.loewner import Rows, largest_eigenvalue
+from slomodel.bounds.norms.element_derivatives import Weighted, matrix_of_third, second_order_ends
+from slomodel.bounds.norms.loewner import Rows, largest_eigenvalue, quotient
 from slomodel.bounds.ranges.affine_norms import lengths_over_ball
 from slomodel.bounds.ranges.elements.element_functions import Slots
 from slomodel.bounds.ranges.elements.element_ranges import element_ranges
@@ -24,8 +24,8 @@ from slomodel.bounds.ranges.elements.element_sums import (
     MOST_VARIABLES,
     ElementSum,
     LiveElements,
-    part_ranges,
     parts_of,
+    parts_over_ball,
 )
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.ranges.hessian import jacobians
@@ -62,7 +62,7 @@ class _RadialSum:
     u: Interval
     J: Interval
 
-    def over(self, setting: Setting, radius: float) -> tuple[CurvedSum, Smoothness]:
+    def over(self, setting: Setting, radius: float) -> tuple[Weighted, Smoothness]:
         """The sum over a ball, and its smoothness."""
         lengths, largest = lengths_over_ball(self.u, self.J, radius)
         boxes = {self.argument: lengths.each(lambda array: array[self.group])}
@@ -75,14 +75,9 @@ class _RadialSum:
         rows = Rows.of(self.J.each(lambda array: array.reshape(groups * k, n)))
         places = (self.group[:, np.newaxis] * k + np.arange(k)).ravel()
         own = rows.take(places)
-        third = np.where(
-            own.length > 0.0,
-            up_div(np.repeat(cubic, k), np.where(own.length > 0.0, own.length, 1.0)),
-            0.0,
-        )
+        third = from_zero(quotient(np.repeat(cubic, k), own.length))
         wide = second.each(lambda array: np.repeat(array, k))
-        made = CurvedSum((_fixed(own),), {(0, 0): wide}, {(0, 0, 0): third})
-        return made, result.smooth
+        return Weighted((own,), {(0, 0): wide, (0, 0, 0): third}), result.smooth
 
 
 def radial_functions(setting: Setting, radius: float) -> Enclosure | None:
@@ -100,33 +95,15 @@ def radial_functions(setting: Setting, radius: float) -> Enclosure | None:
     if known is None:
         return None
     every = [one.over(setting, radius) for one in known[0]]
-    sums, orders = [own for own, _ in every], [smooth for _, smooth in every]
-    for part in known[1]:
-        ranges = part_ranges(setting, part, radius)
-        orders.append(ranges.smooth)
-        scaled = {slots: part.weight * a for slots, a in ranges.derivatives.items()}
-        sums.append(
-            CurvedSum(
-                tuple(_fixed(rows) for rows in part.rows),
-                {slots: a for slots, a in scaled.items() if len(slots) == 2},
-                {slots: a.magnitude for slots, a in scaled.items() if len(slots) == 3},
-                tuple(part.weight * a for a in ranges.dominating),
-            )
-        )
-    smooth = roughest(orders)
+    others = parts_over_ball(setting, known[1], radius)
+    parts = [*(own for own, _ in every), *others.parts]
+    smooth = roughest([*(smooth for _, smooth in every), others.smooth])
     order, reason = smooth.least, smooth.reason
     if order < 1:
         return Enclosure(order=order, reason=reason)
-    third = largest_eigenvalue(third_matrix(sums, setting.n)) if order > 1 else np.inf
-    over = DerivativeBounds(hessian_ends(sums, setting.n), third)
+    third = largest_eigenvalue(matrix_of_third(parts)) if order > 1 else np.inf
+    over = DerivativeBounds(second_order_ends(parts), third)
     return Enclosure(over=over, order=order, reason=reason)
-
-
-def _fixed(rows: Rows) -> CurvedRows:
-    """Rows that are the same over the ball."""
-    m, n = rows.value.shape
-    none = np.zeros(m)
-    return CurvedRows(rows, np.zeros((m, n)), none, none, none, np.zeros((m, n), dtype=bool))
 
 
 def _largest_cubic(by: Mapping[Slots, Interval]) -> Array:

@@ -9,8 +9,9 @@ import slomodel.functions as table
 from slomodel.bounds.effort import MOST_NODES
 from slomodel.calculus import gradient
 from slomodel.calculus.degree import degree
+from slomodel.calculus.signs import is_nonnegative
 from slomodel.ir import build
-from slomodel.ir.expr import Const, Einsum, Expr, Input, Map
+from slomodel.ir.expr import Const, Expr, Input, Map
 from slomodel.ir.walk import inputs, postorder, substitute
 
 
@@ -55,7 +56,10 @@ def _power(node: Expr, variables: Collection[Input]) -> tuple[Expr, float] | Non
     exponent = None if squared is None else _exponent(node, squared)
     if squared is None or exponent is None or exponent < 2.0:
         return None
-    return (squared, exponent) if _is_sum_of_squares(squared, variables) else None
+    # A quadratic function that is nowhere negative is a sum of squares of affine ones.
+    order = degree(squared, variables)
+    is_square = order is not None and order <= 2 and is_nonnegative(squared)
+    return (squared, exponent) if is_square else None
 
 
 def _squared(node: Map) -> Expr | None:
@@ -88,45 +92,3 @@ def _exponent(node: Expr, squared: Expr) -> float | None:
         left, right = (_exponent(operand, squared) for operand in node.operands)
         return None if left is None or right is None else left + right
     return None
-
-
-def _is_sum_of_squares(total: Expr, variables: Collection[Input]) -> bool:
-    """Whether a scalar is a sum of squares of affine scalars with weights >= 0."""
-    stack = [total]
-    while stack:
-        node = stack.pop()
-        if isinstance(node, Const):
-            if node.value < 0.0:
-                return False
-        elif isinstance(node, Map) and node.function is table.add:
-            stack += node.operands
-        elif isinstance(node, Map) and node.function in (table.mul, table.div):
-            left, right = node.operands
-            if not isinstance(right, Const) and node.function is table.mul:
-                left, right = right, left
-            if not isinstance(right, Const) or right.value < 0.0:
-                return False
-            stack.append(left)
-        elif isinstance(node, Map) and node.function is table.square:
-            if not _is_affine(node.operands[0], variables):
-                return False
-        elif not (isinstance(node, Einsum) and _is_of_squares(node, variables)):
-            return False
-    return True
-
-
-def _is_of_squares(node: Einsum, variables: Collection[Input]) -> bool:
-    """Whether a contraction is the sum of squares of the elements of one affine array."""
-    if len(node.operands) == 1:
-        (only,) = node.operands
-        square = isinstance(only, Map) and only.function is table.square
-        return square and _is_affine(only.operands[0], variables)
-    if len(node.operands) != 2 or node.inputs[0] != node.inputs[1]:
-        return False
-    one, other = node.operands
-    return one is other and _is_affine(one, variables)
-
-
-def _is_affine(node: Expr, variables: Collection[Input]) -> bool:
-    result = degree(node, variables)
-    return result is not None and result <= 1

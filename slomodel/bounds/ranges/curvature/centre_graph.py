@@ -14,7 +14,7 @@ from slomodel.bounds.ranges.curvature.incidence import incidence
 from slomodel.bounds.ranges.curvature.log_sum_exp import (
     ApartFromMean,
     SummedClasses,
-    weights,
+    shares,
 )
 from slomodel.bounds.ranges.curvature.slopes import slopes_of
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
@@ -114,10 +114,10 @@ def _with_slopes(
         node: SummedClasses.of(one.term.u, one.term.summed, setting.sizes)
         for node, one in base.log_sums.items()
     }
-    p = {
-        node: weights(base.values[base.log_sums[node].term.u].each(own.rows)).each(own.array)
-        for node, own in samples.items()
-    }
+    p = {}
+    for node, own in samples.items():
+        rows = base.values[base.log_sums[node].term.u].each(own.rows)
+        p[node] = shares(rows.each(np.transpose)).each(np.transpose).each(own.array)
     given = given_weights(base, p, p)
     nodes = [node for node in base.order if node in base.varying and node.dtype == "real"]
     nodes = [node for node in nodes if node not in base.inner]

@@ -25,14 +25,13 @@ from slomodel.bounds.arithmetic.rounding import (
     down_mul,
     gamma,
     up_add,
-    up_div,
     up_mul,
     up_norm,
     up_sum,
 )
 from slomodel.bounds.ball import Displacements
 from slomodel.bounds.norms.curvature_sums import CurvedRows, CurvedSum, Places
-from slomodel.bounds.norms.loewner import Rows, Slots, quotient
+from slomodel.bounds.norms.loewner import Rows, quotient, ratios
 from slomodel.bounds.ranges.curvature.hessian_ranges import BallGraph
 from slomodel.bounds.ranges.curvature.log_sum_exp import Numbers, SummedClasses, growths
 from slomodel.bounds.ranges.elements.element_functions import derivative_graphs
@@ -118,19 +117,13 @@ def elements_sum(
         for one, laid in term.data.items()
     }
     graphs = derivative_graphs(term.value, term.arguments, most=3)
-    lengths = [one.rows.length for one in own]
-    ratios: dict[Slots, Array] = {
-        (p, q): quotient(other, mine)
-        for p, mine in enumerate(lengths)
-        for q, other in enumerate(lengths)
-        if p != q
-    }
+    by_length = ratios([one.rows.length for one in own])
     effort = run.setting.effort
     if run.region.is_ball and len(own) == 1:
-        result = close_ranges(term.value, graphs, boxes, data, {}, ratios, effort)
+        result = close_ranges(term.value, graphs, boxes, data, {}, by_length, effort)
     else:
         most = None if run.region.is_ball else _PIECES_OF_CELLS
-        result = ranges_over_pieces(term.value, graphs, boxes, data, ratios, effort, most)
+        result = ranges_over_pieces(term.value, graphs, boxes, data, by_length, effort, most)
     by_slots = {slots: weight * a for slots, a in result.derivatives.items()}
     return CurvedSum(
         tuple(own),
@@ -170,8 +163,7 @@ def log_sums_sum(
     third = up_mul(weighted.magnitude, np.broadcast_to(up_mul(2.0, longest), p.shape).ravel())
     moved = _moved_apart(own.moved, p.hi, k)
     one = CurvedRows(b, moved, together.ravel(), own.curvature, own.bend, own.bent)
-    lengths = up_add(b.length, together.ravel())
-    cubic = np.where(lengths > 0.0, up_div(third, np.maximum(lengths, SMALLEST_NORMAL)), 0.0)
+    cubic = quotient(third, up_add(b.length, together.ravel()))
     return _restricted(CurvedSum((one,), {(0, 0): weighted}, {(0, 0, 0): cubic}), live)
 
 

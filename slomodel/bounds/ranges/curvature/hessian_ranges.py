@@ -29,7 +29,7 @@ import numpy as np
 
 import slomodel.functions as table
 from slomodel.bounds.arithmetic.contraction import contract
-from slomodel.bounds.arithmetic.interval import Interval, from_zero, interval, meet, point
+from slomodel.bounds.arithmetic.interval import Interval, from_zero, meet, point
 from slomodel.bounds.arithmetic.rounding import (
     Array,
     Truths,
@@ -193,8 +193,7 @@ def _put(run: BallGraph, node: Expr, narrower: Interval | None) -> None:
     at_centre = run.centre.values[node]
     half = up_mul(np.asarray(0.5), result.bend)
     moved = np.minimum(result.reach, up_add(_reach_at_centre(run, node), half))
-    near = interval(-up_add(-at_centre.lo, moved), up_add(at_centre.hi, moved))
-    run.ranges[node] = neutral(node, meet(own, near), run.centre.live)
+    run.ranges[node] = neutral(node, meet(own, at_centre.widened(moved)), run.centre.live)
     live = run.centre.live.get(node)
     if live is not None:
         arrays = (result.slope, result.reach, result.curvature, result.turn, result.bend)

@@ -67,17 +67,6 @@ class SummedClasses:
         return numbers.reshape(tuple(self.shape[axis] for axis in self.order[: self.kept]))
 
 
-def weights(u: Interval) -> Interval:
-    """p (N, k) = exp(u - t) / Σ exp(u - t) for one t per sample."""
-    top = np.max(u.lo, axis=1, keepdims=True)
-    top = np.where(np.isfinite(top), top, 0.0)
-    e = value_range(table.exp, interval(down_add(u.lo, -top), up_add(u.hi, -top)))
-    low = np.maximum(e.lo, 0.0)
-    total = Interval(down_sum(low, 1)[:, None], up_sum(e.hi, 1)[:, None])
-    p = Interval(low, e.hi) / total
-    return Interval(np.clip(p.lo, 0.0, 1.0), np.clip(p.hi, 0.0, 1.0))
-
-
 def growths(p: Interval, moved: Array, mean: Array) -> Interval:
     """κ (N, k) with weights κp where u_j moves by m + [-D_j, D_j], with one m for all j.
 
@@ -155,10 +144,11 @@ def shares(u: Interval) -> Interval:
     It increases with u_k and decreases with the others.
     """
     top = np.max(u.hi, axis=0)
+    top = np.where(np.isfinite(top), top, 0.0)
     e = value_range(table.exp, interval(down_add(u.lo, -top), up_add(u.hi, -top)))
     low = -up_div(-e.lo, up_add(e.lo, up_others(e.hi)))
     high = up_div(e.hi, down_add(e.hi, down_others(e.lo)))
-    return Interval(np.maximum(low, 0.0), np.minimum(high, 1.0))
+    return Interval(np.fmax(low, 0.0), np.fmin(high, 1.0))  # inf / inf is unknown
 
 
 def largest_variance(p: Interval) -> Array:

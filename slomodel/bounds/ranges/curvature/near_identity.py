@@ -20,7 +20,6 @@ import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval, around, from_zero, interval, meet, point
 from slomodel.bounds.arithmetic.rounding import (
-    SMALLEST_NORMAL,
     Array,
     down,
     up_add,
@@ -31,7 +30,7 @@ from slomodel.bounds.arithmetic.rounding import (
     up_sum,
 )
 from slomodel.bounds.norms.curvature_sums import CurvedRows, CurvedSum
-from slomodel.bounds.norms.loewner import Slots
+from slomodel.bounds.norms.loewner import Slots, quotient
 from slomodel.bounds.norms.spectral import spectral_norm, stack_norm
 from slomodel.bounds.ranges.curvature.hessian_ranges import BallGraph, Forms, derivatives_of
 from slomodel.bounds.ranges.enclose import enclose
@@ -259,7 +258,7 @@ def log_determinants_sum(
     cubic: Array = up_mul(up_mul(_TWO, up_mul(size, up_mul(size, size))), steepest)
     length = up_add(own.rows.length, own.reach)
     third = up_mul(weight.magnitude, _by_elements(cubic, shape))
-    third = np.where(length > 0.0, up_div(third, np.maximum(length, SMALLEST_NORMAL)), 0.0)
+    third = quotient(third, length)
     if term.is_symmetric:
         least = np.maximum(down(1.0 - excess), 0.0)
         factor = interval(-up_mul(size, size), -np.maximum(down(least * least), 0.0))

@@ -10,17 +10,17 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.bounds.arithmetic.interval import Interval, interval, meet
-from slomodel.bounds.arithmetic.rounding import Array, Truths, up_add, up_mul
+from slomodel.bounds.arithmetic.interval import Interval, meet
+from slomodel.bounds.arithmetic.rounding import Array, Truths, up_mul
 from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.norms.element_derivatives import Weighted
-from slomodel.bounds.norms.loewner import Rows, quotient
+from slomodel.bounds.norms.loewner import Rows, ratios
 from slomodel.bounds.ranges.elements.element_functions import Slots, derivative_graphs
 from slomodel.bounds.ranges.elements.element_ranges import ElementRanges, close_ranges
 from slomodel.bounds.ranges.elements.sparse_rows import SparseRows
 from slomodel.bounds.ranges.enclose import boxed, boxes_over, enclose, live_in
 from slomodel.bounds.ranges.hessian import jacobians
-from slomodel.bounds.ranges.smoothness import roughest, span_of
+from slomodel.bounds.ranges.smoothness import Smoothness, roughest, span_of
 from slomodel.bounds.setting import Setting
 from slomodel.bounds.structure.separable import Elements, Laid
 from slomodel.ir.dims import concrete, number_of_elements
@@ -146,7 +146,7 @@ def part_ranges(setting: Setting, part: ElementSum[AnyRows], radius: float) -> E
     boxes = {}
     for one, centre, rows in zip(part.own.arguments, part.centre, part.rows, strict=True):
         reach: Array = up_mul(np.asarray(radius), rows.length)
-        boxes[one] = interval(-up_add(-centre.lo, reach), up_add(centre.hi, reach))
+        boxes[one] = centre.widened(reach)
     if setting.limits:
         live = LiveElements.of(setting, part.own)
         nodes = [laid.node for laid in part.own.affine]
@@ -159,25 +159,26 @@ def part_ranges(setting: Setting, part: ElementSum[AnyRows], radius: float) -> E
         span = span_of(node, setting.spans, setting.objective)
         if span is not None:
             spans[made] = span
-    lengths = [rows.length for rows in part.rows]
-    ratios: dict[Slots, Array] = {
-        (p, q): quotient(other, own)
-        for p, own in enumerate(lengths)
-        for q, other in enumerate(lengths)
-        if p != q
-    }
+    by_length = ratios([rows.length for rows in part.rows])
     return close_ranges(
-        part.own.value, part.graphs, boxes, part.data, spans, ratios, setting.effort
+        part.own.value, part.graphs, boxes, part.data, spans, by_length, setting.effort
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Over:
-    """The parts over a ball, with their order of smoothness."""
+    """The parts over a ball, and how smooth their sum is there."""
 
     parts: list[Weighted]
-    order: int
-    reason: str
+    smooth: Smoothness
+
+    @property
+    def order(self) -> int:
+        return self.smooth.least
+
+    @property
+    def reason(self) -> str:
+        return self.smooth.reason
 
 
 def parts_over_ball(setting: Setting, parts: Sequence[ElementSum[Rows]], radius: float) -> Over:
@@ -188,4 +189,4 @@ def parts_over_ball(setting: Setting, parts: Sequence[ElementSum[Rows]], radius:
         scaled = {slots: part.weight * a for slots, a in ranges.derivatives.items()}
         dominating = tuple(part.weight * a for a in ranges.dominating)
         result.append(Weighted(part.rows, scaled, dominating))
-    return Over(result, smooth.least, smooth.reason)
+    return Over(result, smooth)

@@ -25,7 +25,7 @@ import numpy as np
 
 import slomodel.functions as table
 from slomodel.bounds.arithmetic.contraction import contract
-from slomodel.bounds.arithmetic.interval import Interval, from_zero, interval, meet, point
+from slomodel.bounds.arithmetic.interval import Interval, from_zero, meet, point
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul
 from slomodel.bounds.ranges.curvature.hessian_ranges import (
     MOST_FACTORS,
@@ -111,7 +111,7 @@ def put(run: TaylorPass, node: Expr) -> None:
     remainder = numbers(remainder_of(node, run), moved.shape)
     moved = np.minimum(moved, up_add(along, remainder))
     remainder = np.minimum(remainder, up_add(moved, along))
-    near = interval(-up_add(-at_centre.lo, moved), up_add(at_centre.hi, moved))
+    near = at_centre.widened(moved)
     run.ranges[node] = neutral(node, meet(own, near), run.centre.live)
     run.forms[node] = TaylorForm(moved, remainder)
 

@@ -15,7 +15,7 @@ from math import inf, prod
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.interval import Interval, around, interval, meet
+from slomodel.bounds.arithmetic.interval import Interval, around, meet
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul
 from slomodel.bounds.ranges.curvature.hessian_ranges import numbers
 from slomodel.bounds.ranges.enclose import enclose, states_of
@@ -100,8 +100,7 @@ def _is_verified(
         for k, own in enumerate(responses.split(tried)):
             value = centre.values[states[k]]
             moved = np.minimum(up_add(along[k], own), distance(known[k], value))
-            near = interval(-up_add(-value.lo, moved), up_add(value.hi, moved))
-            run.ranges[states[k]] = meet(near, known[k])
+            run.ranges[states[k]] = meet(value.widened(moved), known[k])
             run.forms[states[k]] = TaylorForm(moved, own)
         for one in inner:
             _put_before(run, one)

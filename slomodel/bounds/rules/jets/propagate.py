@@ -10,7 +10,7 @@ from types import MappingProxyType
 import numpy as np
 
 import slomodel.functions as table
-from slomodel.bounds.arithmetic.interval import Interval, interval, meet
+from slomodel.bounds.arithmetic.interval import Interval, meet
 from slomodel.bounds.arithmetic.rounding import Array, up_add
 from slomodel.bounds.arithmetic.upper_bounds import FLOOR, rounded_up
 from slomodel.bounds.ranges.curvature.hessian_ranges import laid_interval
@@ -213,5 +213,4 @@ def _narrowed(ball: BallJets, node: Expr) -> Interval:
     if not np.isfinite(moved):
         return box
     centre = ball.prepared.enclosed(node)[node]
-    near = interval(-up_add(-centre.lo, np.asarray(moved)), up_add(centre.hi, np.asarray(moved)))
-    return meet(box, near)
+    return meet(box, centre.widened(moved))

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.interval import Interval, interval
+from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul, up_norm
 from slomodel.bounds.arithmetic.upper_bounds import floored, rounded_up
 from slomodel.bounds.norms.loewner import Rows
@@ -212,7 +212,7 @@ def _reached(level: Level, moved: Array, entries: Array, own: Array) -> Interval
     by_rows = rounded_up(np.multiply.outer(level.row_norms, moved))
     by_entries = rounded_up(floored(np.abs(level.W)) @ entries, level.W.shape[1] + 4)
     reach = rounded_up(np.minimum(by_rows, by_entries) + own)
-    return interval(-up_add(-level.u.lo, reach), up_add(level.u.hi, reach))
+    return level.u.widened(reach)
 
 
 def _sizes(
