@@ -21,7 +21,8 @@ class ResultPage(Generic[Row]):
     """The command line of a benchmark: `about` what it times, and the title of its page.
 
     `script` is its file. `rows` measures the models of these names, all if there are none, with
-    short runs if `quick`; `row` is their class, and `text` their tables.
+    short runs if `quick`; `row` is their class, and `text` their tables. `threads` are those of the
+    process.
     """
 
     script: str
@@ -30,6 +31,7 @@ class ResultPage(Generic[Row]):
     row: Callable[..., Row]
     rows: Callable[[Sequence[str], bool], Sequence[Row]]
     text: Callable[[Sequence[Row]], str]
+    threads: int = 1
 
     def run(self, arguments: Sequence[str] | None) -> Sequence[Row]:
         """Print the page, or write it; return its rows, none where they are printed as JSON."""
@@ -46,10 +48,10 @@ class ResultPage(Generic[Row]):
             print(json.dumps([asdict(row) for row in rows]))
             return []
         chosen = [*options.names, *(["--quick"] if options.quick else [])]
-        records = run_again(self.script, [*chosen, "--here"], "kept", 1)
+        records = run_again(self.script, [*chosen, "--here"], "kept", self.threads)
         assert isinstance(records, list)
         own = [self.row(**record) for record in records]
-        facts = "\n".join(f"- {key}: {value}" for key, value in description(1).items())
+        facts = "\n".join(f"- {key}: {value}" for key, value in description(self.threads).items())
         text = f"{facts}\n\n{self.text(own)}"
         if options.write:
             source = f"Printed by `python -m benchmarks.{module} --write`; the module explains it."
