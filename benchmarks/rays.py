@@ -1,13 +1,14 @@
 """Bounds along rays: their cost, their tightness, and runs of certified steps against Armijo's.
 
-    python benchmarks/rays.py [--only NAME] [--steps N] [--backend c] [--runs]
+    python benchmarks/rays.py [--only NAME] [--steps N] [--backend c] [--runs | --floor]
 
 For every model of models/ and models/practice, at its start and along −∇f: the length T of the
 first certified step, M with φ(t) <= φ(0) + φ'(0)t + M t²/2 over [0, T] that the step uses over the
 least such M, the bound on the curvature over the largest, both at 33 points, and the time of the
 kernel over that of value and gradient (time of the processor, one thread; take
 NUMEXPR_NUM_THREADS=1 and OMP_NUM_THREADS=1). With --runs: N steps along −∇f and by lbfgs with both
-line searches, from the same start: the values that both reach, and the times.
+line searches, from the same start: the values that both reach, and the times. With --floor: runs
+by lbfgs with gtol = 1e-16, and ‖∇f‖ at their ends as computed and in extended precision.
 """
 
 from __future__ import annotations
@@ -181,12 +182,40 @@ def runs(name: str, model: slomodel.Model, steps: int) -> Iterator[str]:
         )
 
 
+FLOORS = (
+    *("robust_logistic", "phase_retrieval", "rosenbrock", "lennard_jones_13", "eight_schools"),
+    *("seeds_binomial", "softplus_toy", "wells_logit", "dogs_learning", "student_t", "deep_linear"),
+)
+MOST_SLOPES = 600
+"""Largest n for which the gradient is computed in extended precision, by slopes along the axes."""
+
+
+def precise_norm(model: slomodel.Model, x: Array) -> float:
+    """‖∇f‖ in extended precision; NaN for large n."""
+    if len(x) > MOST_SLOPES:
+        return math.nan
+    return math.hypot(*(model.ray_bounds(x, e, 0.0, precise=True).slope for e in np.eye(len(x))))
+
+
+def floor(name: str, model: slomodel.Model) -> str:
+    """The line of two runs that end at the limit of precision."""
+    options = {"direction": "lbfgs", "gtol": 1e-16, "max_iter": 600, "threads": 1}
+    ends = [
+        model.solve("norm-armijo", line_search=search, **options)
+        for search in ("armijo", "certified")
+    ]
+    norms = [*(one.gradient_norm for one in ends), *(precise_norm(model, one.x) for one in ends)]
+    shown = " | ".join(f"{one:.2g}" for one in norms)
+    return f"| {name} | {shown} | {ends[0].nit} | {ends[1].nit} | {ends[1].status} |"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only")
     parser.add_argument("--backend", default="c")
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--runs", action="store_true")
+    parser.add_argument("--floor", action="store_true")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     print(f"{description(1)}\n")
@@ -196,6 +225,14 @@ def main() -> None:
         for name, model in models(given.only, given.backend):
             for line in runs(name, model, given.steps):
                 print(line, flush=True)
+        return
+    if given.floor:
+        print("| model | armijo | certified | exact armijo | exact certified | steps | steps | |")
+        print("|---|---|---|---|---|---|---|---|")
+        for one in (given.only,) if given.only else FLOORS:
+            for name, model in models(one, given.backend):
+                if model.n < 1_000:
+                    print(floor(name, model), flush=True)
         return
     print("| model | n | kernel / gradient | M / least | bound / curvature | step | no proof |")
     print("|---|---|---|---|---|---|---|")

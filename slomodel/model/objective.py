@@ -41,7 +41,7 @@ class CompiledObjective:
         smooth: bool,
         precision: Precision = "float64",
         logarithmic: Vector | None = None,
-        along_rays: Callable[[Vector, Vector, float], RayBounds] | None = None,
+        along_rays: Callable[[Vector, Vector, float, bool], RayBounds] | None = None,
         squares: Callable[[], Residuals | None] | None = None,
         coloured: Callable[[int], ColouredHessian | None] | None = None,
         operations: float = 0.0,
@@ -127,12 +127,12 @@ class CompiledObjective:
         """The pattern of the Hessian with at most so many colours; None without one."""
         return None if self._coloured is None else self._coloured(most)
 
-    def ray_bounds(self, x: Vector, v: Vector, T: float) -> RayBounds:  # noqa: N803
+    def ray_bounds(self, x: Vector, v: Vector, T: float, precise: bool = False) -> RayBounds:  # noqa: N803
         if self._along_rays is None:
             return RayBounds(
                 T, *(math.nan,) * 3, reason="the objective was compiled without bounds along rays"
             )
-        return self._along_rays(x, v, T)
+        return self._along_rays(x, v, T, precise)
 
     def _product(self, name: EntryName, x: Vector, v: Vector) -> Vector:
         product = np.empty(self.n)

@@ -74,8 +74,11 @@ NO_FACTS = ObjectiveFacts()
 class RayBounded(Protocol):
     """An objective that bounds itself along rays, as compiled models do."""
 
-    def ray_bounds(self, x: Vector, v: Vector, T: float) -> RayBounds:
-        """Bounds along x + t v, both (n,), for 0 <= t <= T."""
+    def ray_bounds(self, x: Vector, v: Vector, T: float, precise: bool = False) -> RayBounds:
+        """Bounds along x + t v, both (n,), for 0 <= t <= T.
+
+        `precise` asks for a smaller error of the slope, at many times the cost.
+        """
         ...
 
 

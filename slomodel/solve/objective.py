@@ -288,7 +288,7 @@ class Evaluator:
         """Whether the objective bounds itself along rays."""
         return conforms(self._objective, RayBounded)
 
-    def ray_bounds(self, x: Vector, v: Vector, T: float) -> RayBounds:
+    def ray_bounds(self, x: Vector, v: Vector, T: float, precise: bool = False) -> RayBounds:
         """Bounds along x + t v, both (n,), for 0 <= t <= T, after checking the time.
 
         The time of the first one, for which a kernel is compiled, is not charged to the run.
@@ -296,7 +296,7 @@ class Evaluator:
         self.check_time()
         assert conforms(self._objective, RayBounded)
         began = perf_counter()
-        result = self._objective.ray_bounds(x, v, T)
+        result = self._objective.ray_bounds(x, v, T, precise)
         if not self._ray_loaded:
             self._ray_loaded = True
             self._stop_clock(perf_counter() - began)

@@ -98,7 +98,9 @@ def test_runs_descend_and_satisfy_the_theorem(text: str, direction: str) -> None
 class _LooseOverLongRays:
     """M grows with the ray as bounds by centred forms do: 1 over short ones, e^40 over T = 1."""
 
-    def ray_bounds(self, x: np.ndarray, v: np.ndarray, T: float) -> RayBounds:
+    def ray_bounds(
+        self, x: np.ndarray, v: np.ndarray, T: float, precise: bool = False
+    ) -> RayBounds:
         return _bounds(-1.0, math.exp(40.0 * T), T, 1.0, math.inf)
 
     def value_and_gradient(self, x: np.ndarray, out: np.ndarray) -> tuple[float, float]:
@@ -109,7 +111,9 @@ class _LooseOverLongRays:
 class _UnprovedOverLongRays(_LooseOverLongRays):
     """Over rays longer than 1e-3 nothing is proved, the slope at 0 neither."""
 
-    def ray_bounds(self, x: np.ndarray, v: np.ndarray, T: float) -> RayBounds:
+    def ray_bounds(
+        self, x: np.ndarray, v: np.ndarray, T: float, precise: bool = False
+    ) -> RayBounds:
         if T > 1e-3:
             found = _bounds(-1.0, math.inf, T, 1.0, math.inf)
             return found._replace(slope_error=math.inf, curvature_error=math.inf)
@@ -119,7 +123,9 @@ class _UnprovedOverLongRays(_LooseOverLongRays):
 class _SlopeBelowItsError(_LooseOverLongRays):
     """The slope -1 has an error of 2 by rounding and of T² by the range of the ray."""
 
-    def ray_bounds(self, x: np.ndarray, v: np.ndarray, T: float) -> RayBounds:
+    def ray_bounds(
+        self, x: np.ndarray, v: np.ndarray, T: float, precise: bool = False
+    ) -> RayBounds:
         return _bounds(-1.0, 1.0, T, 1.0, 0.0)._replace(slope_error=2.0 + T * T)
 
 
@@ -145,7 +151,9 @@ def test_a_proposed_step_is_taken_where_its_descent_is_proved(proposed: float) -
     """With φ = -t + t²/2 a step t descends by 0.3 t if and only if t <= 1.4."""
 
     class Parabola(_LooseOverLongRays):
-        def ray_bounds(self, x: np.ndarray, v: np.ndarray, T: float) -> RayBounds:
+        def ray_bounds(
+            self, x: np.ndarray, v: np.ndarray, T: float, precise: bool = False
+        ) -> RayBounds:
             return _bounds(-1.0, 1.0, T, 1.0, 0.0)
 
     start = Iterate(np.zeros(1), 0.0, -np.ones(1), 1.0)

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slomodel.calculus.rays.numbers import UNIT, MidRad, enlarged
-from slomodel.functions import abs, add, div, gt, maximum, mul, sqrt, square, sub, where
+from slomodel.calculus.rays.numbers import UNIT, MidRad, enlarged, unit
+from slomodel.functions import abs, add, div, gt, maximum, minimum, mul, sqrt, square, sub, where
 from slomodel.ir import build
 from slomodel.ir.expr import (
     Const,
@@ -50,12 +50,19 @@ def _applied(node: Einsum, factors: Sequence[Expr]) -> Expr:
 
 
 def _rounding(node: Einsum) -> Expr:
-    """2(k + m + 4)u for sums of k products of m factors, which leaves room for its own rounding."""
+    """2(k + m + 4)u for sums of k products of m factors, which leaves room for its own rounding.
+
+    In extended precision they are summed in parts of at most √n + 1 along each axis of length n.
+    """
     count: Expr = Const(1.0)
+    part: Expr = Const(1.0)
     for label, dim in enumerate(node.dims):
         if label not in node.output:
             count = mul(count, build.size_of(dim))
-    return mul(2.0 * UNIT, add(count, float(len(node.operands) + 4)))
+            part = mul(part, add(sqrt(build.size_of(dim)), 1.0))
+    if unit() < UNIT:
+        count = minimum(count, mul(2.0, part))
+    return mul(2.0 * unit(), add(count, float(len(node.operands) + 4)))
 
 
 def _nonnegative(node: Einsum, factors: Sequence[Expr], rounding: Expr) -> Expr:
@@ -156,7 +163,7 @@ def scatter_error(operand: Expr, added: Expr) -> Expr:
     count: Expr = Const(1.0)
     for dim in operand.shape:
         count = mul(count, build.size_of(dim))
-    return enlarged([mul(mul(2.0 * UNIT, add(count, 4.0)), added)])
+    return enlarged([mul(mul(2.0 * unit(), add(count, 4.0)), added)])
 
 
 def placed(node: Expr, operand: Expr) -> Expr:

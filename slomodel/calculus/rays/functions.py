@@ -24,6 +24,7 @@ from slomodel.calculus.rays.numbers import (
     less,
     less_equal,
     outward,
+    unit,
 )
 from slomodel.errors import MissingRule
 from slomodel.functions import (
@@ -258,7 +259,7 @@ def _error_scale(function: ScalarFunction, value: Expr, at: Sequence[Expr]) -> E
 def _computed(function: ScalarFunction, value: Expr, at: Sequence[Expr]) -> MidRad:
     """Enclosure of the exact values of a function where `value` was computed."""
     scale = _error_scale(function, value, at)
-    return MidRad(value, enlarged([mul(2.0 * UNIT * steps_of(function), scale)]))
+    return MidRad(value, enlarged([mul(2.0 * unit() * steps_of(function), scale)]))
 
 
 def _monotone(function: ScalarFunction, stated: Monotonicity, operands: Sequence[Range]) -> Range:

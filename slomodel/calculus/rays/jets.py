@@ -24,7 +24,7 @@ from slomodel.calculus.rays.contractions import (
     contract_wide,
     is_elementwise,
 )
-from slomodel.calculus.rays.numbers import UNIT, MidRad, Range, combined, enlarged, least, raised
+from slomodel.calculus.rays.numbers import MidRad, Range, combined, enlarged, least, raised, unit
 from slomodel.functions import abs, add, div, gt, mul, neg, sub, where
 from slomodel.ir import build
 from slomodel.ir.dims import Shape
@@ -152,7 +152,7 @@ def values(jet: Jet, end: Expr) -> Range:
         half = mul(mul(0.5, end), slope.mid)
         mid = add(start.mid, half)
         higher = _shifted([None, None, *_scaled(jet.at, end)[2:]], jet)[0]
-        errors = [abs(half), mul(8.0 * UNIT, abs(mid))]
+        errors = [abs(half), mul(8.0 * unit(), abs(mid))]
         errors += [one for one in (start.rad, higher) if one is not None]
         errors += [] if slope.rad is None else [mul(end, slope.rad)]
         distance = enlarged(errors)

@@ -16,7 +16,9 @@ as proof. Additions in a contraction may have any order.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import reduce
 
@@ -41,12 +43,34 @@ from slomodel.functions import (
 from slomodel.ir.expr import Const, Expr
 
 UNIT = 2.0**-53
+EXTENDED_UNIT = 2.0**-64
 TINY = 1e-290
 _GROWTH = 1.0 + 32.0 * UNIT
 _LARGE_GROWTH = 1.0 + 2.0**-40
 LARGE = 1e308
 INF = Const(math.inf)
 _TWO = Const(2.0)
+
+
+_ARITHMETIC: ContextVar[float] = ContextVar("rounding unit of the arithmetic", default=UNIT)
+
+
+def unit() -> float:
+    """The rounding unit u of the arithmetic by which the graph under construction is evaluated."""
+    return _ARITHMETIC.get()
+
+
+@contextmanager
+def in_extended_precision() -> Iterator[None]:
+    """Graphs that are built inside the block enclose numbers in arithmetic with u = 2^-64.
+
+    Constants of the graph are still doubles, exactly.
+    """
+    token = _ARITHMETIC.set(EXTENDED_UNIT)
+    try:
+        yield
+    finally:
+        _ARITHMETIC.reset(token)
 
 
 def total(terms: Sequence[Expr]) -> Expr:
@@ -56,7 +80,7 @@ def total(terms: Sequence[Expr]) -> Expr:
 
 def slack(value: Expr, steps: float = 2.0) -> Expr:
     """`steps` ulps of a value, plus an amount above any underflow."""
-    return add(mul(2.0 * steps * UNIT, abs(value)), TINY)
+    return add(mul(2.0 * steps * unit(), abs(value)), TINY)
 
 
 def enlarged(terms: Sequence[Expr]) -> Expr:
@@ -92,13 +116,13 @@ class MidRad:
         """The same numbers by their ends."""
         if self.rad is None:
             return Range(self.mid, self.mid)
-        reach = enlarged([self.rad, mul(4.0 * UNIT, abs(self.mid))])
+        reach = enlarged([self.rad, mul(4.0 * unit(), abs(self.mid))])
         return Range(sub(self.mid, reach), add(self.mid, reach))
 
     def rounded(self, *errors: Expr | None, steps: float = 1.0) -> MidRad:
         """The number with the rounding error of its midpoint, in ulps, and further errors added."""
         known = [error for error in errors if error is not None]
-        return MidRad(self.mid, enlarged([*known, mul(2.0 * steps * UNIT, abs(self.mid))]))
+        return MidRad(self.mid, enlarged([*known, mul(2.0 * steps * unit(), abs(self.mid))]))
 
     @property
     def size(self) -> Expr:
@@ -153,10 +177,12 @@ def combined(terms: Sequence[tuple[float, Sequence[MidRad]]]) -> MidRad:
     if len(terms) == 1 and len(terms[0][1]) == 1 and terms[0][0] == 1.0:
         return terms[0][1][0]
     count = len(terms) + max(len(factors) for _, factors in terms)
-    upper, lost = total(uppers), (4.0 * count + 12.0) * UNIT
+    upper, lost = total(uppers), (4.0 * count + 12.0) * unit()
     if all(factor.rad is None for _, factors in terms for factor in factors):
         return MidRad(total(mids), add(mul(lost, upper), TINY))
     lower = total([abs(mid) for mid in mids])
+    if 1.0 + lost == 1.0:  # more precise than the constants
+        return MidRad(total(mids), add(add(sub(upper, lower), mul(lost, upper)), TINY))
     return MidRad(total(mids), add(sub(mul(1.0 + lost, upper), lower), TINY))
 
 

@@ -42,6 +42,9 @@ FAR = 8.0
 # No shorter ray is tried for a step of at least this part of the one that the curvature at the
 # start would allow.
 CLOSE = 0.5
+# A slope whose error is a larger part of it is asked for once more, in extended precision: a step
+# loses about that part of its length, and so many steps of a run that ends at rounding.
+UNSURE = 0.1
 # Largest number of bounds in one search.
 BOUNDS = 60
 
@@ -128,6 +131,7 @@ class CertifiedSearch:
         self._sigma = sigma
         self._relaxation = relaxation
         self._length = math.inf
+        self._precise: RayBounds | None = None
         self._spare = Iterate(np.empty_like(start.x), 0.0, np.empty_like(start.g), 0.0)
 
     def search(
@@ -139,6 +143,7 @@ class CertifiedSearch:
         """
         self.trials = 0
         self.unproved = ""
+        self._precise = None
         self.step = best = self._longest_proved(at, v, vnorm, longest, proposed)
         if best is None:
             return None
@@ -167,7 +172,7 @@ class CertifiedSearch:
         loose, error = math.inf, math.inf
         while self.trials < BOUNDS and end > 0.0:
             self.trials += 1
-            bounds = self._evaluate.ray_bounds(at.x, v, end)
+            bounds = self._bounds_over(at, v, end)
             step = proved_step(bounds, self._relaxation)
             if step is None:
                 if best is not None:
@@ -202,6 +207,21 @@ class CertifiedSearch:
             else:
                 end = min(LONGER * end, longest)
         return best
+
+    @property
+    def at_floor(self) -> bool:
+        """Whether rounding in doubles hid most of the slope of the last search."""
+        return self._precise is not None
+
+    def _bounds_over(self, at: Iterate, v: Vector, end: float) -> RayBounds:
+        """The bounds over [0, T], T = `end`, with the most precise slope that is known."""
+        bounds = self._evaluate.ray_bounds(at.x, v, end)
+        if bounds.slope_error <= UNSURE * abs(bounds.slope) or bounds.remainder_upper == math.inf:
+            return bounds
+        if self._precise is None:
+            self._precise = self._evaluate.ray_bounds(at.x, v, end, precise=True)
+        slope, error = self._precise.slope, self._precise.slope_error
+        return bounds._replace(slope=slope, slope_error=min(error, bounds.slope_error))
 
     def _is_close(self, step: ProvedStep, bounds: RayBounds) -> bool:
         """Whether a bound over a shorter ray, at least φ''(0), could not prove much more."""

@@ -45,6 +45,9 @@ from slomodel.solve.verify.inequalities import by_curvature, by_ray_curvature, o
 
 # Limit on the restarts of a stalled run from descent steps in other units.
 RESTARTS = 10
+# A step whose slope rounding in doubles hides is at the floor if it is shorter than this many units
+# in the last place of ‖x‖.
+FLOOR_ULPS = 8.0
 # Rejected trials that a direction may answer by bending.
 BENDS = 12
 
@@ -344,6 +347,10 @@ class NormArmijoRun:
             self.trials += search.trials
         if accepted is None and search.unproved:
             return self._unproved(current, D, search.unproved)
+        if accepted is not None:
+            length = accepted.delta * vnorm
+            resolved = FLOOR_ULPS * EPS * norm(current.x)
+            self._stagnation.at_floor = search.at_floor and length <= resolved
         if accepted is None or self._stagnation.after(accepted.point, accepted.delta * vnorm / D):
             return self._restart_or_halt(current, D)
         self.delta = self.delta_first = accepted.delta
