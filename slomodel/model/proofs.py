@@ -20,7 +20,6 @@ from slomodel.bounds import (
 )
 from slomodel.bounds.centre import curvature_above
 from slomodel.bounds.ranges.enclose import boxed, elements_read
-from slomodel.calculus.degree import is_polynomial
 from slomodel.functions import neg
 from slomodel.ir.expr import Input
 from slomodel.ir.walk import dependents, inputs, postorder
@@ -130,20 +129,18 @@ class Prover:
         return Proof(result, math.inf) if math.isfinite(result) else self(centre, radius)
 
     def one_of_many(self, centre: Array, radius: float) -> Proof:
-        """Upper bounds on L1 and L2, those of polynomials at a lower effort.
+        """Upper bounds on L1, and L2 where it is known, at a lower effort if that suffices for L1.
 
-        These lose at most a fifth by it over small balls, 1 % over unit balls, and take a third of
-        the time; other functions would lose the proofs that need cells.
+        Polynomials lose at most a fifth by it over small balls and 1 % over unit balls, other
+        functions up to a third there, and the proofs take a third of the time.
         """
         setting = self._setting(centre)
-        if not is_polynomial(setting.objective, setting.variables):
-            return self(centre, radius)
         if self._last_quick is None or self._last_quick[0] is not setting:
             self._last_quick = setting, replace(setting, effort=effort_of("quick"))
         with stopped_by(self._check):
             result = bounds(self._last_quick[1], radius)
-        is_finite = math.isfinite(result.L1) and math.isfinite(result.L2)
-        return Proof(result.L1, result.L2) if is_finite else self(centre, radius)
+        proof = Proof(result.L1, result.L2)
+        return proof if math.isfinite(result.L1) else self(centre, radius)
 
     def curvature_above(self, x: Array, v: Array) -> float:
         """Upper bound on vᵀHv / vᵀv of the function that is minimised, at x (n,) along v (n,)."""

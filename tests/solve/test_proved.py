@@ -14,7 +14,7 @@ from solve.objectives import Vector
 import slomodel
 from slomodel.errors import DomainError
 from slomodel.solve import Functions, Proof, objective, solve
-from slomodel.solve.methods.certified_steps import NEAR, largest_proved
+from slomodel.solve.methods.certified_steps import NEAR, NEAR_OF_MANY, largest_proved
 from slomodel.solve.norms import norm
 from slomodel.solve.subroutine import Constants, Iterate
 
@@ -56,7 +56,9 @@ def test_analytic_is_analytic_or_an_error(method: str) -> None:
     assert "radius 0.5" in str(caught.value)
 
 
-def searched(g: float, L1: Callable[[float], float], x: float = 0.0) -> tuple[float, float, int]:
+def searched(
+    g: float, L1: Callable[[float], float], x: float = 0.0, steps: float = 1.0
+) -> tuple[float, float, int]:
     """δ, its L1 and the number of balls asked about, for a gradient of norm g at x."""
     asked = []
 
@@ -65,7 +67,7 @@ def searched(g: float, L1: Callable[[float], float], x: float = 0.0) -> tuple[fl
         return Constants(L1(radius), None, "analytic", False, "" if L1(radius) < math.inf else "no")
 
     start = Iterate(np.array([x]), 0.0, np.array([g]), g)
-    region = largest_proved(start, over)
+    region = largest_proved(start, over, None, steps)
     assert region.L1 is not None
     return region.D, region.L1, len(asked)
 
@@ -90,6 +92,25 @@ def test_the_step_is_the_longest_that_its_ball_proves(
     assert constant >= L1(delta)
     assert largest / (1.0 + NEAR) <= delta * (1.0 + 1e-3) <= largest * (1.0 + 2e-3)
     assert asked <= 30
+
+
+@pytest.mark.parametrize(
+    ("L1", "largest"),
+    [
+        (lambda r: 2.0, 5e3),
+        (lambda r: 1.0 + 12.0 * r**2, 9.4),
+        (lambda r: 12.0 * math.exp(min(r * r, 700.0)), 2.4),
+        (lambda r: 1.0 if r < 5.0 else math.inf, 5.0),
+    ],
+)
+def test_balls_of_many_steps_are_found_from_small_ones(
+    L1: Callable[[float], float], largest: float
+) -> None:
+    """A bound over a ball that is far too large takes long and says nothing."""
+    delta, constant, asked = searched(1.0, L1, steps=1e4)
+    assert constant >= L1(delta * (1.0 - 1e-12))
+    assert largest / (1.0 + NEAR_OF_MANY) <= delta <= 1.01 * largest
+    assert asked <= 7
 
 
 def test_where_the_gradient_is_constant_the_step_is_capped() -> None:

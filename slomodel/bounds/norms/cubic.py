@@ -20,6 +20,7 @@ from slomodel.bounds.arithmetic.rounding import (
 from slomodel.bounds.arithmetic.sums_of_products import error_of_gram, errors_of_grams
 from slomodel.bounds.norms.quartic import largest_quartic, square_of_cubic
 from slomodel.bounds.norms.spectral import DENSE_EIGEN, spectral_norm, stack_norm, upper_eigenvalue
+from slomodel.bounds.stopping import pause
 
 _THETAS = (2 / 3, 0.85, 1.0, 1.15)
 """Mixtures of both Gram matrices that are tried; every real θ proves a bound."""
@@ -148,10 +149,12 @@ def _squared_norm(T: Array) -> float:
     e = int(np.frexp(largest)[1])
     M = np.ldexp(T, -e).reshape(n * n, n)
     A = (M @ M.T).reshape(n, n, n, n)
+    pause()
     i, j = np.triu_indices(n)
     rows, columns = i[:, np.newaxis], j[:, np.newaxis]
     weight = np.where(i == j, 1.0, np.sqrt(2.0))
     G = 0.5 * (A[rows, i, columns, j] + A[rows, j, columns, i]) * np.multiply.outer(weight, weight)
+    pause()
     near = Bounded(G, error_of_gram(M)).symmetric()
     bound = up_sqrt(up_add(upper_eigenvalue(near.value, 1e-3), near.error))
     return float(up_ldexp(bound, e))

@@ -32,7 +32,7 @@ from slomodel.solve.verify.inequalities import of_certified_steps
 NEAR, NEAR_OF_MANY = 0.1, 3.0
 # Balls tried for one step, including one for each factor of ten until L1 is finite.
 TRIALS = 60
-SHRINK = 0.1
+SHRINK, GROW = 0.1, 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,9 @@ def largest_proved(
     δ·L1(δ) increases with δ, so that each trial at least halves the search interval. If a trial δ
     is too large, the same L1 still proves the radius m‖g‖/L1; if it is not, no radius beyond
     m‖g‖/L1 is possible. L1 = 0 would allow any δ: max(1, ‖x‖) is taken. In a set ‖g‖ is the norm of
-    the gradient mapping, whose quotient ‖g‖/L1 does not increase with L1 either.
+    the gradient mapping, whose quotient ‖g‖/L1 does not increase with L1 either. For m > 1 the
+    trials grow from the length of one step, as bounds over balls that are far too large take long
+    and say little.
     Raises DomainError if no ball has a finite L1.
     """
     near = NEAR if steps == 1.0 else NEAR_OF_MANY
@@ -108,8 +110,7 @@ def largest_proved(
         return region_of(start, 0.0, at_point, within, steps)
     g = steps * mapping_norm(start, at_point.L1, within)
     proved, low, high = at_point, 0.0, quotient(g, at_point.L1, cap)
-    # Over m times the longest step L1 is seldom close to that at the point.
-    trial = high / math.sqrt(steps)
+    trial = high / steps
     for _ in range(TRIALS):
         result = constants(start, trial)
         g = steps * mapping_norm(start, result.L1, within)
@@ -123,6 +124,8 @@ def largest_proved(
         if high <= (1.0 + near) * low:
             break
         trial = math.sqrt(low) * math.sqrt(high) if low > 0.0 else SHRINK * high
+        if steps > 1.0 and proved is result and low * GROW < high:
+            trial = GROW * low
     if low == 0.0:
         raise unproved(trial, result.unproved or "L1 is infinite")
     return region_of(start, low, proved, within, steps)
