@@ -33,15 +33,23 @@ class PositiveSemidefinite:
 
     def project(self, x: Vector, out: Vector) -> bool:
         """The symmetric part, with its negative eigenvalues replaced by 0."""
-        if self.contains(x):
-            np.copyto(out, x)
-            return False
-        self._project(x, out)
+        X = x.reshape(self.k, self.k)
+        if np.isfinite(X).all() and (X.T == X).all():
+            values, Q = np.linalg.eigh(X)
+            if values.min(initial=0.0) >= -self._rounding(X):
+                np.copyto(out, x)
+                return False
+            self._from_spectrum(X, values, Q, out)
+        else:
+            self._project(x, out)
         return True
 
     def _project(self, x: Vector, out: Vector) -> None:
         X = symmetric(x.reshape(self.k, self.k))
-        values, Q = np.linalg.eigh(X)
+        self._from_spectrum(X, *np.linalg.eigh(X), out)
+
+    def _from_spectrum(self, X: Vector, values: Vector, Q: Vector, out: Vector) -> None:
+        """Write X = Xᵀ with its negative eigenvalues replaced by 0, given its spectrum."""
         nearest = X if values.min(initial=0.0) >= 0.0 else (Q * np.maximum(values, 0.0)) @ Q.T
         np.copyto(out, symmetric(nearest).ravel())
 
