@@ -22,7 +22,7 @@ from slomodel.ir.expr import Const
 from slomodel.model.residuals import Residuals
 from slomodel.solve import Solution
 from slomodel.solve.coloured_hessian import ColouredHessian
-from slomodel.solve.facts import ObjectiveFacts, Product
+from slomodel.solve.facts import CompiledResiduals, ObjectiveFacts, Product
 
 
 class CompiledObjective:
@@ -96,6 +96,11 @@ class CompiledObjective:
         """The function of an entry as C calls it; None if it is not compiled for that."""
         result: CompiledFunction | None = getattr(self._kernel(name), "compiled", None)
         return result
+
+    def compiled_residuals(self) -> CompiledResiduals | None:
+        """The residuals as C calls them; None if there are none, or not compiled for that."""
+        result = self._squares and self._squares()
+        return result.compiled if result else None
 
     def hvp(self, x: Vector, v: Vector) -> Vector:
         return self._product("hvp", x, v)

@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from slomodel.calculus import Known, jvp
 from slomodel.codegen.kernels import Compiled, Derivatives, Kernels
+from slomodel.codegen.native.binding import CompiledFunction
 from slomodel.ir import build
 from slomodel.ir.dims import number_of_elements
 from slomodel.ir.expr import Expr, Input
 from slomodel.model.hessian_sparsity import affine_unknowns
 from slomodel.rewrite.work import prepared
+from slomodel.solve.facts import CompiledResiduals
 
 Vector = NDArray[np.float64]
 
@@ -55,6 +57,15 @@ class Residuals:
     def exists(self) -> bool:
         """Whether all weights are nonnegative, so that their square roots exist."""
         return bool(np.isfinite(self._root).all())
+
+    @property
+    def compiled(self) -> CompiledResiduals | None:
+        """The kernel of the calling thread for callers in C; None if it is not one of C."""
+        kernel = self._kernels.function("value_and_gradient")
+        function: CompiledFunction | None = getattr(kernel, "compiled", None)
+        if function is None:
+            return None
+        return CompiledResiduals(function, self._root, 2 * self._n + sum(self._sizes))
 
     def along(self, x: Vector, v: Vector) -> tuple[Vector, Vector]:
         """r and Jv (m,) at x for a direction v, both (n,)."""

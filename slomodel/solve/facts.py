@@ -91,12 +91,29 @@ class SparselyCurved(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class CompiledResiduals:
+    """Residuals (m,) and their derivatives along v (n,) as a function of C.
+
+    It maps (x, v, 0, …) to 2n numbers without meaning, then residuals and derivatives, in arrays of
+    the same `length`; both are multiplied by `root` (m,).
+    """
+
+    function: CompiledFunction
+    root: Vector
+    length: int
+
+
 @runtime_checkable
 class InC(Protocol):
     """An objective that may be compiled to functions of C."""
 
     def compiled(self, name: EntryName) -> CompiledFunction | None:
         """The function of an entry, of the calling thread; None if it is not for callers in C."""
+        ...
+
+    def compiled_residuals(self) -> CompiledResiduals | None:
+        """Its residuals in C, for the calling thread; None if it has none, or not in C."""
         ...
 
 

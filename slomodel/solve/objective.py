@@ -17,6 +17,7 @@ from slomodel.errors import Diagnostic, ShapeError, SlomodelError
 from slomodel.solve.coloured_hessian import ColouredHessian
 from slomodel.solve.compiled.loop import LoopState
 from slomodel.solve.facts import (
+    CompiledResiduals,
     Curved,
     DescribedObjective,
     InC,
@@ -250,6 +251,12 @@ class Evaluator:
         self._first_jacobian = (x.copy(), r, J)
         return bool(np.isfinite(out).all())
 
+    def compiled_residuals(self) -> CompiledResiduals | None:
+        """The residuals as a function of C; None if they are not."""
+        if not (self.has_residuals and conforms(self._objective, InC)):
+            return None
+        return self._objective.compiled_residuals()
+
     def affine_unknowns(self) -> NDArray[np.bool_]:
         """Unknowns (n,) in which the residuals are affine, for given values of the others."""
         assert self._residual is not None
@@ -385,7 +392,7 @@ class Evaluator:
         value, gradient = self._in_c
         loop.value, loop.value_table = value.address, value.table
         loop.gradient, loop.gradient_table = gradient.address, gradient.table
-        loop.sign = self.sign
+        loop.sign, loop.computes_both = self.sign, self.computes_both
         loop.nfev, loop.njev, loop.nhev = self.nfev, self.njev, self.nhev
         loop.max_nfev = int(min(self._max_nfev, 2**62))
 

@@ -39,6 +39,18 @@ var x init 3, y init -2
 maximize -(x - 1)^4 - (x - y)^2 - exp(-x*y/10)
 """
 
+DECAY = """model decay
+dim m
+data t[m], y[m]
+var a init 1, b init 0.5, c init 0.2
+minimize sum((y - a*exp(-b*t) - c)^2)
+"""
+CIRCLES = """model circles
+dim m
+data u[m], v[m], w[m]
+var p init 3, q init 1, r init 0.5
+minimize sum((w*(sqrt((u - p)^2 + (v - q)^2 + 0.01) - r))^2)
+"""
 LONG = """model long
 var x[12] init -1
 minimize sum((x[i + 1] - 2*x[i]^2 + 1)^2 for i in range(11)) + (x[0] - 1)^2/4
@@ -52,12 +64,17 @@ def models() -> dict[str, slomodel.Model]:
     return {
         "valley": slomodel.compile(VALLEY, backend="c"),
         "fits": slomodel.compile(FITS, data={"t": t, "y": y}, backend="c"),
+        "decay": slomodel.compile(DECAY, data={"t": t, "y": y}, backend="c"),
+        "circles": slomodel.compile(
+            CIRCLES, data={"u": np.cos(t), "v": np.sin(2.0 * t), "w": t + 1.0}, backend="c"
+        ),
         "bowl": slomodel.compile(BOWL, data={"w": rng.uniform(0.5, 20.0, 30)}, backend="c"),
         "flat": slomodel.compile(FLAT, backend="c"),
     }
 
 
 MODELS = models()
+SQUARES = ("decay", "circles")
 
 
 @contextmanager
@@ -88,10 +105,11 @@ def test_both_take_the_same_steps(
 ) -> None:
     model = MODELS[name]
     x0 = model.x0() + 0.3 * np.random.default_rng(seed).standard_normal(model.n)
-    compiled = model.solve(x0=x0, direction="bfgs")
-    assert sum(block_sizes) > compiled.nit // 2
+    direction = "levenberg-marquardt" if name in SQUARES else "bfgs"
+    compiled = model.solve(x0=x0, direction=direction)
+    assert sum(block_sizes) > compiled.nit // 3
     with in_python(monkeypatch):
-        plain = model.solve(x0=x0, direction="bfgs")
+        plain = model.solve(x0=x0, direction=direction)
     assert compiled.status == plain.status == "converged"
     assert abs(compiled.nit - plain.nit) <= 2
     first = min(10, plain.nit)
@@ -103,18 +121,20 @@ def test_both_take_the_same_steps(
     assert compiled.epochs[0].count == compiled.nit
 
 
-def test_counts_are_those_of_the_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["bowl", "decay", "circles"])
+def test_counts_are_those_of_the_calls(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where all steps are the same, so are the counts."""
-    model = MODELS["bowl"]
-    compiled = model.solve(direction="bfgs")
+    model = MODELS[name]
+    compiled = model.solve()
     with in_python(monkeypatch):
-        plain = model.solve(direction="bfgs")
+        plain = model.solve()
     assert (compiled.nfev, compiled.njev, compiled.nhev) == (plain.nfev, plain.njev, plain.nhev)
 
 
-def test_watched_runs_have_the_same_bits() -> None:
+@pytest.mark.parametrize("name", ["valley", "decay"])
+def test_watched_runs_have_the_same_bits(name: str) -> None:
     """A callback or a display ends blocks, which changes nothing."""
-    model, seen = MODELS["valley"], list[State]()
+    model, seen = MODELS[name], list[State]()
     alone = model.solve()
     watched = model.solve(callback=seen.append)
     assert [state.k for state in seen] == list(range(alone.nit + 1))
@@ -124,7 +144,7 @@ def test_watched_runs_have_the_same_bits() -> None:
 
 
 @pytest.mark.parametrize("limit", ["max_iter", "max_nfev"])
-@pytest.mark.parametrize("most", [1, 2, 7, 20])
+@pytest.mark.parametrize("most", [1, 2, 20])
 def test_budgets_are_kept(limit: str, most: int) -> None:
     found = MODELS["valley"].solve(**{limit: most})
     assert found.status == limit
@@ -132,8 +152,9 @@ def test_budgets_are_kept(limit: str, most: int) -> None:
     assert len(found.history.fun) == found.nit + 1
 
 
-@pytest.mark.parametrize("name", ["valley", "bowl"])
-@pytest.mark.parametrize("most", [1, 5, 12, 25])
+@pytest.mark.parametrize(
+    ("name", "most"), [("valley", 5), ("valley", 21), ("bowl", 1), ("decay", 3)]
+)
 def test_resumed_runs_have_the_same_bits(name: str, most: int, tmp_path: Path) -> None:
     model = MODELS[name]
     whole = model.solve()
@@ -145,10 +166,11 @@ def test_resumed_runs_have_the_same_bits(name: str, most: int, tmp_path: Path) -
     assert (resumed.nfev, resumed.njev, resumed.nhev) == (whole.nfev, whole.njev, whole.nhev)
 
 
-def test_the_clock_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = MODELS["valley"].solve()
+@pytest.mark.parametrize("name", ["valley", "circles"])
+def test_the_clock_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = MODELS[name].solve()
     monkeypatch.setattr(steps, "SECONDS", 0.0)
-    np.testing.assert_array_equal(MODELS["valley"].solve().history.fun, whole.history.fun)
+    np.testing.assert_array_equal(MODELS[name].solve().history.fun, whole.history.fun)
 
 
 @pytest.mark.parametrize("power", [-40, 40])

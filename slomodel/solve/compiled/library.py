@@ -9,14 +9,19 @@ from pathlib import Path
 from slomodel.codegen.native import compiler
 from slomodel.errors import TargetLimit
 from slomodel.solve.compiled.loop import STRUCT
+from slomodel.solve.directions import levenberg_marquardt as least_squares
+from slomodel.solve.directions import variable_projection
 from slomodel.solve.line_search import interpolating
 from slomodel.solve.methods import auto, ball
 from slomodel.solve.stagnation import pole, resolution, stagnation, unbounded
 
-_PARTS = ("vectors.c", "search.c", "quasi_newton.c")
+_PARTS = ("vectors.c", "search.c", "quasi_newton.c", "least_squares.c")
 
 LEVEL = "-O1"
 """A fifth of the time to compile; long sums are written with vectors."""
+
+# Sweeps of rotations, of which a few bring columns to orthogonality: they converge quadratically.
+MOST_SWEEPS = 30
 
 _THRESHOLDS: dict[str, float] = {
     "ROUNDING": resolution.ROUNDING,
@@ -38,6 +43,23 @@ _THRESHOLDS: dict[str, float] = {
     "LOWERED": stagnation.LOWERED,
     "FIRST_PROBE": unbounded.FIRST_PROBE,
     "ENOUGH_DOUBLINGS": pole.ENOUGH_DOUBLINGS,
+    "MOST_SWEEPS": MOST_SWEEPS,
+    "POOR": least_squares.POOR,
+    "GOOD": least_squares.GOOD,
+    "SHORTEN": least_squares.SHORTEN,
+    "LENGTHEN": least_squares.LENGTHEN,
+    "CLOSE": least_squares.CLOSE,
+    "FORGET": least_squares.FORGET,
+    "FAR": least_squares.FAR,
+    "SLOW": least_squares.SLOW,
+    "PATIENCE": least_squares.PATIENCE,
+    "SMALL": least_squares.SMALL,
+    "TINY": least_squares.TINY,
+    "CORRECTIONS": least_squares.CORRECTIONS,
+    "BENDS": auto.BENDS,
+    "KEPT_SLOPE": variable_projection.KEPT_SLOPE,
+    "LARGE_DROP": variable_projection.LARGE_DROP,
+    "SAME": variable_projection.SAME,
 }
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+from typing import Any
 
-from slomodel.solve.norms import Vector
+from numpy.typing import NDArray
 
 _NUMBERS = (
     # The point, the record of its run, and what ends a block of steps.
@@ -15,19 +16,35 @@ _NUMBERS = (
     *("first_f", "gain_f", "gain_gnorm", "gtol", "test_first", "test_steepest"),
     # The direction.
     *("gamma", "own_gamma", "due"),
+    # Least squares.
+    *("limit", "length", "last_f", "predicted", "in_range", "square", "before"),
 )
 _COUNTS = (
     *("n", "nfev", "njev", "nhev", "max_nfev", "steps", "most_steps", "was_left", "epoch"),
-    *("grows", "tests", "accepts_first", "idle", "idle_steps", "in_a_row", "next_probe"),
+    *(
+        "grows",
+        "tests",
+        "accepts_first",
+        "computes_both",
+        "idle",
+        "idle_steps",
+        "in_a_row",
+        "next_probe",
+    ),
     *("watches_pole", "pole_levels", "pole_base"),
     *("first", "count", "memory", "pair_rows", "learned"),
+    *("m", "affine_count", "has_columns", "moves", "was_good", "is_whole", "slow"),
 )
 _ARRAYS = (
     *("points", "v", "s", "y", "w", "coefficients", "rows", "logarithmic", "curvatures"),
     *("S", "Y", "D", "Rinv", "H"),
+    *("jacobians", "columns", "columns_x", "matrix", "right", "residual_point", "residual_out"),
+    *("root", "lengths", "old_lengths", "units", "first_change", "change", "small"),
+    *("singular", "along", "V", "s_all", "b_all", "V_all"),
 )
-_TABLES = ("value_table", "gradient_table")
-_FUNCTIONS = ("value", "gradient")
+_POSITIONS = ("affine", "others", "kept")
+_TABLES = ("value_table", "gradient_table", "residual_table")
+_FUNCTIONS = ("value", "gradient", "residual")
 
 
 class LoopState(ctypes.Structure):
@@ -36,11 +53,11 @@ class LoopState(ctypes.Structure):
     _fields_ = (
         *((name, ctypes.c_double) for name in _NUMBERS),
         *((name, ctypes.c_long) for name in _COUNTS),
-        *((name, ctypes.c_void_p) for name in (*_ARRAYS, *_TABLES, *_FUNCTIONS)),
+        *((name, ctypes.c_void_p) for name in (*_ARRAYS, *_POSITIONS, *_TABLES, *_FUNCTIONS)),
     )
 
 
-def address(array: Vector) -> int:
+def address(array: NDArray[Any]) -> int:
     """The address of the elements of an array, which has to live as long as it is used."""
     return int(array.__array_interface__["data"][0])
 
@@ -51,6 +68,7 @@ STRUCT = "\n".join(
         f"    double {', '.join(_NUMBERS)};",
         f"    long {', '.join(_COUNTS)};",
         f"    double *{', *'.join(_ARRAYS)};",
+        f"    long *{', *'.join(_POSITIONS)};",
         f"    void **{', **'.join(_TABLES)};",
         *(f"    double (*{name})(void **);" for name in _FUNCTIONS),
         "} LoopState;",

@@ -79,6 +79,14 @@ static void invert_triangle(LoopState *l) {
     }
 }
 
+/* Let the block end at a point. */
+static void store_point(LoopState *l, const Point *at) {
+    memmove(l->points, at->x, l->n * sizeof(double));
+    memmove(l->points + l->n, at->g, l->n * sizeof(double));
+    l->f = at->f;
+    l->gnorm = at->gnorm;
+}
+
 static int quasi_newton_step(LoopState *l, Point *at, Point *new, Point *other, double *length) {
     double *v = l->v;
     const long work = l->nfev + l->njev + 2 * l->nhev;
@@ -112,11 +120,10 @@ long quasi_newton(LoopState *l) {
     Point other = {l->points + 4 * n, l->points + 5 * n, 0.0, 0.0};
     l->steps = l->was_left = 0;
     for (;;) {
-        const long nfev = l->nfev, njev = l->njev;
+        const LoopState saved = *l;
         double length;
         if (quasi_newton_step(l, &at, &new, &other, &length) != ACCEPTED) {
-            l->nfev = nfev;
-            l->njev = njev;
+            *l = saved;
             l->was_left = 1;
             break;
         }
@@ -126,10 +133,7 @@ long quasi_newton(LoopState *l) {
         if (ends_block(l, &at, length, began)) break;
     }
     if (l->steps && !l->H) invert_triangle(l);
-    memmove(l->points, at.x, n * sizeof(double));
-    memmove(l->points + n, at.g, n * sizeof(double));
-    l->f = at.f;
-    l->gnorm = at.gnorm;
+    store_point(l, &at);
     l->value_table[0] = held[0];
     l->gradient_table[0] = held[1];
     l->gradient_table[2] = held[2];

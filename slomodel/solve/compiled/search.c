@@ -106,7 +106,7 @@ static int search(
     const double noise = noise_of(l, at->f);
     double last = 0.0, last_f = 0.0;
     for (int trials = 0; trials < MOST_TRIALS; trials++) {
-        const int both = trials == 0 && l->accepts_first;
+        const int both = trials == 0 && l->accepts_first && l->computes_both;
         if (l->nfev >= l->max_nfev) return LEFT;
         move(l, at, v, *delta, end);
         end->f = both ? gradient_at(l, end, 0) : value_at(l, end->x);

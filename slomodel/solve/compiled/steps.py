@@ -18,8 +18,8 @@ from slomodel.solve.subroutine import Block, BlockLimits, Iterate
 MOST_STEPS, SECONDS = 200, 0.02
 # An evaluation of more operations takes longer than the Python of a step.
 MOST_OPERATIONS = 1e6
-# Steps in Python after a block in which no step was plain; doubled each time up to the last.
-WAITS = (1, 16)
+# Most steps in Python after a block in which no step was plain; there are 1, 1, 2, 4, … of them.
+LONGEST_WAIT = 16
 
 
 class Pace:
@@ -29,24 +29,26 @@ class Pace:
     """
 
     def __init__(self) -> None:
-        self._wait = 0
-        self._next_wait, self._most_wait = WAITS
-        self._plain = 0
+        self._wait = self._plain = self._in_vain = 0
 
     def is_due(self) -> bool:
         """Whether to try the next step; if not, it is taken in Python."""
         if not self._wait:
             return True
         self._wait -= 1
-        self._plain = 0
+        self.pass_over()
         return False
+
+    def pass_over(self) -> None:
+        """Record that the next step is taken in Python."""
+        self._plain = 0
 
     def record(self, steps: int, was_left: bool) -> None:
         """Record the steps of a block, and whether the one after them was not plain."""
         self._plain += steps
         if was_left:
-            self._next_wait = WAITS[0] if self._plain else min(2 * self._next_wait, WAITS[1])
-            self._wait = self._next_wait
+            self._in_vain = 0 if self._plain else self._in_vain + 1
+            self._wait = min(2 ** max(self._in_vain - 2, 0), LONGEST_WAIT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
+from slomodel.solve.compiled.jacobians import JacobianArrays, jacobian_arrays
+from slomodel.solve.compiled.loop import LoopState
 from slomodel.solve.directions.direction import Predicting, SecantPair
 from slomodel.solve.directions.mixed_newton import MixedNewton
 from slomodel.solve.directions.quasi_newton import QuasiNewton
@@ -73,7 +77,18 @@ class LevenbergMarquardt:
         self._change = np.empty(0)
         self._x = np.empty(0)
         evaluate.own_gradient = self._gradient
+        self._in_c: JacobianArrays | Literal[False] | None = False
         self._projection = VariableProjection(evaluate)
+
+    @property
+    def compiled(self) -> str:
+        """The compiled loop that takes the next steps."""
+        return "least_squares" if self._active else self._other.compiled
+
+    @property
+    def memory(self) -> int:
+        """The largest number of pairs."""
+        return self._other.memory
 
     def recover(self) -> None:
         """Continue with `MixedNewton`, which depends least on the units of the variables."""
@@ -135,6 +150,44 @@ class LevenbergMarquardt:
         if self._active and pair.own:
             pair = SecantPair(pair.s, pair.y, pair.sy, pair.snorm, pair.ynorm, own=False)
         self._other.learn(pair)
+
+    def store(self, loop: LoopState, at: Iterate) -> bool:
+        """Let a compiled loop work on the estimate in place; False where it cannot."""
+        if self._stalled:
+            return False
+        if not self._active:
+            self._predicted, self.units = 0.0, None
+            stored = self._other.store(loop, at)
+            if not self._evaluate.has_residuals:
+                return stored
+            loop.due = min(loop.due, self._until)
+            return stored and self._evaluate.weighted_work < self._until
+        if self._in_c is False:
+            n = len(at.x)
+            residuals = self._evaluate.compiled_residuals()
+            self._in_c = jacobian_arrays(residuals, n, *self._projection.positions(n))
+        if self._in_c is None:
+            return False
+        self._other.store_estimate(loop)
+        r, J = self._jacobian(at.x)
+        self._in_c.store(loop, r, J, self._lengths)
+        loop.limit, loop.length, loop.last_f = self._limit, self._length, self._f
+        loop.predicted, loop.in_range, loop.slow = self._predicted, self._in_range, self._slow
+        loop.was_good, loop.is_whole = self._was_good, self._is_whole
+        return True
+
+    def load(self, loop: LoopState, at: Iterate) -> None:
+        """Read the state after steps of a compiled loop that end at a point."""
+        self._other.load(loop, at)
+        if not self._active:
+            return
+        assert self._in_c
+        self._evaluate.has_own_gradients = True
+        self._r, self._J = self._in_c.load()
+        self._x = at.x.copy()
+        self._limit, self._length, self._f = loop.limit, loop.length, loop.last_f
+        self._predicted, self._in_range, self._slow = loop.predicted, loop.in_range, loop.slow
+        self._was_good, self._is_whole = bool(loop.was_good), bool(loop.is_whole)
 
     def _gradient(self, x: Vector, out: Vector) -> bool:
         """Write 2 Jᵀr at a trial point x (n,) into `out`; False while J is not used.

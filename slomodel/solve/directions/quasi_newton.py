@@ -59,6 +59,7 @@ class QuasiNewton:
     """
 
     wants_pairs = True
+    compiled = "quasi_newton"
 
     def __init__(self, evaluate: Evaluator, start: Iterate, delta_bar: float) -> None:
         n = len(start.x)
@@ -212,18 +213,21 @@ class QuasiNewton:
         H -= change
         H -= change.T
 
-    def store(self, loop: LoopState) -> bool:
-        """Let a compiled loop work on the estimate in place; False where it cannot."""
-        if self._by_newton or not (self._pairs.count or self._H is not None):
-            return False
+    def store(self, loop: LoopState, at: Iterate) -> bool:
+        """Let a compiled loop work on the estimate in place; False where the next step cannot."""
+        self.store_estimate(loop)
+        has_estimate = self._H is not None or self._pairs.count > 0
+        return has_estimate and not self._by_newton and self._evaluate.weighted_work < loop.due
+
+    def store_estimate(self, loop: LoopState) -> None:
+        """Let a compiled loop update the estimate in place."""
         self._pairs.store(loop)
         loop.H = 0 if self._H is None else address(self._H)
         loop.curvatures = 0 if self.curvatures is None else address(self.curvatures)
         loop.due, loop.own_gamma = min(self._due, self._sparse_due), self._gamma
-        return True
 
-    def load(self, loop: LoopState) -> None:
-        """Read the state after steps of a compiled loop."""
+    def load(self, loop: LoopState, at: Iterate) -> None:
+        """Read the state after steps of a compiled loop that end at a point."""
         self._pairs.load(loop)
         self._gamma, self.hessian = loop.own_gamma, None
 

@@ -93,12 +93,19 @@ class VariableProjection:
         J[:, self._affine], J[:, self._others] = self._columns, rest
         return r, J
 
+    def positions(self, n: int) -> tuple[Positions, Positions]:
+        """The positions of c, and of the other unknowns; c may be empty."""
+        if not self._known:
+            self._find(n)
+        return self._affine, self._others
+
     def _find(self, n: int) -> None:
         """Find c; it is empty if r is affine in no unknown, or in all."""
         self._known = True
         affine = self._evaluate.affine_unknowns()
-        if affine.any() and not affine.all():
-            self._affine, self._others = np.flatnonzero(affine), np.flatnonzero(~affine)
+        if affine.all():
+            affine = ~affine
+        self._affine, self._others = np.flatnonzero(affine), np.flatnonzero(~affine)
 
 
 def _along(r: Vector, a: Vector) -> tuple[Vector, float]:

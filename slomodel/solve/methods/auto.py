@@ -26,6 +26,9 @@ LOGARITHMIC_MOVE = 2.0
 """Largest change per step of a variable on a logarithmic scale. Changes of variables are flat far
 out: a longer step, as along negative curvature, may end where no gradient leads back."""
 
+BENDS = 12
+"""Rejected trials that a direction may answer by bending."""
+
 # What may replace |f| in the test: a fraction of the change of f that its curvatures cause over
 # |x|, and an absolute value.
 CURVED, ABSOLUTE = 1e-10, 1e-18

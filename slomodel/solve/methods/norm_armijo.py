@@ -16,6 +16,7 @@ from slomodel.solve.directions.direction import (
     Propose,
     SecantPair,
 )
+from slomodel.solve.directions.levenberg_marquardt import LevenbergMarquardt
 from slomodel.solve.directions.quasi_newton import QuasiNewton
 from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.line_search.armijo import AcceptedTrial, LineSearch
@@ -23,7 +24,7 @@ from slomodel.solve.line_search.certified import RELAXATION, CertifiedSearch, de
 from slomodel.solve.line_search.exact import Ray
 from slomodel.solve.line_search.initial_step import INITIAL_STEPS, WANTS_PAIRS, StepMemory
 from slomodel.solve.line_search.interpolating import InterpolatingSearch
-from slomodel.solve.methods.auto import LOGARITHMIC_MOVE, PredictedDecrease
+from slomodel.solve.methods.auto import BENDS, LOGARITHMIC_MOVE, PredictedDecrease
 from slomodel.solve.methods.ball import ball_of_a_step, grown, widened
 from slomodel.solve.norms import EPS, LARGEST, Vector, norm, slope_along
 from slomodel.solve.objective import Evaluator
@@ -48,8 +49,6 @@ RESTARTS = 10
 # A step whose slope rounding in doubles hides is at the floor if it is shorter than this many units
 # in the last place of ‖x‖.
 FLOOR_ULPS = 8.0
-# Rejected trials that a direction may answer by bending.
-BENDS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +175,14 @@ class NormArmijoRun:
         self._v = np.empty_like(start.x)
         self._pace = Pace()
         self._compiled: CompiledSteps | None = None
-        if method.interpolates and self._ray is None and isinstance(self._direction, QuasiNewton):
-            memory = self._direction.memory
-            self._compiled = compiled_steps(evaluate, len(start.x), memory, method.logarithmic)
+        direction = self._direction
+        if (
+            method.interpolates
+            and self._ray is None
+            and isinstance(direction, QuasiNewton | LevenbergMarquardt)
+        ):
+            own = (len(start.x), direction.memory, method.logarithmic)
+            self._compiled = compiled_steps(evaluate, *own)
         self._s = np.empty_like(start.x)
         self._y = np.empty_like(start.x)
 
@@ -211,10 +215,13 @@ class NormArmijoRun:
         compiled, direction = self._compiled, self._direction
         if compiled is None or self._reach != region.D or self._stagnation.probe.due:
             return None
-        assert isinstance(direction, QuasiNewton)
+        assert isinstance(direction, QuasiNewton | LevenbergMarquardt)
         assert self._interpolating is not None
         loop = compiled.loop
-        if not self._pace.is_due() or not direction.store(loop):
+        if not self._pace.is_due():
+            return None
+        if not direction.store(loop, current):
+            self._pace.pass_over()
             return None
         kind = direction.kind
         loop.alpha, loop.reach, loop.grows = self._method.alpha, self._reach, self._method.grows
@@ -222,16 +229,17 @@ class NormArmijoRun:
             self._test.store(loop)
         self._interpolating.store(loop)
         self._stagnation.store(loop)
-        steps = compiled.run("quasi_newton", current, limits)
+        steps = compiled.run(direction.compiled, current, limits)
         self._pace.record(steps, bool(loop.was_left))
         if not steps:
             self._pace.is_due()
             return None
-        direction.load(loop)
+        block = compiled.block(steps, kind)
+        direction.load(loop, block.point)
         self._interpolating.load(loop)
         self._stagnation.load(loop)
         self._reach, self.delta, self._memory.delta = loop.reach, loop.delta, loop.delta
-        return compiled.block(steps, kind)
+        return block
 
     def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt:
         """Step to x + δv with δ from the line search. Paper: alg:lsearch."""
