@@ -156,6 +156,11 @@ class Evaluating:
         """The set in which the closed sets of variables keep x (n,); None if there are none."""
         return closed_set(self._problem, self._binding)
 
+    @cached_property
+    def _smooth(self) -> bool:
+        """Whether the objective is proved continuously differentiable, for these data."""
+        return self._plans.smooth(self._binding)
+
     def _in_closed_sets(self, x: Vector) -> dict[str, Vector]:
         """The arrays of the variables in closed sets in a vector x (n,)."""
         closed = {variable.name for variable in self._problem.variables if is_closed(variable)}

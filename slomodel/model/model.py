@@ -311,7 +311,7 @@ class Model(Proving):
         """
         if users is None and self._change is not None:
             users = UserCoordinates(self._change, self._binding)
-        compiled, smooth = self._compiled, self._plans.smooth(self._binding)
+        compiled, smooth = self._compiled, self._smooth
         self._binding.require_data()
         return CompiledObjective(
             *(self.n, self._kernel, compiled.derivatives, smooth, compiled.precision),

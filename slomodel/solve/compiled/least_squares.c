@@ -277,7 +277,9 @@ static int least_squares_step(
         const double vnorm = norm(v, n);
         if (!(0.0 < vnorm && vnorm <= LARGEST)) return LEFT;
         const double slope = bends ? slope_along(at->g, at->gnorm, v, vnorm, n) : slope_of(l, at, v, vnorm);
-        if (!(slope < 0.0) || (!bends && !is_plain(l, at, v, vnorm, slope))) return LEFT;
+        if (!(slope < 0.0)) return LEFT;
+        const int how = bends ? ACCEPTED : judged(l, at, v, vnorm, slope);
+        if (how != ACCEPTED) return how;
         const double longest = longest_step(l, v, vnorm), delta = smaller(1.0, longest);
         if (l->nfev >= l->max_nfev) return LEFT;
         move(l, at, v, delta, new);
@@ -310,15 +312,15 @@ long least_squares(LoopState *l) {
     Point at = {l->points, l->points + n, l->f, l->gnorm};
     Point new = {l->points + 2 * n, l->points + 3 * n, 0.0, 0.0};
     double *J = l->jacobians, *next_J = J + size;
-    l->steps = l->was_left = l->has_columns = 0;
+    l->steps = l->was_left = l->meets_test = l->has_columns = 0;
     for (;;) {
         const LoopState saved = *l;
         double length;
         memcpy(l->old_lengths, l->lengths, n * sizeof(double));
-        if (least_squares_step(l, &at, &new, J, next_J, &length) != ACCEPTED) {
-            *l = saved;
-            memcpy(l->lengths, l->old_lengths, n * sizeof(double));
-            l->was_left = 1;
+        const int how = least_squares_step(l, &at, &new, J, next_J, &length);
+        if (how != ACCEPTED) {
+            leave(l, &saved, how);
+            if (how != MET) memcpy(l->lengths, l->old_lengths, n * sizeof(double));
             break;
         }
         const Point swapped = at;

@@ -20,7 +20,18 @@ _NUMBERS = (
     *("limit", "length", "last_f", "predicted", "in_range", "square", "before"),
 )
 _COUNTS = (
-    *("n", "nfev", "njev", "nhev", "max_nfev", "steps", "most_steps", "was_left", "epoch"),
+    *(
+        "n",
+        "nfev",
+        "njev",
+        "nhev",
+        "max_nfev",
+        "steps",
+        "most_steps",
+        "was_left",
+        "meets_test",
+        "epoch",
+    ),
     *(
         "grows",
         "tests",

@@ -96,7 +96,9 @@ static int quasi_newton_step(LoopState *l, Point *at, Point *new, Point *other, 
     const double vnorm = norm(v, l->n);
     if (!(0.0 < vnorm && vnorm <= LARGEST)) return LEFT;
     const double slope = slope_along(at->g, at->gnorm, v, vnorm, l->n);
-    if (!(slope <= -l->alpha * at->gnorm) || !is_plain(l, at, v, vnorm, slope)) return LEFT;
+    if (!(slope <= -l->alpha * at->gnorm)) return LEFT;
+    const int how = judged(l, at, v, vnorm, slope);
+    if (how != ACCEPTED) return how;
     const double longest = longest_step(l, v, vnorm);
     double delta = smaller(1.0, longest);
     long accepts_first;
@@ -118,13 +120,13 @@ long quasi_newton(LoopState *l) {
     Point at = {l->points, l->points + n, l->f, l->gnorm};
     Point new = {l->points + 2 * n, l->points + 3 * n, 0.0, 0.0};
     Point other = {l->points + 4 * n, l->points + 5 * n, 0.0, 0.0};
-    l->steps = l->was_left = 0;
+    l->steps = l->was_left = l->meets_test = 0;
     for (;;) {
         const LoopState saved = *l;
         double length;
-        if (quasi_newton_step(l, &at, &new, &other, &length) != ACCEPTED) {
-            *l = saved;
-            l->was_left = 1;
+        const int how = quasi_newton_step(l, &at, &new, &other, &length);
+        if (how != ACCEPTED) {
+            leave(l, &saved, how);
             break;
         }
         const Point swapped = at;

@@ -1,7 +1,8 @@
 /* The search of interpolating.py, the gain of a step of stagnation.py, and the stop test of auto.py,
-   each for the usual case alone: LEFT says that it is not, and nothing has changed then. */
+   each for the usual case alone: LEFT says that it is not, and nothing has changed then. MET says
+   that a direction meets the test, which Python repeats with the Hessian. */
 
-enum { LEFT, REJECTED, ACCEPTED };
+enum { LEFT, MET, ACCEPTED };
 
 typedef struct {
     double *x, *g;
@@ -153,11 +154,18 @@ static int meets_test(const LoopState *l, const Point *at, const double *v, doub
     return 1;
 }
 
-/* Whether a direction is suitable, and neither ends the run nor is at the resolution of f. */
-static int is_plain(LoopState *l, const Point *at, const double *v, double vnorm, double slope) {
+/* ACCEPTED for a direction that is not at the resolution of f, MET for one that meets the test. */
+static int judged(LoopState *l, const Point *at, const double *v, double vnorm, double slope) {
     const double decrease = -0.5 * vnorm * slope;
-    if (l->tests && meets_test(l, at, v, decrease)) return 0;
-    return !l->tests || decrease > noise_of(l, at->f);
+    if (l->tests && meets_test(l, at, v, decrease)) return MET;
+    return !l->tests || decrease > noise_of(l, at->f) ? ACCEPTED : LEFT;
+}
+
+/* Leave a block before a step; what its direction has learned is kept if it meets the test. */
+static void leave(LoopState *l, const LoopState *saved, int how) {
+    l->meets_test = how == MET;
+    if (how != MET) *l = *saved;
+    l->was_left = 1;
 }
 
 /* Record the step of length `fraction` in units of the longest to an accepted point; 0 where that

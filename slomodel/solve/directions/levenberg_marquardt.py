@@ -165,7 +165,7 @@ class LevenbergMarquardt:
         if self._in_c is False:
             n = len(at.x)
             residuals = self._evaluate.compiled_residuals()
-            self._in_c = jacobian_arrays(residuals, n, *self._projection.positions(n))
+            self._in_c = jacobian_arrays(loop, residuals, *self._projection.positions(n))
         if self._in_c is None:
             return False
         self._other.store_estimate(loop)
@@ -185,6 +185,7 @@ class LevenbergMarquardt:
         self._evaluate.has_own_gradients = True
         self._r, self._J = self._in_c.load()
         self._x = at.x.copy()
+        self.units = 1.0 / np.where(self._lengths == 0.0, 1.0, self._lengths)
         self._limit, self._length, self._f = loop.limit, loop.length, loop.last_f
         self._predicted, self._in_range, self._slow = loop.predicted, loop.in_range, loop.slow
         self._was_good, self._is_whole = bool(loop.was_good), bool(loop.is_whole)

@@ -174,6 +174,8 @@ class NormArmijoRun:
             self._ray = Ray(evaluate, method.degree, method.sigma, start)
         self._v = np.empty_like(start.x)
         self._pace = Pace()
+        # Whether a compiled loop found that the proposed direction meets the test.
+        self._meets_test = False
         self._compiled: CompiledSteps | None = None
         direction = self._direction
         if (
@@ -231,8 +233,11 @@ class NormArmijoRun:
         self._stagnation.store(loop)
         steps = compiled.run(direction.compiled, current, limits)
         self._pace.record(steps, bool(loop.was_left))
+        self._meets_test = bool(loop.meets_test)
         if not steps:
             self._pace.is_due()
+            if self._meets_test:
+                direction.load(loop, current)
             return None
         block = compiled.block(steps, kind)
         direction.load(loop, block.point)
@@ -249,11 +254,14 @@ class NormArmijoRun:
             halt = self._stagnation.look_far(current, np.multiply(v, self.delta, out=self._s))
             if halt:
                 return halt
-        vnorm, slope, own = self._related_direction(current, v)
-        test = self._test
-        if own and test is not None:
-            predicted = -0.5 * vnorm * slope
-            if current.gnorm <= test.steepest and test.met(current, v, predicted, self._curvatures):
+        test, meets = self._test, self._meets_test
+        self._meets_test = False
+        if not meets:
+            vnorm, slope, own = self._related_direction(current, v)
+        if test is not None and (meets or own):
+            if not meets and current.gnorm <= test.steepest:
+                meets = test.met(current, v, -0.5 * vnorm * slope, self._curvatures)
+            if meets:
                 vnorm, slope, own, halt = self._confirmed(current, v, test)
                 if halt is not None:
                     return halt
