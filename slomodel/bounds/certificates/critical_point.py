@@ -15,7 +15,7 @@ Where elements of x are held, f is a function of the others.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -42,7 +42,6 @@ from slomodel.bounds.ranges.evaluation_errors import gradient_interval
 from slomodel.bounds.ranges.hessian import derivatives
 from slomodel.bounds.ranges.smoothness import smoothness
 from slomodel.bounds.setting import Setting
-from slomodel.ir.expr import Input
 from slomodel.ir.walk import dependents, postorder
 
 Lipschitz = Callable[[float], float]
@@ -103,7 +102,10 @@ def hessian_in_box(setting: Setting, radii: Array) -> HessianBox:
     order = postorder(setting.objective, *graphs.second)
     turning = dependents(order, {*graphs.v}.__contains__)
     fixed = [node for node in order if node not in turning]
-    boxes = {**boxed(setting.values), **_boxes(setting, radii)}
+    boxes = boxed(setting.values) | {
+        variable: around(setting.values[variable], own)
+        for variable, own in setting.by_variable(radii).items()
+    }
     live = live_in(setting, setting.objective, *graphs.second)
     result = enclose(fixed, boxes, setting.sizes, live=live)
     known = {node: result[node] for node in fixed}
@@ -116,16 +118,6 @@ def hessian_in_box(setting: Setting, radii: Array) -> HessianBox:
     if not (np.isfinite(H.lo).all() and np.isfinite(H.hi).all()):
         return HessianBox(None, "the Hessian is not proved to be finite at x")
     return HessianBox(H)
-
-
-def _boxes(setting: Setting, radii: Array) -> Mapping[Input, Interval]:
-    result, start = {}, 0
-    for variable in setting.variables:
-        value = setting.values[variable]
-        stop = start + int(np.size(value))
-        result[variable] = around(value, radii[start:stop].reshape(np.shape(value)))
-        start = stop
-    return result
 
 
 def critical_point(setting: Setting, free: Truths, lipschitz: Lipschitz) -> CriticalPoint:
@@ -187,8 +179,7 @@ class NewtonMap:
 
 def _by_boxes(setting: Setting, newton: NewtonMap, nothing: CriticalPoint) -> CriticalPoint:
     """Krawczyk's test on boxes of growing radii."""
-    x = setting.x
-    x = x[newton.free]
+    x = setting.x[newton.free]
     floor = _LEAST * np.abs(x) + SMALLEST_NORMAL
     radii = np.asarray(_INFLATION * newton.first + floor)
     for _ in range(_ATTEMPTS):

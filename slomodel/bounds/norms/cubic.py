@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations_with_replacement
 from math import sqrt
 
 import numpy as np
@@ -17,19 +16,19 @@ from slomodel.bounds.arithmetic.rounding import (
     up_norm,
     up_sqrt,
 )
-from slomodel.bounds.arithmetic.sums_of_products import error_of_gram, errors_of_grams
+from slomodel.bounds.arithmetic.sums_of_products import errors_of_grams
 from slomodel.bounds.norms.quartic import largest_quartic, square_of_cubic
 from slomodel.bounds.norms.spectral import DENSE_EIGEN, spectral_norm, stack_norm, upper_eigenvalue
 from slomodel.bounds.stopping import pause
 
 _THETAS = (2 / 3, 0.85, 1.0, 1.15)
 """Mixtures of both Gram matrices that are tried; every real θ proves a bound."""
-_FEW_THETAS = (1.0,)
-"""The mixture for more variables: the symmetrised Gram matrix alone."""
-_FRACTION = 1e-5
-"""Relative tolerance of the largest eigenvalues of large matrices."""
+_FRACTION, _COARSE_FRACTION = 1e-5, 1e-3
+"""Relative tolerances of the largest eigenvalues of large matrices, for few columns and for more,
+where each step towards them takes milliseconds.
+"""
 _MANY = 3
-"""Largest number of variables for which all mixtures θ are tried."""
+"""Largest number of variables for which all mixtures θ are tried; for more, θ = 1 alone."""
 _FEW_COLUMNS = 30
 """Variables up to which mixtures of Gram matrices of the whole form are tried."""
 _MOST_COLUMNS_SQUARED = 60
@@ -47,9 +46,9 @@ _CLOSE = 1.1
 def cubic_norm(one: Bounded[float]) -> float:
     """Upper bound on the norm of the exact symmetric form.
 
-    By `trilinear_norm` for few variables, for more by `split_norm` and `_squared_norm`, and for
-    many by T = sym(w ⊗ I) + T': for unit v, sym(w ⊗ I)[v, v, v] = w·v, so that ‖T‖ <= ‖w‖ + ‖T'‖,
-    with w = 3 tr T / (n + 2), which makes T' traceless.
+    By `trilinear_norm` for few variables, for more by `split_norm` too, and for many by T = sym(w ⊗
+    I) + T': for unit v, sym(w ⊗ I)[v, v, v] = w·v, so that ‖T‖ <= ‖w‖ + ‖T'‖, with w = 3 tr T / (n
+    + 2), which makes T' traceless.
     """
     n = len(one.value)
     if not np.isfinite(one.value).all():
@@ -67,7 +66,7 @@ def cubic_norm(one: Bounded[float]) -> float:
         split, attained = split_norm(S)
         least = min(least, split)
         if least > _CLOSE * attained:
-            least = min(least, _squared_norm(S))
+            least = min(least, float(trilinear_norm(S[np.newaxis])[0]))
     return float(up_add(least, T.error))
 
 
@@ -138,28 +137,6 @@ def _attained(T: Array, starts: Array) -> float:
     return best
 
 
-def _squared_norm(T: Array) -> float:
-    """‖T[v, v]‖² = (v⊗v)ᵀ B (v⊗v), B_ijkl = ½ Σ_m (T_ikm T_jlm + T_ilm T_jkm): the case θ = 1 of
-    `trilinear_norm`, by one factorisation on symmetric matrices.
-    """
-    n = len(T)
-    largest = float(np.max(np.abs(T)))
-    if largest == 0.0:
-        return 0.0
-    e = int(np.frexp(largest)[1])
-    M = np.ldexp(T, -e).reshape(n * n, n)
-    A = (M @ M.T).reshape(n, n, n, n)
-    pause()
-    i, j = np.triu_indices(n)
-    rows, columns = i[:, np.newaxis], j[:, np.newaxis]
-    weight = np.where(i == j, 1.0, np.sqrt(2.0))
-    G = 0.5 * (A[rows, i, columns, j] + A[rows, j, columns, i]) * np.multiply.outer(weight, weight)
-    pause()
-    near = Bounded(G, error_of_gram(M)).symmetric()
-    bound = up_sqrt(up_add(upper_eigenvalue(near.value, 1e-3), near.error))
-    return float(up_ldexp(bound, e))
-
-
 def trilinear_norm(T: Array) -> Array:
     """Upper bounds on max |T[u, v, w]| over unit vectors, for symmetric forms (p, n, n, n).
 
@@ -187,23 +164,29 @@ def _mixed(T: Array) -> Array:
 
     With a shift s, λ_max(G) = λ_max(G + sI) - s <= ‖G + sI‖ - s.
     """
-    n = T.shape[1]
-    pairs = list(combinations_with_replacement(range(n), 2))
-    i, j = (np.array(one) for one in zip(*pairs, strict=True))
+    p, n = T.shape[:2]
+    i, j = np.triu_indices(n)
+    rows, columns = i[:, np.newaxis], j[:, np.newaxis]
     weight = np.where(i == j, 1.0, sqrt(2.0))
-    A = np.einsum("pijm,pklm->pijkl", T, T)
-    B = 0.5 * (A.transpose(0, 1, 3, 2, 4) + A.transpose(0, 1, 3, 4, 2))
-    error = errors_of_grams(T.reshape(len(T), n * n, n))
-    thetas = _THETAS if n <= _MANY else _FEW_THETAS
-    mixed = np.concatenate([(1.0 - theta) * A + theta * B for theta in thetas])
-    G = weight[:, None] * mixed[:, i[:, None], j[:, None], i, j] * weight
-    near = Bounded(G, np.tile(error, len(thetas))).symmetric()
-    if len(pairs) > DENSE_EIGEN:
-        ends = np.array([upper_eigenvalue(one, _FRACTION) for one in near.value])
+    M = T.reshape(p, n * n, n)
+    products = (M @ M.transpose(0, 2, 1)).reshape(p, n, n, n, n)
+    pause()
+    B = 0.5 * (products[:, rows, i, columns, j] + products[:, rows, j, columns, i])
+    mixed = [B]
+    if n <= _MANY:
+        A = products[:, rows, columns, i, j]
+        mixed = [(1.0 - theta) * A + theta * B for theta in _THETAS]
+    G = np.concatenate(mixed)
+    G *= weight[:, np.newaxis] * weight
+    pause()
+    near = Bounded(G, np.tile(errors_of_grams(M), len(mixed))).symmetric()
+    if len(i) > DENSE_EIGEN:
+        fraction = _FRACTION if n <= _FEW_COLUMNS else _COARSE_FRACTION
+        ends = np.array([upper_eigenvalue(one, fraction) for one in near.value])
         bounds = up_add(ends, near.error)
     else:
         shift = near.magnitude
         shifted = near.plus_identity(shift)
         bounds = up_add(up_add(stack_norm(shifted.value), -shift), shifted.error)
-    least = np.min(bounds.reshape(len(thetas), len(T)), axis=0)
+    least = np.min(bounds.reshape(len(mixed), p), axis=0)
     return np.asarray(up_sqrt(np.maximum(least, 0.0)))

@@ -1,9 +1,10 @@
-"""Lower bound on the largest |eigenvalue| of a symmetric operator, by Lanczos' method."""
+"""Lanczos' method for symmetric operators: Krylov spaces, and values of them from below."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,44 +16,66 @@ STEPS = 24
 CLOSE = 1e-4
 
 
+@dataclass(frozen=True, slots=True)
+class KrylovSpace:
+    """An orthonormal basis (k, n), the operator in it (k, k), and the length of what the operator
+    makes of the last vector outside the space; NaN where that is not finite.
+    """
+
+    basis: Vector
+    operator: Vector
+    outside: float
+
+
+def krylov_spaces(
+    apply: Callable[[Vector], Vector], start: Vector, most: int
+) -> Iterator[KrylovSpace]:
+    """The spaces from a unit vector (n,), of dimensions 1 to `most`, as far as they grow.
+
+    Full reorthogonalisation.
+    """
+    most = min(most, len(start))
+    Q, T = np.zeros((most + 1, len(start))), np.zeros((most, most))
+    Q[0] = start
+    for k in range(most):
+        w, own = apply(Q[k]), Q[: k + 1]
+        is_finite = bool(np.isfinite(w).all())
+        if is_finite:
+            T[k, k] = own[k] @ w
+            for _again in range(2):
+                w = w - own.T @ (own @ w)
+        length = norm(w) if is_finite else math.nan
+        yield KrylovSpace(own, T[: k + 1, : k + 1], length)
+        if not length > 0.0 or k + 1 == most:
+            return
+        T[k, k + 1] = T[k + 1, k] = length
+        Q[k + 1] = w / length
+
+
 def largest(apply: Callable[[Vector], Vector], start: Vector) -> tuple[float, Vector]:
     """The Ritz value of largest magnitude and its unit vector (n,); NaN if H is not finite.
 
-    The Krylov space approximates both ends of the spectrum, so that eigenvalues ±λ do not mix. Full
-    reorthogonalisation.
+    The Krylov space approximates both ends of the spectrum, so that eigenvalues ±λ do not mix.
     """
     first = unit(start)
     assert first is not None, "Lanczos starts from a vector that is not 0"
-    basis = [first]
-    diagonal: list[float] = []
-    beside: list[float] = []
-    value = 0.0
-    for _ in range(min(STEPS, len(start))):
-        w = apply(basis[-1])
-        if not np.all(np.isfinite(w)):
+    value, vector = 0.0, first
+    for space in krylov_spaces(apply, first, STEPS):
+        if math.isnan(space.outside):
             return math.nan, first
-        diagonal.append(float(basis[-1] @ w))
-        values, vectors = _ritz(diagonal, beside)
+        values, vectors = _ritz(space.operator)
         k = int(np.argmax(np.abs(values)))
         before, value = value, float(values[k])
-        Q = np.array(basis)
-        for _again in range(2):
-            w = w - Q.T @ (Q @ w)
-        length = norm(w)
-        residual = length * abs(float(vectors[-1, k]))
+        vector = space.basis.T @ vectors[:, k]
+        residual = space.outside * abs(float(vectors[-1, k]))
         if residual <= CLOSE * abs(value) and abs(value - before) <= CLOSE * abs(value):
             break
-        if length == 0.0 or len(basis) == len(start):
-            break
-        beside.append(length)
-        basis.append(w / length)
-    vector = unit(np.array(basis[: len(diagonal)]).T @ vectors[:, k])
-    return value, first if vector is None else vector
+    along = unit(vector)
+    return value, first if along is None else along
 
 
-def _ritz(diagonal: list[float], beside: list[float]) -> tuple[Vector, Vector]:
-    """Eigenvalues and eigenvectors of the tridiagonal matrix, at any scale."""
-    T = np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1)
+def _ritz(T: Vector) -> tuple[Vector, Vector]:
+    """Eigenvalues and eigenvectors of a symmetric matrix, at any scale."""
     scale = float(np.abs(T).max()) or 1.0
     values, vectors = np.linalg.eigh(T / scale)
     return values * scale, vectors

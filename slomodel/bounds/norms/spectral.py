@@ -32,6 +32,7 @@ from slomodel.bounds.arithmetic.rounding import (
     up_sqrt,
     up_sum,
 )
+from slomodel.bounds.norms.lanczos import krylov_spaces
 from slomodel.bounds.stopping import pause
 
 DENSE_EIGEN = 160
@@ -210,27 +211,20 @@ def _lanczos(B: Array, steps: int = 100, close: float = 0.0) -> float:
 
     It stops once eight more steps change it by a relative amount of at most `close`.
     """
-    n, before = len(B), 0.0
-    Q = np.zeros((min(steps, n) + 1, n))
-    Q[0] = 1.0 + np.cos(np.arange(n) * 1.7) / 3
-    Q[0] /= np.linalg.norm(Q[0])
-    T = np.zeros((min(steps, n), min(steps, n)))
-    for k in range(len(T)):
+    start, before = 1.0 + np.cos(np.arange(len(B)) * 1.7) / 3, 0.0
+    T = np.zeros((1, 1))
+    spaces = krylov_spaces(lambda v: np.asarray(B @ v), start / np.linalg.norm(start), steps)
+    for k, space in enumerate(spaces):
         pause()
-        w = B @ Q[k]
-        T[k, k] = w @ Q[k]
-        w -= Q[: k + 1].T @ (Q[: k + 1] @ w)
-        w -= Q[: k + 1].T @ (Q[: k + 1] @ w)
-        length = float(np.linalg.norm(w))
-        is_last = length < 1e-13 or k + 1 == len(T)
-        if is_last or (close > 0.0 and k % 8 == 7):
-            value = float(np.max(np.abs(np.linalg.eigvalsh(T[: k + 1, : k + 1]))))
-            if is_last or value - before <= close * value:
+        T = space.operator
+        if space.outside < 1e-13:
+            break
+        if close > 0.0 and k % 8 == 7:
+            value = float(np.max(np.abs(np.linalg.eigvalsh(T))))
+            if value - before <= close * value:
                 return value
             before = value
-        T[k, k + 1] = T[k + 1, k] = length
-        Q[k + 1] = w / length
-    return 0.0
+    return float(np.max(np.abs(np.linalg.eigvalsh(T))))
 
 
 def stack_norm(A: Array) -> Array:
