@@ -12,7 +12,7 @@ from slomodel.functions.comparison import ge, lt, where
 from slomodel.functions.elementary import LOGISTIC_CRITICAL, TANH_CRITICAL, exp, log1p, tanh
 from slomodel.functions.piecewise import Reals, abs, relu, step_abs
 from slomodel.ir.expr import Expr
-from slomodel.ir.function import Monotonicity, ScalarFunction
+from slomodel.ir.function import Decay, Monotonicity, ScalarFunction
 
 _EVERYWHERE = (-math.inf, math.inf)
 
@@ -35,6 +35,8 @@ sigmoid: ScalarFunction = ScalarFunction(
     numpy=_sigmoid_numpy,
     partials=(lambda x: mul(sigmoid(x), sigmoid(neg(x))),),
     stable=_sigmoid_stable,
+    # With p = 1 - 2σ in [-1, 1]: σ" = σ'p and the fourth derivative is σ'p(3p² - 2).
+    decay=Decay(1, 1.0, 1.0),
     ranges=Monotonicity(LOGISTIC_CRITICAL, image=(0.0, 1.0)),
     ulps={"numpy": 12, "numexpr": 8, "c": 8},
     domain=(_EVERYWHERE,),
@@ -58,6 +60,8 @@ softplus = ScalarFunction(
     numpy=_softplus_numpy,
     partials=(sigmoid,),
     stable=lambda x: add(relu(x), log1p(exp(neg(abs(x))))),
+    # Those of orders 2 to 4 are σ', σ'(1 - 2σ) and σ'(1 - 6σ').
+    decay=Decay(2, 1.0, 1.0),
     ranges=Monotonicity(((), *LOGISTIC_CRITICAL), image=(0.0, math.inf)),
     ulps={"numpy": 12, "numexpr": 8, "c": 8},
     domain=(_EVERYWHERE,),
@@ -97,6 +101,8 @@ logcosh = ScalarFunction(
     numpy=_logcosh_numpy,
     partials=(tanh,),
     stable=_logcosh_stable,
+    # Those of orders 2 to 4 are s = 1 - t², -2ts and s(6t² - 2), t = tanh.
+    decay=Decay(2, 2.0, 4.0),
     ranges=Monotonicity(((0.0,), *TANH_CRITICAL), image=(0.0, math.inf)),
     ulps={"numpy": 8, "numexpr": 5, "c": 5},
     domain=(_EVERYWHERE,),

@@ -14,7 +14,7 @@ from slomodel.functions.arithmetic import add, div, mul, neg, square, sub
 from slomodel.functions.comparison import eq, lt, where
 from slomodel.functions.piecewise import Reals, abs, complex_step, step_abs
 from slomodel.ir.expr import Expr
-from slomodel.ir.function import Array, C, Cost, Kink, Monotonicity, Partial, ScalarFunction
+from slomodel.ir.function import Array, C, Cost, Decay, Kink, Monotonicity, Partial, ScalarFunction
 
 _EVERYWHERE = (-math.inf, math.inf)
 # From here on 1 + x^2 rounds to x^2, and x^2 does not overflow even in single precision.
@@ -32,6 +32,7 @@ def _elementary(
     domain: tuple[float, float] = _EVERYWHERE,
     partial: Partial | None = None,
     ranges: Monotonicity = _MONOTONE,
+    decay: Decay | None = None,
     cost: Cost,
     costly: bool = True,
     vectors: int = 2,
@@ -61,6 +62,7 @@ def _elementary(
         domain=(domain,),
         cost=cost,
         ranges=ranges,
+        decay=decay,
         costly=costly,
         meaning=meaning,
         signature=f"{name}(x)",
@@ -229,6 +231,8 @@ tanh: ScalarFunction = _elementary(
     *("tanh", sp.tanh, np.tanh, "tanh"),
     meaning="hyperbolic tangent",
     partial=sech2,
+    # With s = 1 - t² they are s, -2ts, .., 8ts(2 - 3t²).
+    decay=Decay(1, 2.0, 8.0),
     ranges=Monotonicity(TANH_CRITICAL, image=_CIRCULAR),
     cost=Cost(1.7, 11.0),
     latex=r"\tanh",
@@ -262,6 +266,8 @@ asinh = _elementary(
     *("asinh", sp.asinh, np.arcsinh, "arcsinh"),
     meaning="inverse of sinh",
     partial=sech_asinh,
+    # Over the first: -x/(1 + x²) and (9x - 6x³)/(1 + x²)³.
+    decay=Decay(1, 0.5, 2.07),
     ranges=_ASINH,
     cost=Cost(2.0, 17.5),
     foreign_names=("arcsinh",),
@@ -269,6 +275,8 @@ asinh = _elementary(
 atan = _elementary(
     *("atan", sp.atan, np.arctan, "arctan"),
     meaning="inverse of tan, in (-pi/2, pi/2)",
+    # Over the first: -2x/(1 + x²) and 24x(1 - x²)/(1 + x²)³.
+    decay=Decay(1, 1.0, 5.22),
     ranges=_ATAN,
     cost=Cost(1.25, 8.3),
     foreign_names=("arctan",),

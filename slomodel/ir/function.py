@@ -58,6 +58,18 @@ class Monotonicity:
 
 
 @dataclass(frozen=True, slots=True)
+class Decay:
+    """How a derivative bounds those above it, everywhere: in tails, where it decays, they do too.
+
+    |φ^(order + 1)| <= rate |φ^(order)| and |φ^(4)| <= fourth |φ^(order)|.
+    """
+
+    order: int
+    rate: float
+    fourth: float
+
+
+@dataclass(frozen=True, slots=True)
 class Cost:
     """Nanoseconds per element, in cache on one thread, as `benchmarks/kernel_costs.py` measures.
 
@@ -136,6 +148,7 @@ class ScalarFunction:
     - `undefined`: the condition, as a graph in the operands, under which the value is undefined
       inside the domains of the operands.
     - `ranges`: its monotonicity, or another rule to enclose its values over intervals.
+    - `decay`: how a derivative bounds those above it, if one does.
     - `unary_form`: for several operands, the value in terms of functions of one number, sums and
       products, for bounds that compose derivatives.
     """
@@ -155,6 +168,7 @@ class ScalarFunction:
     undefined: Callable[..., Expr] | None = None
     ranges: Monotonicity | RangeRule = RangeRule.FORM
     unary_form: Callable[..., Expr] | None = None
+    decay: Decay | None = None
     costly: bool = False
     operand_types: tuple[DType, ...] = ()
     result: DType = "real"

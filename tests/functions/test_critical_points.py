@@ -9,9 +9,9 @@ import sympy as sp
 
 from slomodel.bounds.arithmetic.interval import interval
 from slomodel.bounds.ranges.derivatives import derivative_range
-from slomodel.functions import TABLE
+from slomodel.functions import TABLE, symbols
 from slomodel.functions.elementary import sech_asinh
-from slomodel.ir.function import ScalarFunction
+from slomodel.ir.function import ScalarFunction, every_function
 
 STATED = [f for f in (*TABLE.values(), sech_asinh) if f.monotonicity is not None and f.arity == 1]
 CASES = [
@@ -48,3 +48,25 @@ def test_the_fourth_derivative_of_asinh_at_its_critical_points(at: float) -> Non
         x = sp.Symbol("x")
         value = sp.lambdify(x, sp.diff(sp.asinh(x), x, 4), "mpmath")(root)
         assert mpmath.mpf(float(found.lo[0])) <= value <= mpmath.mpf(float(found.hi[0]))
+
+
+DECAYING = [one for one in every_function() if one.decay is not None]
+
+
+@pytest.mark.parametrize("function", DECAYING, ids=str)
+def test_decay_of_derivatives(function: ScalarFunction) -> None:
+    """|φ^(k+1)| <= rate |φ^(k)| and |φ^(4)| <= fourth |φ^(k)|, nearly equal somewhere."""
+    own = function.decay
+    assert own is not None
+    (x,) = symbols(function)
+    orders = (own.order, own.order + 1, 4)
+    derivatives = [
+        sp.lambdify(x, sp.diff(function.definition(x), x, order), "mpmath") for order in orders
+    ]
+    points = np.concatenate([np.linspace(-9.0, 9.0, 361), np.linspace(-60.0, 60.0, 25)])
+    with mpmath.workdps(120):
+        found = [[abs(one(mpmath.mpf(at))) for one in derivatives] for at in points.tolist()]
+        rate = max(above / below for below, above, _ in found)
+        fourth = max(last / below for below, _, last in found)
+    assert 0.99 * own.rate <= rate <= own.rate
+    assert 0.99 * own.fourth <= fourth <= own.fourth

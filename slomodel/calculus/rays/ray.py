@@ -46,6 +46,8 @@ from slomodel.calculus.rays.numbers import (
     Truth,
     choose,
     enlarged,
+    least,
+    raised,
 )
 from slomodel.calculus.rays.numbers import known as decided
 from slomodel.calculus.rays.recurrences import scan_as_loop, states_along
@@ -94,7 +96,7 @@ from slomodel.ir.expr import (
     Scatter,
     Triangle,
 )
-from slomodel.ir.function import ScalarFunction
+from slomodel.ir.function import Decay, ScalarFunction
 from slomodel.ir.walk import substitute
 
 _MOST_FACTORS = 6
@@ -355,15 +357,30 @@ def _largest(
     If the fourth derivative is bounded everywhere, those of lower orders follow from the
     coefficients `at` the start.
     """
-    fourth = largest_derivative(one.function, ORDERS)
-    if fourth is None:
+    largest = largest_derivative(one.function, ORDERS)
+    if largest is None:
         return [None, *(largest_coefficient(one, j, operands) for j in range(1, ORDERS + 1))]
-    result = expanded(at, Const(fourth / math.factorial(ORDERS)), distance)
+    fourth: Expr = Const(largest / math.factorial(ORDERS))
+    if one.function.decay is not None:
+        fourth = least(decayed(one.function.decay, at, distance), fourth)
+    result = expanded(at, fourth, distance)
     for j in range(1, ORDERS):
         everywhere, own = largest_derivative(one.function, j), result[j]
         if everywhere is not None and own is not None:
             result[j] = minimum(own, everywhere / math.factorial(j))
     return result
+
+
+def decayed(decay: Decay, at: Sequence[MidRad | None], distance: Expr) -> Expr:
+    """Bound on |φ^(4)|/4! within a distance d of the start, as |φ^(k)| <= e^(rate d)|φ^(k)(c_0)|.
+
+    k is the order of `decay`. The exponential is at most 1 + x + x² for x <= 1.79.
+    """
+    start = known(at[decay.order])
+    x = mul(decay.rate, distance)
+    factor = decay.fourth * math.factorial(decay.order) / math.factorial(ORDERS)
+    bound = mul(mul(factor, start.size), add(1.0, mul(x, add(1.0, x))))
+    return where(lt(x, 1.75), raised([bound]), math.inf)
 
 
 def widened(value: MidRad | None, reach: Expr, following: Expr) -> MidRad:
