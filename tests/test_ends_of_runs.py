@@ -14,6 +14,10 @@ TENDS = {
     "maximum": ("var x\nmaximize -1/x", [1.0]),
     "along a parabola": ("var x, y\nminimize 1/x subject to y == x^2", [1.0, 1.0]),
     "on a logarithmic scale": ("var x > 0, y\nminimize 1/x subject to y == x^2", [1.0, 1.0]),
+    "towards two bounds": (
+        "var x, y\nminimize x subject to x*y >= 1, x >= 0, y >= 0",
+        [1.0, 1.0],
+    ),
     "arc": ("var x, y\nminimize -atan(x) subject to y <= x", [0.5, 0.0]),
 }
 

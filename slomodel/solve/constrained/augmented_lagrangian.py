@@ -58,8 +58,8 @@ MOST_SADDLES = 5
 # A point is clearly lower if its distance reaches this, in units of max(1, |x|); most such points
 # from which a run without progress goes on.
 CLEARLY, MOST_LOWERED = 1e-6, 10
-# The same where each began at a KKT point far out: f tends to a limit, and has no minimum.
-MOST_RECEDED = 4
+# So many in a row, each farther out by this factor: f tends to a limit, and has no minimum.
+MOST_RECEDED, RECEDING = 4, 1.05
 # Iterations of a subproblem before it is interrupted to look for a descent without end; doubled
 # after each time.
 FIRST_PIECE = 500
@@ -108,6 +108,7 @@ class AugmentedLagrangian:
     restored: bool = False
     saddles: int = 0
     lowered: int = 0
+    receded: int = 0
     nearby: float = 1.0
     endless: bool = False
     saddle_f: float = np.inf
@@ -227,9 +228,13 @@ class AugmentedLagrangian:
         curvature, where the objective may fall by terms of higher order. A point that it does not
         leave is the end.
         """
-        far = float(np.linalg.norm(self.at.x)) > FAR * self.nearby
-        if far and self._lower():
-            return self._end(Status.no_minimum) if self.lowered >= MOST_RECEDED else None
+        at = self.at
+        far = float(np.linalg.norm(at.x)) > FAR * self.nearby
+        if far and (self._lower() or self._lower(0.0)):
+            if self.receded < MOST_RECEDED:
+                return None
+            self.at = at
+            return self._end(Status.no_minimum)
         plain = status is Status.converged and self._has_newton_steps
         plain = plain and not (self.run.second_order or self.run.verify)
         if plain and self.run.scaled and self.saddles < MOST_SADDLES and self.at.f < self.saddle_f:
@@ -407,12 +412,15 @@ class AugmentedLagrangian:
             return self._end(Status.precision)
         return self._end(Status.line_search_stalled)
 
-    def _lower(self) -> bool:
-        """Whether a clearly lower point was found at which the constraints hold, to go on from."""
+    def _lower(self, least: float = 1.0) -> bool:
+        """Whether a clearly lower point was found at which the constraints hold, to go on from.
+
+        Distances are in units of |x|, and of `least` where that is smaller.
+        """
         if self.lowered == MOST_LOWERED:
             return False
         _, g, _ = self.objective.evaluate(self.at.x, np.zeros_like(self.at.y))
-        far = np.maximum(1.0, np.abs(self.at.x))
+        far = np.maximum(least, np.abs(self.at.x))
         steep = float(np.linalg.norm(g * far))
         if not 0.0 < steep < np.inf:
             return False
@@ -421,6 +429,8 @@ class AugmentedLagrangian:
         if lower is None:
             return False
         self.lowered, self.endless = self.lowered + 1, lower.endless
+        reached = RECEDING * float(np.linalg.norm(self.at.x))
+        self.receded = self.receded + 1 if float(np.linalg.norm(lower.at.x)) > reached else 0
         self.at = PrimalDual.of(self.objective, lower.at.x, self.at.y, self.within)
         self.idle = self.penalised = 0
         self.gap = self.best = np.inf

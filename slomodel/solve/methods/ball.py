@@ -48,7 +48,10 @@ def radius(given: Mapping[str, object], context: MethodContext, d: float) -> flo
 def fixed_radius(value: object) -> float:
     """A radius supplied by the user as a number."""
     if isinstance(value, str):
-        remedy = "give a number, or leave D out; D='auto' goes with pgd and tgd alone"
+        remedy = (
+            "give a number, or leave D out; D='auto' goes with pgd and tgd alone, whose proved "
+            "descent limits the ball (agp descends in any, and chooses one by L2)"
+        )
         raise bad_value("D", "a finite number > 0", value, remedy)
     return number("D", value, 0.0)
 
