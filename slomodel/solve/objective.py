@@ -396,6 +396,22 @@ class Evaluator:
         loop.nfev, loop.njev, loop.nhev = self.nfev, self.njev, self.nhev
         loop.max_nfev = int(min(self._max_nfev, 2**62))
 
+    def store_product(self, loop: LoopState) -> bool:
+        """Write the Hessian product into the state of a compiled loop; False if it is not in C.
+
+        It counts as n products.
+        """
+        self.check_time()
+        if not conforms(self._objective, InC):
+            return False
+        self._load("hvp")
+        product = self._objective.compiled("hvp")
+        if product is None:
+            return False
+        loop.product, loop.product_table, loop.sign = product.address, product.table, self.sign
+        self.nhev += loop.n
+        return True
+
     def load(self, loop: LoopState) -> None:
         """Read the counts after steps of a compiled loop."""
         self.nfev, self.njev, self.nhev = loop.nfev, loop.njev, loop.nhev

@@ -15,6 +15,10 @@ import slomodel
 from slomodel.solve import Solution, State
 from slomodel.solve.compiled import steps
 from slomodel.solve.compiled.library import library
+from slomodel.solve.directions.newton import inverse_magnitude
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.run_options import RunOptions
+from slomodel.solve.subroutine import Iterate
 
 pytestmark = pytest.mark.skipif(library() is None, reason="no C compiler")
 
@@ -50,6 +54,12 @@ dim m
 data u[m], v[m], w[m]
 var p init 3, q init 1, r init 0.5
 minimize sum((w*(sqrt((u - p)^2 + (v - q)^2 + 0.01) - r))^2)
+"""
+FORM = """model form
+dim n
+data A[n, n]
+var x[n]
+minimize sum(x[i]*A[i, j]*x[j] for i in n, j in n)/2
 """
 LONG = """model long
 var x[12] init -1
@@ -199,6 +209,34 @@ def test_a_time_limit_and_an_interrupt_end_blocks() -> None:
     assert found.status == "max_time"
     assert found.history.time[-1] < 0.25
     assert interrupted(lambda: model.solve(**options)).status == "interrupted"
+
+
+@pytest.mark.parametrize("n", [2, 16])
+def test_inverse_hessian_is_that_of_lapack(n: int) -> None:
+    """For indefinite and singular matrices in units that differ by up to 1e16, too."""
+    rng = np.random.default_rng(n)
+    model = slomodel.compile(FORM, data={"A": np.eye(n)}, backend="c")
+    for rank, spread in ((n, 0.0), (n, 8.0), (n - 1, 0.0), (n - 1, 8.0)):
+        factor = rng.standard_normal((n, rank))
+        units = 10.0 ** rng.uniform(-spread, spread, n)
+        matrix = (factor * rng.choice([-1.0, 1.0], rank)) @ factor.T * np.outer(units, units)
+        bound = model.bind(A=matrix)
+        evaluate = Evaluator(bound._objective(), RunOptions.of({})[0])
+        compiled = steps.compiled_steps(evaluate, n, 1, None)
+        assert compiled is not None
+        x = rng.standard_normal(n)
+        found = compiled.inverse_hessian(Iterate(x, 0.0, bound.gradient(x), 1.0))
+        assert found is not None
+        hessian, inverse = found
+        assert evaluate.nhev == n
+        np.testing.assert_allclose(hessian, 0.5 * (matrix + matrix.T), rtol=1e-12)
+        expected = inverse_magnitude(hessian, evaluate.eps)
+        assert inverse is not None
+        assert expected is not None
+        scale = 1.0 / np.sqrt(np.abs(np.diag(expected)))
+        error = np.abs(inverse - expected) * np.outer(scale, scale)
+        condition = np.linalg.cond(hessian / np.outer(units, units)) if rank == n else 1e13
+        assert error.max() <= 1e-14 * n * min(condition, 1e13)
 
 
 def test_without_a_compiler_runs_are_in_python(

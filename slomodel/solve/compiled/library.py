@@ -10,12 +10,12 @@ from slomodel.codegen.native import compiler
 from slomodel.errors import TargetLimit
 from slomodel.solve.compiled.loop import STRUCT
 from slomodel.solve.directions import levenberg_marquardt as least_squares
-from slomodel.solve.directions import variable_projection
+from slomodel.solve.directions import newton, variable_projection
 from slomodel.solve.line_search import interpolating
 from slomodel.solve.methods import auto, ball
 from slomodel.solve.stagnation import pole, resolution, stagnation, unbounded
 
-_PARTS = ("vectors.c", "search.c", "quasi_newton.c", "least_squares.c")
+_PARTS = ("vectors.c", "search.c", "quasi_newton.c", "least_squares.c", "hessian.c")
 
 LEVEL = "-O1"
 """A fifth of the time to compile; long sums are written with vectors."""
@@ -57,6 +57,7 @@ _THRESHOLDS: dict[str, float] = {
     "TINY": least_squares.TINY,
     "CORRECTIONS": least_squares.CORRECTIONS,
     "BENDS": auto.BENDS,
+    "SMALLEST": newton.SMALLEST,
     "KEPT_SLOPE": variable_projection.KEPT_SLOPE,
     "LARGE_DROP": variable_projection.LARGE_DROP,
     "SAME": variable_projection.SAME,

@@ -52,10 +52,11 @@ _ARRAYS = (
     *("jacobians", "columns", "columns_x", "matrix", "right", "residual_point", "residual_out"),
     *("root", "lengths", "old_lengths", "units", "first_change", "change", "small"),
     *("singular", "along", "V", "s_all", "b_all", "V_all"),
+    *("hessian", "scaled", "eigenvectors", "inverse"),
 )
 _POSITIONS = ("affine", "others", "kept")
-_TABLES = ("value_table", "gradient_table", "residual_table")
-_FUNCTIONS = ("value", "gradient", "residual")
+_TABLES = ("value_table", "gradient_table", "residual_table", "product_table")
+_FUNCTIONS = ("value", "gradient", "residual", "product")
 
 
 class LoopState(ctypes.Structure):

@@ -16,6 +16,8 @@ from slomodel.solve.subroutine import Block, BlockLimits, Iterate
 
 # Steps and seconds of a block, so that limits of time, interrupts and displays are observed.
 MOST_STEPS, SECONDS = 200, 0.02
+# Largest n for which rotations of all pairs of unknowns take no longer than LAPACK.
+MOST_UNKNOWNS = 16
 # An evaluation of more operations takes longer than the Python of a step.
 MOST_OPERATIONS = 1e6
 # Most steps in Python after a block in which no step was plain; there are 1, 1, 2, 4, … of them.
@@ -78,6 +80,24 @@ class CompiledSteps:
         loop.v, loop.s, loop.y, loop.w = map(address, self._held.vectors)
         loop.coefficients, loop.rows = address(self._held.coefficients), address(self._held.rows)
         loop.logarithmic = 0 if logarithmic is None else address(logarithmic)
+
+    def inverse_hessian(self, at: Iterate) -> tuple[Vector, Vector | None] | None:
+        """The Hessian (n, n) at a point and its inverse, made positive, as `inverse_magnitude`.
+
+        None where its products are not in C, or n too large for rotations.
+        """
+        loop, n = self.loop, len(at.x)
+        if n > MOST_UNKNOWNS or not self._evaluate.store_product(loop):
+            return None
+        held = np.empty((4, n, n))
+        loop.hessian, loop.scaled, loop.eigenvectors, loop.inverse = map(address, held)
+        self._held.points[0], loop.eps = at.x, self._evaluate.eps
+        lib = library()
+        assert lib is not None
+        routine = lib.inverse_hessian
+        routine.restype = ctypes.c_long
+        exists = routine(ctypes.byref(loop))
+        return held[0].copy(), held[3].copy() if exists else None
 
     def run(self, name: str, at: Iterate, limits: BlockLimits) -> int:
         """Take plain steps from a point; their number."""

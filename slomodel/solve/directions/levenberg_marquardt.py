@@ -151,6 +151,11 @@ class LevenbergMarquardt:
             pair = SecantPair(pair.s, pair.y, pair.sy, pair.snorm, pair.ynorm, own=False)
         self._other.learn(pair)
 
+    @property
+    def estimate(self) -> QuasiNewton:
+        """The quasi-Newton directions beside."""
+        return self._other
+
     def store(self, loop: LoopState, at: Iterate) -> bool:
         """Let a compiled loop work on the estimate in place; False where it cannot."""
         if self._stalled:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -84,6 +85,8 @@ class QuasiNewton:
         wait = WAIT_FOR_PATTERN + PATTERN * n / (CALL + evaluate.operations)
         self._sparse_due = self._began + wait if many else math.inf
         self._newton = SparseNewton(evaluate, n)
+        # The Hessian at a point and its inverse; None where LAPACK is quicker, or not in C.
+        self.inverse_in_c: Callable[[Iterate], tuple[Vector, Vector | None] | None] | None = None
         self._by_newton = False
 
     @property
@@ -213,6 +216,10 @@ class QuasiNewton:
         H -= change
         H -= change.T
 
+    @property
+    def estimate(self) -> QuasiNewton:
+        return self
+
     def store(self, loop: LoopState, at: Iterate) -> bool:
         """Let a compiled loop work on the estimate in place; False where the next step cannot."""
         self.store_estimate(loop)
@@ -241,9 +248,12 @@ class QuasiNewton:
     def _compute(self, at: Iterate) -> bool:
         """Replace H by the inverse of the Hessian, made positive; False if that is impossible."""
         self._interval *= 2.0
-        hessian = dense(self._evaluate.hvp, at.x)
+        found = self.inverse_in_c(at) if self.inverse_in_c else None
+        if found is None:
+            hessian = dense(self._evaluate.hvp, at.x)
+            found = hessian, inverse_magnitude(hessian, self._evaluate.eps)
+        hessian, result = found
         self._due = self._evaluate.weighted_work + self._interval
-        result = inverse_magnitude(hessian, self._evaluate.eps)
         if result is None:
             return False
         self._H, self.curvatures, self.hessian = result, np.diag(hessian).copy(), hessian

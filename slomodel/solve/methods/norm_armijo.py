@@ -185,6 +185,7 @@ class NormArmijoRun:
         ):
             own = (len(start.x), direction.memory, method.logarithmic)
             self._compiled = compiled_steps(evaluate, *own)
+            self._connect()
         self._s = np.empty_like(start.x)
         self._y = np.empty_like(start.x)
 
@@ -208,6 +209,12 @@ class NormArmijoRun:
         if method.certified:
             factor = method.relaxation
             self._certified = CertifiedSearch(self._evaluate, start, method.sigma, factor)
+
+    def _connect(self) -> None:
+        """Let the direction of the run use compiled linear algebra."""
+        direction = self._direction
+        if self._compiled and isinstance(direction, QuasiNewton | LevenbergMarquardt):
+            direction.estimate.inverse_in_c = self._compiled.inverse_hessian
 
     def enter(self, region: EpochRegion) -> EpochRegion:
         return widened(region, self._reach)
@@ -403,6 +410,7 @@ class NormArmijoRun:
             return halt
         self._restarts += 1
         self._begin(new, self._stagnation.probe)
+        self._connect()
         if self._direction.predicting is not None:
             self._direction.predicting.recover()
         return AcceptedStep(new, norm(way.step), at_boundary=False, in_units=True)
