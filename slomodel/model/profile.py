@@ -12,7 +12,7 @@ from slomodel.front.data.points import Vector
 from slomodel.problem import Problem
 from slomodel.solve import solve
 from slomodel.solve.information import Information
-from slomodel.solve.objective import Functions
+from slomodel.solve.plain_functions import Functions
 
 _MOST_STEPS = 40
 _ACCURACY = 1e-5

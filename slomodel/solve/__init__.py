@@ -4,7 +4,8 @@ from slomodel.solve.constants.proved import Proof
 from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.entry import solve
 from slomodel.solve.methods.table import METHODS
-from slomodel.solve.objective import Functions, Objective
+from slomodel.solve.objective import Objective
+from slomodel.solve.plain_functions import Functions
 from slomodel.solve.run.history import EpochRecord, History
 from slomodel.solve.run.monitor import Callback, Progress, State
 from slomodel.solve.run.solution import Solution, load_solution

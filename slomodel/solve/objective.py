@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Literal, Protocol, runtime_checkable
 
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from slomodel.calculus.rays.bounds import RayBounds
 from slomodel.codegen.native.binding import CompiledFunction
-from slomodel.errors import Diagnostic, ShapeError, SlomodelError
+from slomodel.errors import SlomodelError
 from slomodel.solve.coloured_hessian import ColouredHessian
 from slomodel.solve.compiled.loop import LoopState
 from slomodel.solve.facts import (
@@ -28,7 +27,6 @@ from slomodel.solve.facts import (
     conforms,
 )
 from slomodel.solve.norms import EPS, Vector, norm, ratio
-from slomodel.solve.options import bad_value
 from slomodel.solve.run_options import RunOptions
 from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.status import Status
@@ -59,83 +57,6 @@ class Precise(Protocol):
 
     @property
     def eps(self) -> float: ...
-
-
-@dataclass(slots=True)
-class Functions:
-    """An objective defined by two plain functions of x (n,).
-
-    `eps` is the coarsest rounding unit among the numbers that they have returned.
-    """
-
-    fun: Callable[[Vector], object]
-    jac: Callable[[Vector], Vector]
-    n: int
-    eps: float = EPS
-
-    def value(self, x: Vector) -> float:
-        answer = self.fun(x)
-        if not isinstance(answer, float):
-            self._note_precision(answer)
-        return scalar(answer)
-
-    def _note_precision(self, answer: object) -> None:
-        """Note the precision of a returned value; integers have none."""
-        kind = getattr(answer, "dtype", None)
-        if isinstance(kind, np.dtype) and kind.kind == "f":
-            self.eps = max(self.eps, float(np.finfo(kind).eps))
-
-    def value_and_gradient(self, x: Vector, out: Vector | None = None) -> tuple[float, Vector]:
-        answer = self.jac(x)
-        self._note_precision(answer)
-        g = np.asarray(answer, dtype=np.float64)
-        if g.shape != (self.n,):
-            raise ShapeError(
-                Diagnostic(
-                    "E605",
-                    f"jac(x): expected shape ({self.n},), found {g.shape}",
-                    help="return one derivative for each element of x",
-                )
-            )
-        if out is None:
-            return self.value(x), g.copy()
-        np.copyto(out, g)
-        return self.value(x), out
-
-
-def scalar(answer: object) -> float:
-    """A number, or the element of a one-element array, as SciPy allows; else DomainError."""
-    if isinstance(answer, float):
-        return answer
-    array = np.asarray(answer)
-    if array.size != 1 or array.dtype.kind not in "iufb":
-        raise bad_value("fun(x)", "a real number", answer)
-    return float(array.item())
-
-
-@dataclass(frozen=True, slots=True)
-class CurvedFunctions:
-    """Plain functions with a third, (x, v) -> the Hessian at x times v, all (n,)."""
-
-    plain: Objective
-    hessp: Callable[[Vector, Vector], Vector]
-
-    @property
-    def n(self) -> int:
-        return self.plain.n
-
-    @property
-    def eps(self) -> float:
-        return self.plain.eps if conforms(self.plain, Precise) else EPS
-
-    def value(self, x: Vector) -> float:
-        return self.plain.value(x)
-
-    def value_and_gradient(self, x: Vector, out: Vector | None = None) -> tuple[float, Vector]:
-        return self.plain.value_and_gradient(x, out)
-
-    def hvp(self, x: Vector, v: Vector) -> Vector:
-        return self.hessp(x, v)
 
 
 def functions_in_c(objective: Objective) -> tuple[CompiledFunction, CompiledFunction] | None:

@@ -13,8 +13,9 @@ from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.entry import solve
 from slomodel.solve.hints import closest, method_hint
 from slomodel.solve.methods.table import METHODS
-from slomodel.solve.objective import CurvedFunctions, Functions, Objective
+from slomodel.solve.objective import Objective
 from slomodel.solve.options import bad_value
+from slomodel.solve.plain_functions import CurvedFunctions, Functions
 from slomodel.solve.run.monitor import State
 from slomodel.solve.run.solution import Solution
 from slomodel.solve.sets.box import Box

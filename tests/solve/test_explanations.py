@@ -5,7 +5,7 @@ import pytest
 
 import slomodel
 from slomodel.solve import load_solution, solve
-from slomodel.solve.objective import Functions
+from slomodel.solve.plain_functions import Functions
 
 VALLEY = "var x[4] init 3\nminimize sum(9*(x[i+1] - x[i]^2)^2 + (1 - x[i])^2 for i in range(3))"
 

@@ -14,7 +14,7 @@ from solve.objectives import Vector
 from slomodel.errors import DomainError, StartWarning
 from slomodel.solve import Functions, Solution, Status, solve
 from slomodel.solve.facts import ObjectiveFacts, Product
-from slomodel.solve.objective import CurvedFunctions
+from slomodel.solve.plain_functions import CurvedFunctions
 from slomodel.solve.sets.ball import EuclideanBall
 from slomodel.solve.sets.box import Box
 from slomodel.solve.sets.convex_set import Set

@@ -17,7 +17,8 @@ from slomodel.model.objective import CompiledObjective
 from slomodel.solve import METHODS, Functions, Solution, solve
 from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.norms import EPS, norm
-from slomodel.solve.objective import CurvedFunctions, Evaluator
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.plain_functions import CurvedFunctions
 from slomodel.solve.run_options import RunOptions
 from slomodel.solve.stagnation.curvature import least_eigenvalue, shown_above
 

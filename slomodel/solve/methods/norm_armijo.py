@@ -42,7 +42,12 @@ from slomodel.solve.subroutine import (
     Iterate,
     TheoremInequality,
 )
-from slomodel.solve.verify.inequalities import by_curvature, by_ray_curvature, of_line_search
+from slomodel.solve.verify.inequalities import (
+    ProvedCurvature,
+    by_curvature,
+    by_ray_curvature,
+    of_line_search,
+)
 
 # Limit on the restarts of a stalled run from descent steps in other units.
 RESTARTS = 10
@@ -135,20 +140,6 @@ class NormArmijo:
 
     def stepper(self, evaluate: Evaluator, start: Iterate, tolerance: float) -> NormArmijoRun:
         return NormArmijoRun(self, evaluate, start)
-
-
-class ProvedCurvature:
-    """L1 over B(x_{k−1}, δ̄); with `over_last_two` the larger of that and L1 over B(x_{k−2}, δ̄)."""
-
-    def __init__(self, prove: ProofSource, over_last_two: bool) -> None:
-        self._prove = prove
-        self._over_last_two = over_last_two
-        self._before = 0.0
-
-    def __call__(self, step: CheckedStep) -> float:
-        L1 = self._prove(step.old.x, step.region.D).L1
-        before, self._before = self._before, L1
-        return max(L1, before) if self._over_last_two else L1
 
 
 class NormArmijoRun:

@@ -35,7 +35,7 @@ from slomodel.solve.methods.agp import AGPRun
 from slomodel.solve.methods.auto import PredictedDecrease
 from slomodel.solve.methods.gradient_steps import DescentRun
 from slomodel.solve.methods.ngd import FixedLength
-from slomodel.solve.methods.norm_armijo import NormArmijo, NormArmijoRun, ProvedCurvature
+from slomodel.solve.methods.norm_armijo import NormArmijo, NormArmijoRun
 from slomodel.solve.methods.projected_search import ProjectedSearch, ProjectedSearchRun
 from slomodel.solve.methods.std_armijo import StdArmijoRun
 from slomodel.solve.methods.step_rules import FreeRun
@@ -63,7 +63,7 @@ from slomodel.solve.stagnation.stagnation import ChangeGain, RangeGain, SearchGa
 from slomodel.solve.stagnation.unbounded import Drift, FarProbe
 from slomodel.solve.subroutine import Constants, EpochRegion, Iterate, TheoremInequality
 from slomodel.solve.verify.certificate import Certifier, Tally
-from slomodel.solve.verify.inequalities import CurvatureDescent, Epochs
+from slomodel.solve.verify.inequalities import CurvatureDescent, Epochs, ProvedCurvature
 
 Parts = dict[str, object]
 """The codes of an object's attributes, by their names in the file."""

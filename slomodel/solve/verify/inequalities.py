@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from slomodel.solve.constants.proved import ProofSource
 from slomodel.solve.norms import EPS, Vector, norm, power
 from slomodel.solve.stagnation.resolution import ROUNDING
 from slomodel.solve.subroutine import EXEMPT, CheckedStep, EpochRegion, TheoremInequality
@@ -313,6 +314,20 @@ class CurvatureDescent:
         share = self._theta * sigma * (1.0 - sigma) * alpha * alpha / 2.0
         wanted = share * root * root / L1
         return EXEMPT if exempt(step) else (wanted - step.decrease, ROUNDING * EPS * wanted)
+
+
+class ProvedCurvature:
+    """L1 over B(x_{k−1}, δ̄); with `over_last_two` the larger of that and L1 over B(x_{k−2}, δ̄)."""
+
+    def __init__(self, prove: ProofSource, over_last_two: bool) -> None:
+        self._prove = prove
+        self._over_last_two = over_last_two
+        self._before = 0.0
+
+    def __call__(self, step: CheckedStep) -> float:
+        L1 = self._prove(step.old.x, step.region.D).L1
+        before, self._before = self._before, L1
+        return max(L1, before) if self._over_last_two else L1
 
 
 def by_curvature(
