@@ -25,10 +25,33 @@ TENDS = {
 @pytest.mark.parametrize("name", TENDS)
 def test_a_limit_that_is_not_reached_is_no_minimum(name: str) -> None:
     text, x0 = TENDS[name]
-    found = slomodel.compile(text, backend="numpy").solve(x0=x0)
+    # Without constraints `auto` goes on until the limit is nearly reached, if its test is scaled.
+    found = slomodel.compile(text, backend="numpy").solve(x0=x0, scaled="subject" in text)
     assert found.status is Status.no_minimum, found.message
     assert not found.success
     assert ("no maximum" if "maximize" in text else "no minimum") in found.message
+
+
+NEARLY_REACHED = {
+    "exponential": "var x\nminimize exp(-x)",
+    "reciprocal": "var x init 1\nminimize 1/x",
+    "separable": """var a, b
+        minimize softplus(b - 2*a) + softplus(b - a) + softplus(-a - b) + softplus(-3*a - b)""",
+    "bell": "var x init 1\nminimize exp(-x^2)",
+}
+
+
+@pytest.mark.parametrize("name", NEARLY_REACHED)
+def test_a_limit_that_is_nearly_reached_is_convergence(name: str) -> None:
+    found = slomodel.compile(NEARLY_REACHED[name], backend="numpy").solve(gtol=1e-9)
+    assert found.status is Status.converged, found.message
+    assert found.fun < 1e-6
+
+
+def test_convergence_to_a_limit_is_said() -> None:
+    found = slomodel.compile(NEARLY_REACHED["reciprocal"], backend="numpy").solve()
+    assert found.status is Status.converged
+    assert "tends to a limit" in found.message
 
 
 REACHED = {

@@ -79,7 +79,7 @@ def minimize(
             goes_on = watch is None and run.certifier is None
             one_epoch(stepper, evaluate, monitor, run, keeper, drift, pole, goes_on=goes_on)
             if run.status is Status.converged:
-                run.halt(drift.at_end(run.current, run.depth))
+                run.halt(drift.at_end(run.current, run.depth, run.so_far.gained))
             elif run.status in _STALLED:
                 if run.status is not Status.precision:
                     run.halt(drift.where_stalled(run.current, run.depth))

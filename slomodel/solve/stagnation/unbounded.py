@@ -50,6 +50,13 @@ FAR = 100.0
 # A stationary point beyond which f falls so many doublings of its distance in a row, and then
 # never rises, is no minimum: f tends to a limit that it does not reach, as 1/x and exp(−x) do.
 LEAST_FALLS = 3
+# Within this part of the decrease so far, f has reached its limit, and the run has converged. Runs
+# on exp(−x), and on losses of data that can be separated, end there, since f is as small as its
+# gradient; on 1/x, where f is the root of its gradient, a test of the gradient ends them before.
+REACHED = 1e-5
+
+
+TENDS = "It tends to a limit as the variables grow without end, and has nearly reached it."
 
 
 def depth(evaluate: Evaluator, start: Iterate) -> float:
@@ -111,10 +118,11 @@ def falls_without_end(evaluate: Evaluator, at: Iterate, step: Vector, lowest: fl
     return Halt(Status.unbounded, f"{detail} distance, and no less in those before.")
 
 
-def falls_to_a_limit(evaluate: Evaluator, at: Iterate, step: Vector) -> Halt | None:
+def falls_to_a_limit(evaluate: Evaluator, at: Iterate, step: Vector, gained: float) -> Halt | None:
     """A Halt if f, from a stationary point on, only falls along `at` + step, 2·step, … (n,).
 
-    It falls at LEAST_FALLS doublings or more, and then to the end or until it is constant.
+    It falls at LEAST_FALLS doublings or more, and then to the end or until it is constant. `gained`
+    is the decrease so far.
     """
     last, factor, falls = at.f, 1.0, 0
     while factor * norm(step) < FAR_OUT:
@@ -126,7 +134,10 @@ def falls_to_a_limit(evaluate: Evaluator, at: Iterate, step: Vector) -> Halt | N
         last, factor, falls = f, 2.0 * factor, falls + 1
     if falls < LEAST_FALLS:
         return None
-    return Halt(Status.no_minimum, _shown(evaluate, last, 0.5 * factor * norm(step)))
+    shown = _shown(evaluate, last, 0.5 * factor * norm(step))
+    if at.f - last <= REACHED * gained:
+        return Halt(Status.converged, f"{TENDS} {shown}")
+    return Halt(Status.no_minimum, shown)
 
 
 def _shown(evaluate: Evaluator, f: float, distance: float) -> str:
@@ -212,12 +223,13 @@ class Drift:
         """The halt, if any, at a point where no step gains anything, far from any minimum."""
         return Halt(Status.unbounded, "") if at.f < lowest and at.gnorm != 0.0 else None
 
-    def at_end(self, at: Iterate, lowest: float) -> Halt | None:
-        """The halt, if any, at a stationary point that is far from the start."""
+    def at_end(self, at: Iterate, lowest: float, gained: float) -> Halt | None:
+        """The halt, if any, at a stationary point far from the start, after a decrease."""
         gone = at.x - self._start
         if not norm(gone) >= FAR * max(1.0, norm(self._start)):
             return None
-        return self._look(at, gone, lowest) or falls_to_a_limit(self._evaluate, at, gone)
+        endless = self._look(at, gone, lowest)
+        return endless or falls_to_a_limit(self._evaluate, at, gone, gained)
 
     def _look(self, at: Iterate, gone: Vector, lowest: float) -> Halt | None:
         largest = float(np.abs(gone).max(initial=0.0))
