@@ -247,6 +247,10 @@ def _between(x: Expr, low: Expr, high: Expr) -> Expr:
     return minimum(above, high)
 
 
+def _unlimited(x: Expr, low: Expr, high: Expr) -> Expr | None:
+    return x if low is Const(-math.inf) and high is Const(math.inf) else None
+
+
 # The number between two limits, with derivative 1: an exponent beyond them is moved to the nearer
 # limit where this changes no value by more than rounding, so that no product of derivatives is 0
 # times infinity. Like `stop_gradient`, it is not in the table of functions.
@@ -257,6 +261,7 @@ limited = ScalarFunction(
     numpy=lambda x, low, high: np.minimum(np.maximum(x, low), high),
     partials=(lambda x, low, high: const(1.0), lambda *_: None, lambda *_: None),
     stable=_between,
+    simplify=_unlimited,
     domain=(_EVERYWHERE, _EVERYWHERE, _EVERYWHERE),
     meaning="the number between two limits, with derivative 1",
     ranges=RangeRule.UNKNOWN,

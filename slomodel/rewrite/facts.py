@@ -13,7 +13,7 @@ from slomodel.ir.expr import Expr, Input
 from slomodel.ir.walk import inputs
 from slomodel.reference import evaluate
 
-Question = Literal["finite", "nonnegative"]
+Question = Literal["finite", "nonnegative", "nonzero"]
 
 
 class Facts:
@@ -47,6 +47,10 @@ class Facts:
         """True if every element of a node of data is finite and at least 0."""
         return self.answer("nonnegative", node)
 
+    def nonzero(self, node: Expr) -> bool:
+        """True if every element of a node of data is finite and not 0."""
+        return self.answer("nonzero", node)
+
     def answer(self, question: Question, node: Expr) -> bool:
         key = (question, node)
         if key not in self.queries:
@@ -70,4 +74,6 @@ class Facts:
             (array,) = evaluate([node], dict(self._values), self.sizes)
         if not bool(np.isfinite(array).all()):
             return False
+        if question == "nonzero":
+            return bool(np.all(array))
         return question == "finite" or not bool(np.less(array, 0.0).any())

@@ -15,18 +15,20 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
 from slomodel.errors import Diagnostic, DomainError
-from slomodel.ir.expr import Expr, Input
+from slomodel.functions import eq
+from slomodel.ir.expr import Const, Expr, Input, is_map
+from slomodel.ir.walk import dependents, postorder
 from slomodel.rewrite.compression.compression import compression
 from slomodel.rewrite.contraction_order import contraction_order
 from slomodel.rewrite.differences import differences
 from slomodel.rewrite.facts import Facts
 from slomodel.rewrite.memory.checkpoints import checkpointed
 from slomodel.rewrite.memory.segmented_sums import with_segmented_sums
-from slomodel.rewrite.replacement import carried, choices_added
+from slomodel.rewrite.replacement import carried, choices_added, with_false
 from slomodel.rewrite.rolling import Rolled
 from slomodel.rewrite.stable_forms.rules import rewritten
 from slomodel.rewrite.symmetry.symmetry import Joint, symmetry
-from slomodel.rewrite.work import prepared, work, work_of_call
+from slomodel.rewrite.work import is_varying_input, prepared, work, work_of_call
 
 When = Literal["model", "data"]
 """When a pass runs: once per model, before sizes are known, or once per set of sizes and data."""
@@ -49,6 +51,20 @@ class Pass:
     law: str
     reason: str
     run: Run | None = None
+
+
+def without_decided_conditions(root: Expr, facts: Facts) -> tuple[Expr, tuple[str, ...]]:
+    """The graph without conditions `data == 0` that hold for no element, and a note on them.
+
+    Stable forms ask it of each weight of an exponential (`exponentials/growth.py`).
+    """
+    order = postorder(root)
+    conditions = [node for node in order if is_map(node, eq) and node.operands[1] is Const(0.0)]
+    if not conditions:
+        return root, ()
+    varying = dependents(order, is_varying_input)
+    never = {node for node in conditions if node not in varying and facts.nonzero(node.operands[0])}
+    return (with_false(root, never), ("no weight is 0",)) if never else (root, ())
 
 
 SYMMETRY = "symmetry"
@@ -87,6 +103,13 @@ PASSES: tuple[Pass, ...] = (
         "the same values: the difference of two indices is exact",
         "before the order of products, which depends on what is a view",
         differences,
+    ),
+    Pass(
+        "decided conditions",
+        "data",
+        "the same values: a condition that is false for all data is false",
+        "before derivatives, which are then those of the branch that is taken",
+        without_decided_conditions,
     ),
     Pass(
         "contraction order",

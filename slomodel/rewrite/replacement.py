@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TypeVar
 
 from slomodel.functions import where
@@ -34,6 +34,26 @@ def composed(roots: Sequence[Expr], values: Mapping[Expr, Expr]) -> dict[Expr, E
         same = operands == node.operands
         done[node] = values.get(node) or (node if same else remade(node, operands))
     return done
+
+
+def with_false(root: Expr, never: Collection[Expr]) -> Expr:
+    """The graph in which these conditions are false."""
+    done: dict[Expr, Expr] = {}
+    for node in postorder(root):
+        operands = tuple(done[operand] for operand in node.operands)
+        if node in never:
+            done[node] = Const(False)
+        elif operands == node.operands:
+            done[node] = node
+        elif isinstance(node, Map):
+            axes = [own if one.rank else () for one, own in zip(operands, node.axes, strict=True)]
+            result = build.apply_along(node.function, operands, axes, node.shape)
+            is_scalar = node.dtype != "bool" and not result.rank
+            done[node] = build.broadcast(result, (), node.shape) if is_scalar else result
+        else:
+            # Only truth values have become scalars, and other kinds of nodes have none.
+            done[node] = remade(node, operands)
+    return done[root]
 
 
 def carried(notes: Mapping[Expr, _Note], became: Mapping[Expr, Expr]) -> dict[Expr, _Note]:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from slomodel.functions import add, div, exp, mul, neg, sub
+from slomodel.functions.compound import limited
 from slomodel.ir import build
 from slomodel.ir.dims import Shape
 from slomodel.ir.exact import is_exact
@@ -169,6 +170,7 @@ def exponential_sum(node: Expr) -> ExponentialSum | None:
 
 def is_shifted(x: Expr) -> bool:
     """True for exponents from which their largest has been subtracted."""
+    x = x.operands[0] if is_map(x, limited) else x
     shift = x.operands[1] if is_map(x, sub) else None
     return isinstance(shift, Map) and shift.function.name == "stop_gradient"
 

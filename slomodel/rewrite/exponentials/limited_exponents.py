@@ -82,7 +82,7 @@ def with_limited_exponents(objective: Expr) -> Expr:
     if not any(_is_exponential(node) for node in order):
         return objective
     growing = _growing(order)
-    quotients = ScaledLogarithms(has_expm1=True)
+    quotients = ScaledLogarithms()
 
     def scaled(before: Expr, node: Map) -> Expr | None:
         is_quotient = is_map(before, div) and growing.issuperset(before.operands)

@@ -8,12 +8,18 @@ that elsewhere the formula is computed as written. The weights of the exponentia
 and may depend on x; s is taken as constant (`stop_gradient`), so that the derivatives are those of
 log(A exp(-s)) for fixed s, which are those of log(A). In a quotient of two sums of exponentials
 both are scaled by the scale of the divisor.
+
+Terms that are 0 have the scale -inf: a weight of 0 and a branch that is not taken do not count.
+Other weights do not enter the scale. A weight is at least 2^-1074 in absolute value, so that with
+t = u the term w exp(u - s) is at least exp(-745), and terms that underflow beside exp(300) are
+below exp(-1045), less than 1e-130 of it. Where a weight is 0, u - s has no bound,
+and exp(min(u - s, 400)) keeps its product with the weight, and the derivatives, finite.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from slomodel.calculus.signs import is_positive
@@ -22,26 +28,22 @@ from slomodel.functions import (
     add,
     clip,
     div,
-    erfc,
     exp,
     expm1,
     log,
     log1p,
-    lognormcdf,
+    lor,
     lt,
     maximum,
     mul,
     neg,
-    normcdf,
-    sigmoid,
-    softplus,
     stop_gradient,
     sub,
     where,
 )
 from slomodel.ir import build
+from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Const, Einsum, Expr, Map, is_map
-from slomodel.ir.function import ScalarFunction
 from slomodel.rewrite.elementwise.matching import (
     Part,
     is_shifted,
@@ -50,17 +52,32 @@ from slomodel.rewrite.elementwise.matching import (
     summands,
     whole,
 )
+from slomodel.rewrite.elementwise.patterns import StableForm, operand
+from slomodel.rewrite.exponentials.growth import (
+    ZONE,
+    absent_among,
+    exponent_of,
+    growth,
+    scaled_exp,
+    times_growing,
+    where_present,
+)
 
-_ZONE = 300.0
-"""Exponents up to this magnitude are not scaled: two such factors and 10^8 terms stay in range."""
 _MOST_NODES = 300
-_LOGARITHMS: dict[ScalarFunction, Callable[[Expr], Expr]] = {
-    exp: lambda u: u,
-    sigmoid: lambda u: neg(softplus(neg(u))),
-    normcdf: lognormcdf,
-    erfc: lambda u: add(math.log(2.0), lognormcdf(mul(-math.sqrt(2.0), u))),
-}
-"""Functions that count as exponentials, and their logarithms."""
+_x, _y = operand("x"), operand("y")
+
+
+def _mixture(other: Expr, weight: Expr) -> Expr:
+    """log(1 - w + w exp(x)) as log1p(w expm1(x)) where that is above log(1/2)."""
+    less = mul(weight, expm1(_x))
+    return where(lt(less, -0.5), log(add(other, mul(weight, exp(_x)))), log1p(less))
+
+
+_MIXTURES = (
+    StableForm(log(add(sub(1.0, _y), mul(_y, exp(_x)))), _mixture(sub(1.0, _y), _y)),
+    StableForm(log(add(_y, mul(sub(1.0, _y), exp(_x)))), _mixture(_y, sub(1.0, _y))),
+    StableForm(log1p(mul(_y, expm1(_x))), _mixture(sub(1.0, _y), _y)),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +89,9 @@ class _Scaled:
 
 
 class ScaledLogarithms:
-    """Logarithms of nodes with exponentials in one graph; estimates of shared nodes are cached.
+    """Logarithms of nodes with exponentials in one graph; estimates of shared nodes are cached."""
 
-    `has_expm1`: exp(u) - 1 counts as an exponential too.
-    """
-
-    def __init__(self, has_expm1: bool = False) -> None:
-        self._has_expm1 = has_expm1
+    def __init__(self) -> None:
         self._estimates: dict[Expr, Expr | None] = {}
         self._nonpositive: set[Expr] = set()
         self._finite: set[Expr] = set()
@@ -129,7 +142,23 @@ class ScaledLogarithms:
             return None
         shift = _beyond_zone(maximum(estimate, 0.0))
         rest = self._times(inside, shift)
+        if any(map(_has_factors, summands(inside))):
+            # Beside a small factor the scale is too large, and the sum would be 0 beside 1.
+            own = _beyond_zone(maximum(add(shift, log(abs(rest))), 0.0))
+            rest = mul(rest, scaled_exp(sub(shift, own), absent_among([rest])))
+            shift = own
         return add(shift, log1p(add(rest, expm1(neg(shift)))))
+
+    def of_mixture(self, node: Map) -> Expr | None:
+        """log(1 - w + w exp(x)), accurate where it is near 0 and where w is near 1."""
+        for form in _MIXTURES:
+            result = form.applied(node)
+            if isinstance(result, Map):
+                condition, *branches = result.operands
+                tail, near = (one for one in branches if isinstance(one, Map))
+                scaled_tail, scaled_near = self.of_any(tail), self.of_one_more(near)
+                return where(condition, scaled_tail or tail, scaled_near or near)
+        return None
 
     def _is_short(self, root: Expr) -> bool:
         """Whether few enough nodes lie below for the recursion of these rules."""
@@ -155,19 +184,22 @@ class ScaledLogarithms:
         if not isinstance(node, Map):
             return None
         function, shape = node.function, node.shape
-        exponent = _exponent(whole(node))
+        exponent = exponent_of(whole(node))
         if exponent is not None:
             if function is not exp:
                 self._nonpositive.add(node)
             return None if is_shifted(exponent) or isinstance(exponent, Const) else exponent
-        if function is expm1 and self._has_expm1:
-            (inner,) = whole(node).parts()
-            return None if isinstance(inner.node, Const) else maximum(inner.along(shape), 0.0)
+        grown = growth(node)
+        if grown is not None:
+            return grown
+        if function is where:
+            return self._estimate_of_choice(node)
         if function not in (add, sub, mul, div, neg):
             return None
+        parts = whole(node).parts()
         result = [
             None if own is None else Part(own, part.axes).along(shape)
-            for part in whole(node).parts()
+            for part in parts
             for own in (self._estimate(part.node),)
         ]
         if all(one is None for one in result):
@@ -183,22 +215,38 @@ class ScaledLogarithms:
             if function is not mul and any(one is None for one in result):
                 return None
             self._nonpositive.add(node)
-        left, right = (Const(0.0) if one is None else one for one in result)
+        left, right = (
+            where_present(0.0, () if is_divisor else (part.along(shape),)) if one is None else one
+            for one, part, is_divisor in zip(result, parts, (False, function is div), strict=True)
+        )
         combine = maximum if function in (add, sub) else add if function is mul else sub
         return combine(left, right)
+
+    def _estimate_of_choice(self, node: Map) -> Expr | None:
+        """The scale of the branch that is taken; what has no exponentials has the scale 0."""
+        condition, *branches = whole(node).parts()
+        result = [self._estimate(part.node) for part in branches]
+        if all(one is None for one in result):
+            return None
+        wide = [
+            where_present(0.0, (part.along(node.shape),))
+            if own is None
+            else Part(own, part.axes).along(node.shape)
+            for own, part in zip(result, branches, strict=True)
+        ]
+        return where(condition.along(node.shape), *wide)
 
     def _estimate_of_sum(self, node: Einsum) -> Expr | None:
         """The sum of the largest scales of the operands, along the axes that are summed."""
         if len(set(node.output)) != len(node.output):
             return None
         result: Expr | None = None
-        for operand, labels in zip(node.operands, node.inputs, strict=True):
-            own = self._estimate(operand)
-            if own is None:
-                continue
-            reduced = _largest(own, labels, node)
+        for own, labels in zip(node.operands, node.inputs, strict=True):
+            reduced = self._largest(own, labels, node)
             if reduced is None:
-                return None
+                if self._estimate(own) is not None:
+                    return None
+                continue
             shape = node.shape
             wide = Part(reduced, tuple(_places(labels, node))).along(shape)
             result = wide if result is None else add(result, wide)
@@ -216,32 +264,56 @@ class ScaledLogarithms:
         shift = _beyond_zone(estimate)
         return _Scaled(self._times(node, shift), shift)
 
-    def _times(self, node: Expr, shift: Expr) -> Expr:
-        """node * exp(-shift), of the shape of `shift` and the node."""
+    def _others(self, node: Einsum) -> list[tuple[Expr, tuple[int, ...]]]:
+        """The operands of a contraction without exponentials, with their labels."""
+        pairs = zip(node.operands, node.inputs, strict=True)
+        return [(one, own) for one, own in pairs if self._estimate(one) is None]
+
+    def _largest(self, operand: Expr, labels: Sequence[int], node: Einsum) -> Expr | None:
+        """The maximum of an operand's scale along the axes that are summed, where its weights are
+        not 0; None if it has no scale, or axes repeat.
+        """
+        estimate = self._estimate(operand)
+        if estimate is None or len(set(labels)) != len(labels):
+            return None
+        summed = tuple(k for k, label in enumerate(labels) if label not in node.output)
+        weights = _weights(self._others(node), labels, operand.shape)
+        return build.extreme(where_present(estimate, weights), "max", summed)
+
+    def _times(self, node: Expr, shift: Expr, absent: Expr | None = None) -> Expr:
+        """node * exp(-shift), of the shape of `shift` and the node.
+
+        `absent`: where a factor beside the node is 0, so that the shift may be too small by far.
+        """
         shape = node.shape
-        exponent = _exponent(whole(node))
+        exponent = exponent_of(whole(node))
         if exponent is not None:
-            return exp(sub(exponent, shift))
-        if is_map(node, expm1) and self._has_expm1:
-            inner = whole(node).parts()[0].along(shape)
-            return sub(expm1(sub(inner, shift)), expm1(neg(shift)))
+            return scaled_exp(sub(exponent, shift), absent)
+        if isinstance(node, Map) and growth(node) is not None:
+            return times_growing(node, shift, absent)
         if is_map(node, neg):
-            return neg(self._times(whole(node).parts()[0].along(shape), shift))
+            return neg(self._times(whole(node).parts()[0].along(shape), shift, absent))
         if is_map(node, add, sub) and isinstance(node, Map):
             left, right = (
-                self._times(part.along(shape) if part.node.rank else part.node, shift)
-                for part in whole(node).parts()
+                self._times(part.along(shape), shift, absent) for part in whole(node).parts()
             )
             return node.function(left, right)
         if self._estimate(node) is None:
-            return mul(node, exp(neg(shift)))
-        inside = self._with_one_exponential(node, shift)
+            return mul(node, scaled_exp(neg(shift), absent_among([node])))
+        if is_map(node, where):
+            condition, *branches = whole(node).parts()
+            # Where a branch is not taken, its guard keeps it from the derivatives.
+            own = [self._times(part.along(shape), shift, absent) for part in branches]
+            return where(condition.along(shape), *own)
+        inside = self._with_one_exponential(node, shift, absent)
         if inside is not None:
             return inside
         scaled = self._scaled(node)
-        if scaled.shift is None:
-            return mul(scaled.rest, exp(neg(shift)))
-        return mul(scaled.rest, exp(sub(scaled.shift, shift)))
+        excess = neg(shift) if scaled.shift is None else sub(scaled.shift, shift)
+        is_product = is_map(node, mul, div) or isinstance(node, Einsum)
+        return mul(
+            scaled.rest, scaled_exp(excess, absent_among([scaled.rest]) if is_product else None)
+        )
 
     def _scaled_product(self, node: Map) -> _Scaled:
         """A product of exponentials, of factors that are scaled in turn, and of others."""
@@ -252,7 +324,7 @@ class ScaledLogarithms:
         below: list[Expr] = []
         for part, is_divisor in _flat(whole(node)):
             own = self._estimate(part.node)
-            inner = _exponent(part)
+            inner = exponent_of(part)
             if inner is not None and own is not None:
                 wide = Part(inner, part.axes).along(shape)
                 wide = neg(wide) if is_divisor else wide
@@ -281,35 +353,40 @@ class ScaledLogarithms:
             return _Scaled(node)
         shift: Expr | None = None
         operands: list[Expr] = []
-        for operand, labels in zip(node.operands, node.inputs, strict=True):
-            own = self._estimate(operand)
-            reduced = None if own is None else _largest(own, labels, node)
+        for own, labels in zip(node.operands, node.inputs, strict=True):
+            reduced = self._largest(own, labels, node)
             if reduced is None:
-                operands.append(operand)
+                operands.append(own)
                 continue
             beyond = _beyond_zone(reduced)
             kept = tuple(k for k, label in enumerate(labels) if label in node.output)
-            wide = build.broadcast(beyond, kept, operand.shape) if operand.rank else beyond
-            operands.append(self._times(operand, wide))
+            wide = build.broadcast(beyond, kept, own.shape) if own.rank else beyond
+            weights = _weights(self._others(node), labels, own.shape)
+            operands.append(self._times(own, wide, absent_among(weights)))
             along = Part(beyond, tuple(_places(labels, node))).along(node.shape)
             shift = along if shift is None else add(shift, along)
         return _Scaled(build.einsum(operands, node.inputs, node.output, node.dims), shift)
 
-    def _with_one_exponential(self, node: Expr, shift: Expr) -> Expr | None:
+    def _with_one_exponential(self, node: Expr, shift: Expr, absent: Expr | None) -> Expr | None:
         """node * exp(-shift) for a product with one exponential, which takes the shift."""
         if not is_map(node, mul, div):
             return None
         shape = node.shape
         parts = [(part.along(shape), is_divisor) for part, is_divisor in _flat(whole(node))]
         exponents = [
-            one for one, is_divisor in parts if _exponent(whole(one)) is not None and not is_divisor
+            one
+            for one, is_divisor in parts
+            if exponent_of(whole(one)) is not None and not is_divisor
         ]
         others = [(one, below) for one, below in parts if one not in exponents]
         if len(exponents) != 1 or any(self._estimate(one) is not None for one, _ in others):
             return None
         above = [one for one, is_divisor in others if not is_divisor]
         below = [one for one, is_divisor in others if is_divisor]
-        product = product_of([*above, self._times(exponents[0], shift)])
+        own = absent_among(above)
+        if own is not None:
+            absent = own if absent is None else lor(absent, own)
+        product = product_of([*above, self._times(exponents[0], shift, absent)])
         return div(product, product_of(below)) if below else product
 
 
@@ -323,27 +400,26 @@ def _is_sum(node: Expr) -> bool:
     return is_map(node, add, sub) or isinstance(node, Einsum)
 
 
-def _exponent(part: Part) -> Expr | None:
-    """log of a node that is an exponential or has a logarithm of full accuracy, of its shape."""
-    node = part.node
-    if not isinstance(node, Map) or node.function not in _LOGARITHMS:
-        return None
-    return _LOGARITHMS[node.function](whole(node).parts()[0].along(node.shape))
-
-
 def _beyond_zone(estimate: Expr) -> Expr:
-    """The excess of a scale over ±_ZONE, as a constant; 0 where it is infinite or undefined."""
+    """The excess of a scale over ±ZONE, as a constant; 0 where it is infinite or undefined."""
     finite = lt(abs(estimate), Const(math.inf))
     known = where(finite, estimate, 0.0)
-    return stop_gradient(sub(known, clip(known, -_ZONE, _ZONE)))
+    return stop_gradient(sub(known, clip(known, -ZONE, ZONE)))
 
 
-def _largest(estimate: Expr, labels: Sequence[int], node: Einsum) -> Expr | None:
-    """The maximum of an operand's scale along the axes that are summed; None if axes repeat."""
-    if len(set(labels)) != len(labels):
-        return None
-    summed = tuple(k for k, label in enumerate(labels) if label not in node.output)
-    return build.extreme(estimate, "max", summed)
+def _weights(
+    operands: Sequence[tuple[Expr, tuple[int, ...]]], labels: Sequence[int], shape: Shape
+) -> list[Expr]:
+    """The operands with no axes but those of `labels`, of this shape along them.
+
+    For others, as the matrix of W @ exp(x), each of their rows would have a scale of its own, and
+    as many exponentials as the matrix has elements.
+    """
+    return [
+        Part(one, tuple(labels.index(label) for label in own)).along(shape)
+        for one, own in operands
+        if len(set(own)) == len(own) and set(own) <= set(labels)
+    ]
 
 
 def _places(labels: Sequence[int], node: Einsum) -> list[int]:

@@ -73,7 +73,6 @@ _LARGEST = 16.0
 _FARTHEST = 37.0
 _MOST_NODES = 30
 _SMALL_EXPONENT = -15.0
-_LARGE_EXPONENT = 700.0
 _WITH_TAILS = (erf, erfc, normcdf, exp, sigmoid, tanh, bose)
 
 x, y = operand("x"), operand("y")
@@ -128,14 +127,6 @@ def _is_negative(m: Match) -> bool:
     """Whether x is -y."""
     one, other = scaled(m.parts[x]), scaled(m.parts[y])
     return one.core is not None and one.core == other.core and one.coefficient == -other.coefficient
-
-
-def _log_of_mixture(weight: Expr, x: Expr) -> Expr:
-    """log(1 - w + w exp(x)) = x + log(1 - (1 - w) (1 - exp(-x))), where exp(x) may overflow."""
-    is_far = gt(x, _LARGE_EXPONENT)
-    near = log1p(mul(weight, expm1(where(is_far, 0.0, x))))
-    far = where(is_far, x, _LARGE_EXPONENT)
-    return where(is_far, add(far, log1p(mul(sub(1.0, weight), expm1(neg(far))))), near)
 
 
 def _log_of_hazard(t: Expr) -> Expr:
@@ -231,7 +222,6 @@ TAIL_FORMS: tuple[StableForm, ...] = (
         add(log(c), sub(log1mexp(sub(y, x)), add(softplus(neg(x)), softplus(y)))),
         lambda m: _is_near(m[c]) and m[d] == -m[c],
     ),
-    StableForm(log1p(mul(y, expm1(x))), _log_of_mixture(y, x)),
     StableForm(log1mexp(mul(c, exp(x))), _log_of_hazard(add(x, log(neg(c)))), _near(c, -1.0)),
     # Logarithms, differences and squares of functions with a removable singularity.
     StableForm(log(exp_quotient(x)), log_exp_quotient(x)),

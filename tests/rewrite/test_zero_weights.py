@@ -1,0 +1,104 @@
+"""Logarithms of sums of exponentials of which some are multiplied by 0, or masked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import slomodel
+from tests.marks import only
+
+pytestmark = pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")
+
+DATA = {"w": np.array([0.0, 1.0]), "s": np.array(0.0), "E": np.eye(2)}
+LOG_3 = float(np.log1p(np.exp(3.0)))
+SIGMOID_3 = float(1.0 / (1.0 + np.exp(-3.0)))
+
+# declarations, what is minimised, point, value, gradient
+ROWS: list[tuple[str, str, tuple[float, ...], float, tuple[float, ...]]] = [
+    ("data s var a", "log(1 + s * exp(a))", (800.0,), 0.0, (0.0,)),
+    ("data s var a", "log1p(exp(a) * s / 3)", (800.0,), 0.0, (0.0,)),
+    ("data s var a, c", "log(exp(c) + s * exp(a))", (800.0, -900.0), -900.0, (0.0, 1.0)),
+    ("data s var a, c", "log(exp(c) + s * sinh(a))", (800.0, -900.0), -900.0, (0.0, 1.0)),
+    ("data s var a, c", "log(s * 2^a + 3^c)", (1100.0, 0.0), 0.0, (0.0, float(np.log(3.0)))),
+    ("data s var a, c", "(1 + exp(c)) / (1 + s * exp(a))", (800.0, 0.0), 2.0, (0.0, 1.0)),
+    *(
+        ("data w[2] var a[2]", text, (800.0, -900.0), -900.0, (0.0, 1.0))
+        for text in (
+            "log(sum(w .* exp(a)))",
+            "log(w @ exp(a))",
+            "log(sum(w[k] * exp(a[k]) for k in 2))",
+            "log(sum(w[k] * exp(a[k]) for k in 2 if w[k] > 0))",
+            "log(sum(exp(a[k]) for k in 2 if w[k] > 0))",
+            "log(sum(where(w > 0, exp(a), 0)))",
+            "log(w[0] * exp(a[0]) + w[1] * exp(a[1]))",
+            "log(2 * sum(w .* exp(a) / 2))",
+        )
+    ),
+    ("data w[2] var a[2]", "log(1 + sum(w .* exp(a)))", (800.0, 3.0), LOG_3, (0.0, SIGMOID_3)),
+    ("data w[2] var a[2]", "log1p(sum(w .* exp(a)))", (800.0, 3.0), LOG_3, (0.0, SIGMOID_3)),
+    ("data E[2, 2] var a[2]", "sum(log1p(E @ exp(a)))", (3.0, 3.0), 2 * LOG_3, 2 * (SIGMOID_3,)),
+    ("var a, b", "log(1 + b^2 * exp(a))", (800.0, 0.0), 0.0, (0.0, 0.0)),
+    ("var a, b, c", "log(exp(c) + b^2 * exp(a))", (800.0, 0.0, -900.0), -900.0, (0.0, 0.0, 1.0)),
+    ("var a, b", "log(b^2 + exp(a))", (-800.0, 0.0), -800.0, (1.0, 0.0)),
+    ("var a, b", "log(exp(a) - 1 + b^2)", (800.0, 1.0), 800.0, (1.0, 0.0)),
+    ("var a, b", "log(exp(a) - 1 + b^2)", (1e-9, 1.0), 1e-9, (1.0, 2.0)),
+    ("var a, b", "log(cosh(a) + b^2)", (-800.0, 1.0), 800.0 - np.log(2.0), (-1.0, 0.0)),
+    ("var a, b", "log(sinh(a) + sinh(b))", (800.0, 1.0), 800.0 - np.log(2.0), (1.0, 0.0)),
+    ("var a", "log(0.5 * cosh(a))", (-800.0,), 800.0 - np.log(4.0), (-1.0,)),
+    # log(1 - p + p exp(a))
+    ("var a, p", "log(1 - p + p * exp(a))", (-50.0, 1.0), -50.0, (1.0, -np.expm1(50.0))),
+    ("var a, p", "log(1 + p * (exp(a) - 1))", (1e-9, 0.25), 0.25e-9, (0.25, 1e-9)),
+    ("var a, p", "log(p + (1 - p) * exp(-a))", (1e-9, 0.25), -0.75e-9, (-0.75, 1e-9)),
+    ("var a, p", "log(p * exp(a) + 1 - p)", (800.0, 0.25), 800.0 - np.log(4.0), (1.0, 4.0)),
+]
+
+
+@pytest.mark.parametrize("backend", only("numpy", ["numpy", "c"]))
+@pytest.mark.parametrize(("declared", "text", "point", "value", "slopes"), ROWS)
+def test_value_gradient_and_hessian(
+    declared: str,
+    text: str,
+    point: tuple[float, ...],
+    value: float,
+    slopes: tuple[float, ...],
+    backend: str,
+) -> None:
+    data = {name: array for name, array in DATA.items() if f"data {name}" in declared}
+    model = slomodel.compile(f"{declared} minimize {text}", data=data, backend=backend)
+    np.testing.assert_allclose(model.value(point), value, rtol=1e-9, atol=1e-15)
+    np.testing.assert_allclose(model.gradient(point), slopes, rtol=2e-9, atol=1e-60)
+    if "b" not in declared:
+        assert np.isfinite(model.hvp(point, np.ones(len(point)))).all()
+
+
+def test_a_weight_at_0_keeps_its_derivative() -> None:
+    """log(1 + w exp(a)) at w = 0: the derivative by w is exp(a), the second one -exp(2 a)."""
+    model = slomodel.compile("var w, a minimize log(1 + w * exp(a))", backend="numpy")
+    for a in (3.0, 301.0):
+        value, slopes = model.value_and_gradient([0.0, a])
+        assert value == 0.0
+        np.testing.assert_allclose(slopes, [np.exp(a), 0.0], rtol=1e-13)
+        product = model.hvp([0.0, a], [1.0, 0.0])
+        np.testing.assert_allclose(product, [-np.exp(2 * a), np.exp(a)], rtol=1e-12)
+
+
+@pytest.mark.parametrize("w", [1e-300, 1e-200, 1e-20, -1e-300])
+def test_small_weights_beside_large_exponents(w: float) -> None:
+    """log1p(w exp(a)) keeps its digits where w exp(a) is small though exp(a) overflows."""
+    model = slomodel.compile("var w, a minimize log(1 + w * exp(a))", backend="numpy")
+    for a in (-np.log(abs(w)) - 40.0, -np.log(abs(w)) - 1.0):
+        value, slopes = model.value_and_gradient([w, a])
+        term = np.sign(w) * np.exp(np.log(abs(w)) + a)
+        np.testing.assert_allclose(value, np.log1p(term), rtol=1e-12)
+        np.testing.assert_allclose(slopes, [term / w / (1 + term), term / (1 + term)], rtol=1e-12)
+
+
+def test_data_without_0_need_no_conditions() -> None:
+    text = "data w[2] var a[2] minimize log(sum(w .* exp(a)))"
+    model = slomodel.compile(text, data={"w": [0.25, 0.75]}, backend="numpy")
+    assert "np.equal(" not in model.source("numpy")
+    np.testing.assert_allclose(model.gradient([800.0, 800.0]), [0.25, 0.75], rtol=1e-14)
+    again = model.bind(w=[0.0, 1.0])
+    assert "np.equal(" in again.source("numpy")
+    np.testing.assert_allclose(again.gradient([800.0, -900.0]), [0.0, 1.0])
