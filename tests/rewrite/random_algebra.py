@@ -84,9 +84,22 @@ def spelling(
         places = list(_places(root))
         chosen = places[int(rng.integers(len(places)))]
         options = list(_equal(chosen, at))
+        if chosen is root:
+            options += _with_constants(root)
         if options:
             root = _replaced(root, chosen, options[int(rng.integers(len(options)))])
     return root
+
+
+def _with_constants(root: ast.expr) -> Iterator[ast.expr]:
+    """A product or quotient, with other constants, which are rounded, in its factors."""
+    match root:
+        case ast.BinOp(left=a, op=ast.Div(), right=b):
+            yield _of(_of(_THREE, "*", a), "/", _of(b, "*", _THREE))
+            yield _of(_of(a, "/", _THREE), "/", _of(b, "/", _THREE))
+            yield _of(a, "*", _of(_THREE, "/", _of(_THREE, "*", b)))
+        case ast.BinOp(left=a, op=ast.Mult(), right=b):
+            yield _of(_of(_THREE, "*", a), "*", _of(b, "/", _THREE))
 
 
 def _places(root: ast.expr) -> Iterator[ast.expr]:
@@ -132,7 +145,7 @@ def _minus(inner: ast.expr) -> ast.expr:
     return ast.UnaryOp(ast.USub(), inner)
 
 
-_HALF, _ONE, _TWO = ast.Constant(0.5), ast.Constant(1), ast.Constant(2)
+_HALF, _ONE, _TWO, _THREE = (ast.Constant(value) for value in (0.5, 1, 2, 3))
 
 
 def _equal(node: ast.expr, at: Mapping[str, object]) -> Iterator[ast.expr]:

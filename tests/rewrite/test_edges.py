@@ -249,6 +249,39 @@ TAILS: list[tuple[str, str, str, tuple[float, ...], Formula]] = [
         (-2.0, 400.0),
         lambda a, b: L(mp.erfc(-a / S(2)) / 2 + E(2 * b) * mp.erfc((a + b) / S(2)) / 2),
     ),
+    # Constants and other factors at any place.
+    *(
+        ("x", "", text, (-50.0,), lambda x: 2 * E(-x * x / 2) / mp.erfc(-x / S(2)) / mp.mpf(5))
+        for text in (
+            "exp(-x^2 / 2) / 5 / normcdf(x)",
+            "exp(-x^2 / 2) / (5 * normcdf(x))",
+            "1 / (5 * normcdf(x) / exp(-x^2 / 2))",
+            "3 * (exp(-x^2 / 2) / (15 * normcdf(x)))",
+            "exp(-x^2 / 2) * (0.4 / erfc(-x / sqrt(2)))",
+        )
+    ),
+    *(
+        ("x, y", "", text, (-50.0, 3.0), lambda x, y: 2 * E(-x * x / 2) / mp.erfc(-x / S(2)) / y)
+        for text in ("exp(-x^2 / 2) / y / normcdf(x)", "exp(-x^2 / 2) / (y * normcdf(x))")
+    ),
+    *(
+        ("a, b", "", text, at, lambda a, b: 1 / (1 + E(b - a)) / 3)
+        for at in ((800.0, 799.0), (-800.0, -801.0))
+        for text in (
+            "exp(a) / (3 * (exp(a) + exp(b)))",
+            "exp(a) / 3 / (exp(a) + exp(b))",
+            "5 * exp(a) / ((exp(a) + exp(b)) * 15)",
+            "exp(a) / 7 * (7 / (3 * exp(a) + 3 * exp(b)))",
+        )
+    ),
+    *(
+        ("x", "", text, (30.0,), lambda x: E(x * x) * mp.erfc(x) / 3)
+        for text in ("exp(x^2) / 3 * erfc(x)", "5 * exp(x^2) * (erfc(x) / 15)")
+    ),
+    *(
+        ("x", "", text, (800.0,), lambda x: 1 / (1 + E(-x)) / 3)
+        for text in ("(exp(x) / 3) / (1 + exp(x))", "exp(x) / (3 * (1 + exp(x)))")
+    ),
     (
         "a, b",
         "",

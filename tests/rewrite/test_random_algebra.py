@@ -38,6 +38,9 @@ FORMULAS: list[tuple[str, tuple[float, ...]]] = [
     ("exp(-x) * sinh(y)", (750.0, 749.0)),
     ("(cosh(x) - 1) / x^2", (1e-6,)),
     ("1 - cos(x)", (1e-8,)),
+    ("exp(x) / (exp(x) + exp(y))", (800.0, 799.0)),
+    ("log(1 + x * exp(y))", (0.125, 800.0)),
+    ("log(x + (1 - x) * exp(-y))", (1e-20, 50.0)),
 ]
 """Formulas, each with a point near an edge."""
 LEAST = 1e-149

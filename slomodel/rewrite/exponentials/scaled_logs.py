@@ -107,18 +107,26 @@ class ScaledLogarithms:
 
     def of_written_quotient(self, node: Map) -> Expr | None:
         """A quotient of exponentials and a sum of exponentials in scaled form; else None."""
-        above, below = whole(node).parts()
-        if not _is_sum(below.node):
+        above, divisor = whole(node).parts()
+        if not (self._is_short(above.node) and self._is_short(divisor.node)):
             return None
-        if not (self._is_short(above.node) and self._is_short(below.node)):
-            return None
-        estimate = self._estimate(below.node)
+        factors = _flat(divisor)
+        sums = [part for part, is_above in factors if _is_sum(part.node) and not is_above]
+        below = sums[0] if len(sums) == 1 else divisor
+        estimate = self._estimate(below.node) if _is_sum(below.node) else None
         if estimate is None or self._estimate(above.node) is None:
             return None
-        shift = _beyond_zone(estimate)
-        wide = Part(shift, below.axes).along(node.shape)
-        total = Part(self._times(below.node, shift), below.axes).along(node.shape)
-        return div(self._times(above.along(node.shape), wide), total)
+        if sum(self._estimate(part.node) is not None for part, _ in factors) > 1:
+            return None
+        shape, shift = node.shape, _beyond_zone(estimate)
+        wide = Part(shift, below.axes).along(shape)
+        total = Part(self._times(below.node, shift), below.axes).along(shape)
+        # A factor that divides the divisor is one above.
+        up = [part.along(shape) for part, is_above in factors if is_above]
+        rest = [part.along(shape) for part, is_above in factors if not (is_above or part is below)]
+        return div(
+            product_of([self._times(above.along(shape), wide), *up]), product_of([total, *rest])
+        )
 
     def of_any(self, node: Map) -> Expr | None:
         """log(A) in scaled form; None if A has no exponentials that could leave the range."""

@@ -30,6 +30,12 @@ def merged_signs(node: Map) -> Expr | None:
     is_added = is_map(node, add)
     if is_map(other.node, neg):
         return (sub if is_added else add)(one.along(shape), other.parts()[0].along(shape))
+    if not is_added and isinstance(other.node, Const) and other.node.value < 0.0:
+        return add(one.along(shape), -other.node.value)
+    if not is_added and is_map(other.node, sub):
+        c, y = other.parts()
+        if isinstance(c.node, Const) and c.node.value < 0.0:
+            return add(one.along(shape), add(-c.node.value, y.along(shape)))
     # -a + b stays: other rules and the steps of loops look for sums.
     return None
 

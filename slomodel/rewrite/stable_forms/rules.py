@@ -60,6 +60,7 @@ from slomodel.rewrite.stable_forms.merged_powers import (
     power_of_power,
     root_of_exponential,
 )
+from slomodel.rewrite.stable_forms.other_factors import without_other_factors
 from slomodel.rewrite.stable_forms.table import elementwise, merged_constants, summed_entropy
 
 Rule = Callable[[Map], Expr | None]
@@ -165,6 +166,7 @@ class _Rules:
                 self._quotients.of_quotient,
                 merged_product,
                 scaled.of_quotient,
+                self._without_other_factors,
             ),
             mul: (
                 merged_factors,
@@ -174,6 +176,7 @@ class _Rules:
                 merged_product,
                 roots.of_product,
                 self._entropies.of_product,
+                self._without_other_factors,
             ),
         }
 
@@ -194,6 +197,9 @@ class _Rules:
             if result is not None and (self._choices or not self._adds_choice(result)):
                 return build.broadcast(result, (), node.shape) if not result.rank else result
         return None
+
+    def _without_other_factors(self, node: Map) -> Expr | None:
+        return without_other_factors(node, self.better)
 
     def _log_of_reciprocal(self, node: Map) -> Expr | None:
         """log(1/x) as -log(x), and that in stable form."""
