@@ -51,7 +51,7 @@ def rosenbrock(x: Sequence[Number]) -> Number:
 
 
 def cases() -> list[Case]:
-    """The runs: a valley, a regression, and a network with two directions."""
+    """A valley, regressions and a network; five of the runs go on for long."""
     draw = np.random.default_rng(1)
     n, d, h = 30, 3, 3
     a, y = draw.normal(size=(n, d)), draw.normal(size=n)
@@ -71,6 +71,19 @@ def cases() -> list[Case]:
             total += (mpmath.fdot(units, x[d * h :]) - t) ** 2
         return total
 
+    units = np.array([1.0, 0.03, 0.001])
+    scaled = [[mpmath.mpf(one) for one in row] for row in (a * units).tolist()]
+
+    def logistic(x: Sequence[Number]) -> Number:
+        products = (mpmath.fdot(row, x) for row in scaled)
+        terms = (mpmath.log1p(mpmath.exp(-p * t)) for p, t in zip(products, targets, strict=True))
+        return mpmath.fsum(terms) + mpmath.fsum(one**2 for one in x) / 10**6
+
+    def robust_in_units(x: Sequence[Number]) -> Number:
+        products = (mpmath.fdot(row, x) for row in scaled)
+        terms = (mpmath.log1p((p - t) ** 2) for p, t in zip(products, targets, strict=True))
+        return mpmath.fsum(terms) + mpmath.fsum(one**2 for one in x) / 10**6
+
     data = {"A": a, "y": y}
     valley = "var x[8]\nminimize sum(100*(x[i+1] - x[i]^2)^2 + (1 - x[i])^2 for i in 7)"
     regression = (
@@ -80,7 +93,21 @@ def cases() -> list[Case]:
         "dim N, d, h = 3\ndata A[N, d], y[N]\nvar W[h, d], v[h]\n"
         "minimize sum((tanh(A @ W') @ v - y)^2)"
     )
+    classes = (
+        "dim N, d\ndata A[N, d], y[N]\nvar x[d]\n"
+        "minimize sum(softplus(-y .* (A @ x))) + sumsq(x)/10^6"
+    )
+    in_units = {"A": a * units, "y": y}
     return [
+        Case("logistic", classes, in_units, logistic, np.zeros(d), "gradient"),
+        Case(
+            "robust in units",
+            regression.replace("/10", "/10^6"),
+            in_units,
+            robust_in_units,
+            np.full(d, 2.0),
+            "gradient",
+        ),
         Case("rosenbrock", valley, {}, rosenbrock, np.full(8, -1.2), "gradient"),
         Case("rosenbrock", valley, {}, rosenbrock, np.full(8, -1.2), "lbfgs"),
         Case("robust regression", regression, data, robust, np.full(d, 2.0), "gradient"),

@@ -14,6 +14,7 @@ from slomodel.solve import Functions, solve
 from slomodel.solve.line_search.certified import (
     SIGMA,
     CertifiedSearch,
+    balanced,
     majorant,
     proved_step,
 )
@@ -204,3 +205,12 @@ def test_plain_functions_have_no_bounds_along_rays() -> None:
     plain = Functions(lambda x: float(x @ x), lambda x: 2.0 * x, 2)
     with pytest.raises(DomainError, match="certified"):
         solve(plain, np.ones(2), method="norm-armijo", line_search="certified")
+
+
+@pytest.mark.parametrize(("start", "upper"), [(1.0, 5.0), (0.0, 8e4), (-3.0, 1e6), (2.0, 2.1)])
+def test_a_balanced_ray_reaches_the_minimiser_of_its_parabola(start: float, upper: float) -> None:
+    """c T + b T³ = |s|, b = (M - c)/T₀² and c the curvature at 0, or 0 where that is negative."""
+    bounds = _bounds(-1.0, upper, 2.0, start, math.inf)
+    T, c = balanced(bounds), max(start, 0.0)
+    assert 0.0 < T <= 2.0
+    assert c * T + (upper - c) / 4.0 * T**3 == pytest.approx(1.0, rel=0.05)

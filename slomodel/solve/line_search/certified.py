@@ -87,6 +87,22 @@ def descent_left(relaxation: float) -> float:
     return relaxation * (2.0 - relaxation) * (1.0 - 1e-9)
 
 
+def balanced(bounds: RayBounds) -> float:
+    """T whose parabola has its minimiser at T, if M grows from φ''(0) with the square of T.
+
+    That is c T + b T³ = |s|. It grows faster where the bound is loose, so that T is too short.
+    """
+    slope = abs(bounds.slope + bounds.slope_error)
+    start = max(bounds.curvature, 0.0)
+    growth = max(bounds.remainder_upper - start, 0.0) / (bounds.T * bounds.T)
+    if not 0.0 < growth < math.inf:
+        return SHORTER * bounds.T
+    T = min(slope / start if start > 0.0 else math.inf, math.cbrt(slope / growth), bounds.T)
+    for _ in range(3):  # Newton's steps, from above after the first one
+        T -= (T * (start + growth * T * T) - slope) / (start + 3.0 * growth * T * T)
+    return T
+
+
 def majorant(bounds: RayBounds, t: float) -> float:
     """Upper bound on φ(t) - φ(0), 0 <= t <= T: the lesser of parabola and cubic."""
     slope = bounds.slope + bounds.slope_error
@@ -164,8 +180,9 @@ class CertifiedSearch:
     ) -> ProvedStep | None:
         """The proposed step or the longest found.
 
-        T becomes the geometric mean of T and the step where the step is far shorter, as the bound
-        over a long ray may be loose, and grows again where it then limits the step.
+        Where the step is far shorter than T, as the bound over a long ray may be loose, T becomes
+        what quadratic growth of M would allow, and grows again where it then limits the step: to
+        the minimiser for this M, if that is longer.
         """
         end = min(REACH * self._length / vnorm, longest, proposed)
         best: ProvedStep | None = None
@@ -196,8 +213,9 @@ class CertifiedSearch:
             if best is not None and step.t <= best.t:
                 return best
             best = step
+            minimiser = -slope / bounds.remainder_upper if bounds.remainder_upper > 0.0 else 0.0
             if FAR * step.t < end and not self._is_close(step, bounds):
-                loose, end = end, math.sqrt(end * step.t)
+                loose, end = end, balanced(bounds)
             elif not step.limited or end >= longest:
                 return best
             elif loose < math.inf:
@@ -205,7 +223,7 @@ class CertifiedSearch:
                     return best
                 end = math.sqrt(end * loose)
             else:
-                end = min(LONGER * end, longest)
+                end = min(max(LONGER * end, min(minimiser, REACH * end)), longest)
         return best
 
     @property
