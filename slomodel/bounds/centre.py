@@ -20,7 +20,7 @@ from slomodel.bounds.norms.cubic import trilinear_norm
 from slomodel.bounds.norms.spectral import symmetric_norm
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
 from slomodel.bounds.ranges.hessian import Entries, along_rows, derivatives
-from slomodel.bounds.ranges.smoothness import Smoothness, smoothness
+from slomodel.bounds.ranges.smoothness import Smoothness, smoothness_in
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.recurrences import written_out
 from slomodel.errors import MissingRule
@@ -57,7 +57,7 @@ def centre_entries(setting: Setting) -> Entries | None:
     one = itemgetter(np.newaxis)
     live = live_in(setting)
     result = enclose([setting.objective], boxed(setting.values, 1), setting.sizes, 1, live=live)
-    smooth = smoothness(setting.objective, result, 1, setting.spans, live, setting.sizes)
+    smooth = smoothness_in(setting, result, 1)
     order = np.broadcast_to(smooth.order, (1,))
     return Entries(H.each(one), T.each(one), Smoothness(order, smooth.reason))
 

@@ -21,8 +21,7 @@ from slomodel.bounds.norms.eigenvalues import (
     unit_scales,
 )
 from slomodel.bounds.norms.spectral import spectral_norm, symmetric_norm
-from slomodel.bounds.ranges.enclose import live_in
-from slomodel.bounds.ranges.smoothness import smoothness
+from slomodel.bounds.ranges.smoothness import smoothness_in
 from slomodel.bounds.ranges.taylor.taylor_ranges import taylor_ranges
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.useless import large_bound
@@ -53,10 +52,8 @@ def hessian_over_ball(setting: Setting, radius: float) -> Interval | None:
     most = setting.effort.count(_FLOPS)
     try:
         ranges = taylor_ranges(setting, radius, most)
-        smooth = smoothness(
-            setting.objective, ranges, 0, setting.spans, live_in(setting), setting.sizes
-        )
-        return hessian_over(setting, ranges, most) if int(smooth.order) >= 1 else None
+        smooth = smoothness_in(setting, ranges)
+        return hessian_over(setting, ranges, most) if smooth.least >= 1 else None
     except MissingRule:
         return None
 

@@ -298,8 +298,7 @@ def _gap(
 def convex_within(setting: Setting, maximises: bool) -> float:
     """A radius of a ball round the centre on which ±f is proved to be convex; 0 without a proof."""
     sign = -1.0 if maximises else 1.0
-    norms = [float(np.linalg.norm(setting.values[v])) for v in setting.variables]
     at: BoundsAt = cache(partial(bounds, setting))
     first = at(0.0)
     around = ByBounds(at, sign, first.lower if sign > 0.0 else -first.upper, restricted=False)
-    return _convexity(setting, around, sign, max(1.0, math.hypot(*norms))).radius
+    return _convexity(setting, around, sign, max(1.0, float(np.linalg.norm(setting.x)))).radius

@@ -40,7 +40,7 @@ from slomodel.bounds.norms.spectral import spectral_norm
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
 from slomodel.bounds.ranges.evaluation_errors import gradient_interval
 from slomodel.bounds.ranges.hessian import derivatives
-from slomodel.bounds.ranges.smoothness import smoothness
+from slomodel.bounds.ranges.smoothness import smoothness_in
 from slomodel.bounds.setting import Setting
 from slomodel.ir.walk import dependents, postorder
 
@@ -109,8 +109,8 @@ def hessian_in_box(setting: Setting, radii: Array) -> HessianBox:
     live = live_in(setting, setting.objective, *graphs.second)
     result = enclose(fixed, boxes, setting.sizes, live=live)
     known = {node: result[node] for node in fixed}
-    smooth = smoothness(setting.objective, known, 0, setting.spans, live_in(setting), setting.sizes)
-    if int(smooth.order) < 1:
+    smooth = smoothness_in(setting, known)
+    if smooth.least < 1:
         return HessianBox(None, smooth.reason)
     H = hessian_over(setting, known, setting.effort.count(_FLOPS))
     if H is None:

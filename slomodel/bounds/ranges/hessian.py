@@ -13,7 +13,7 @@ import numpy as np
 from slomodel.bounds.arithmetic.interval import Interval, meet, point
 from slomodel.bounds.arithmetic.rounding import Array
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
-from slomodel.bounds.ranges.smoothness import Smoothness, smoothness
+from slomodel.bounds.ranges.smoothness import Smoothness, smoothness_in
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.recurrences import nodes_of_steps
 from slomodel.calculus import jvp
@@ -97,9 +97,7 @@ def entries(setting: Setting, cells: Interval, *, third: bool = True) -> Entries
     tails = graphs.third if third else ()
     roots = (setting.objective, *graphs.second, *tails)
     result = enclose(roots, boxes, setting.sizes, _BATCH, live=live_in(setting, *roots))
-    smooth = smoothness(
-        setting.objective, result, _BATCH, setting.spans, live_in(setting), setting.sizes
-    )
+    smooth = smoothness_in(setting, result, _BATCH)
     count, n = cells.shape
     H = _flat([result[g] for g in graphs.second], (count, n, 1))
     T = point(np.zeros((count, 0, n, n)))

@@ -28,7 +28,7 @@ from slomodel.bounds.ranges.curvature.hessian_ranges import (
 from slomodel.bounds.ranges.curvature.near_identity import log_determinants_sum, with_inverses
 from slomodel.bounds.ranges.curvature.slopes import slope_numbers
 from slomodel.bounds.ranges.enclose import boxed, live_in
-from slomodel.bounds.ranges.smoothness import smoothness
+from slomodel.bounds.ranges.smoothness import smoothness_in
 from slomodel.bounds.ranges.unbounded import unbounded
 from slomodel.bounds.rules.cells import CellBounds, CellOfBall, divided
 from slomodel.bounds.setting import Setting, once_per_setting
@@ -123,10 +123,8 @@ def curved_terms(setting: Setting, radius: float) -> Enclosure | None:
 def _over(known: _Known, cell: CellOfBall, graph: BallGraph) -> CellBounds:
     """Both ends of H and ‖D³f‖ over the region of a graph; infinite where f is not smooth there."""
     setting = known.setting
-    smooth = smoothness(
-        setting.objective, graph.ranges, 0, setting.spans, live_in(setting), setting.sizes
-    )
-    order, n, widths = int(smooth.order), setting.n, graph.region.widths
+    smooth = smoothness_in(setting, graph.ranges)
+    order, n, widths = smooth.least, setting.n, graph.region.widths
     if order < 1:
         return CellBounds(cell, (np.inf, np.inf), np.inf, widths, order, smooth.reason)
     sums = _sums(known, graph)

@@ -16,8 +16,7 @@ from slomodel.bounds.centre import (
 from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.norms.cubic import trilinear_norm
 from slomodel.bounds.norms.spectral import symmetric_norm
-from slomodel.bounds.ranges.enclose import live_in
-from slomodel.bounds.ranges.smoothness import smoothness
+from slomodel.bounds.ranges.smoothness import smoothness_in
 from slomodel.bounds.ranges.taylor.taylor_ranges import taylor_ranges
 from slomodel.bounds.ranges.unbounded import unbounded
 from slomodel.bounds.setting import Setting
@@ -39,10 +38,8 @@ def entries_over_the_ball(setting: Setting, radius: float) -> Enclosure | None:
         return None
     most = setting.effort.count(_FLOPS)
     ranges = taylor_ranges(setting, radius, most)
-    smooth = smoothness(
-        setting.objective, ranges, 0, setting.spans, live_in(setting), setting.sizes
-    )
-    order = int(smooth.order)
+    smooth = smoothness_in(setting, ranges)
+    order = smooth.least
     if order < 1:
         return Enclosure(order=order, reason=smooth.reason)
     H = hessian_over(setting, ranges, most) if radius else centre_hessian(setting)

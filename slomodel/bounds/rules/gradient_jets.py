@@ -14,7 +14,7 @@ from slomodel.bounds.close import close
 from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.ranges.affine_norms import squared_lengths
 from slomodel.bounds.ranges.enclose import boxes_over, enclose_narrowed, live_in
-from slomodel.bounds.ranges.smoothness import Smoothness, smoothness
+from slomodel.bounds.ranges.smoothness import Smoothness, smoothness_in
 from slomodel.bounds.ranges.unbounded import unbounded
 from slomodel.bounds.result import shown
 from slomodel.bounds.rules.jets.closing import (
@@ -48,7 +48,7 @@ def gradient_jets(setting: Setting, radius: float) -> Enclosure | None:
         return None
     prepared = prepare(setting)
     smooth = _smooth(setting, radius)
-    order = int(smooth.order)
+    order = smooth.least
     if order < 1:
         return Enclosure(order=order, reason=smooth.reason)
     centre = _centre(setting)
@@ -92,7 +92,7 @@ def _smooth(setting: Setting, radius: float) -> Smoothness:
     live = live_in(setting)
     lengths = squared_lengths(setting.order, setting, setting.values, radius)
     result = enclose_narrowed([setting.objective], boxes, setting.sizes, lengths, live)
-    return smoothness(setting.objective, result, 0, setting.spans, live, setting.sizes)
+    return smoothness_in(setting, result)
 
 
 @once_per_setting
