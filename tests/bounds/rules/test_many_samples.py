@@ -1,8 +1,9 @@
-"""Networks with many samples: groups of them, hulls of neighbours and tables of derivatives."""
+"""Networks with many samples: groups of them, and clusters of elements."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,10 +16,8 @@ from slomodel.bounds.arithmetic.interval import Interval, point
 from slomodel.bounds.norms.loewner import Rows
 from slomodel.bounds.norms.power_sums import Moments, largest_eigenvalues, power_sums, roughly
 from slomodel.bounds.rules.layered_networks import layered_networks
-from slomodel.bounds.rules.networks import functions as network_functions
 from slomodel.bounds.rules.networks import jets as network_jets
 from slomodel.bounds.rules.networks import values as network_values
-from slomodel.bounds.rules.networks.functions import _largest_between
 from slomodel.bounds.rules.networks.jets import NetworkJets
 from slomodel.bounds.rules.networks.samples import groups_of
 from slomodel.bounds.rules.networks.values import over_cell
@@ -34,8 +33,6 @@ def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(network_values, name, value)
     for name, value in (("_FINE_HALVINGS", 1), ("_HALVINGS", 0)):
         monkeypatch.setattr(network_jets, name, value)
-    for name, value in (("_HULLS", 8), ("_BINS", 16)):
-        monkeypatch.setattr(network_functions, name, value)
 
 
 def test_sums_of_powers_in_groups_of_one_weight_are_those_of_all_rows() -> None:
@@ -73,21 +70,10 @@ def test_equal_samples_in_groups_are_as_exact_as_one(
         assert exact <= third <= exact * (1.0 + 1e-7)
 
 
-def test_the_largest_of_runs_of_entries() -> None:
-    rng = np.random.default_rng(1)
-    a = rng.random((3, 13))
-    first = rng.integers(0, 13, 60)
-    last = np.minimum(first + rng.integers(0, 13, 60), 12)
-    found = _largest_between(a, first, last)
-    assert np.array_equal(
-        found.T, [a[:, i : j + 1].max(1) for i, j in zip(first, last, strict=True)]
-    )
-
-
-def test_sizes_of_many_elements_are_at_least_those_of_each_and_near() -> None:
-    """tanh by a table, and a loss with two values of its data by hulls of neighbours."""
+def test_ranges_of_many_elements_hold_each_and_are_near_those_of_a_few() -> None:
+    """tanh, whose turns are known, and a loss with two values of its data by clusters."""
     rng = np.random.default_rng(2)
-    N = 10_000
+    N, few = 10_000, 200
     one = setting(
         f"data X[2,{N}], y[{N}] var W[2,2], v[2] minimize sumsq(y - tanh(v' @ tanh(W @ X)))",
         list(rng.standard_normal(6)),
@@ -95,20 +81,22 @@ def test_sizes_of_many_elements_are_at_least_those_of_each_and_near() -> None:
         y=np.sign(rng.standard_normal(N)),
     )
     values = values_of(one)
+
+    def first(a: Interval) -> Interval:
+        return a.each(lambda array: array[:, :few])
+
     functions = (*values.functions, *values.loss.singles)
     for function, level in zip(functions, values.levels, strict=True):
-        reach = 0.1 + 0.1 * rng.random(level.u.shape)
-        u = Interval(level.u.lo - reach, level.u.hi + reach)
-        z, sizes, _ = function.sizes(u, is_large=True)
+        u = level.u.widened(0.1 + 0.1 * rng.random(level.u.shape))
         ranges, _ = function.over(u)
-        assert np.all((z.lo <= ranges[0].lo + CLOSE) & (ranges[0].hi - CLOSE <= z.hi))
-        for found, each in zip(sizes, ranges[1:], strict=True):
-            assert not np.array_equal(found, each.magnitude)
-            assert np.sum(found) < 1.1 * np.sum(each.magnitude)
         for share in (0.0, 0.3, 1.0):
             at, _ = function.over(point(u.lo + share * (u.hi - u.lo)))
-            for found, each in zip(sizes, at[1:], strict=True):
-                assert np.all(each.mignitude <= found)
+            for found, each in zip(ranges, at, strict=True):
+                assert np.all(each.mignitude <= found.magnitude)
+        data = {one: first(a) for one, a in function.data.items()}
+        part = replace(function, data=data, weight=first(function.weight))
+        for found, each in zip(ranges, part.over(first(u))[0], strict=True):
+            assert np.sum(first(found).magnitude) < 1.05 * np.sum(each.magnitude)
 
 
 @pytest.mark.parametrize("n", [1, 2, 9])

@@ -26,7 +26,7 @@ from slomodel.ir.expr import Expr
 from slomodel.ir.function import ANALYTIC
 
 _MANY_SAMPLES, _FEW_LAYERS = 2**11, 2
-"""SummedClasses are grouped beyond both: in two layers the sums over all of them are fast."""
+"""Samples are grouped beyond both: in two layers the sums over all of them are fast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Values:
 
     @property
     def is_large(self) -> bool:
-        """Whether a ball is expensive: it is then bounded by groups of samples and elements."""
+        """Whether a ball is expensive: it is then bounded by groups of samples."""
         return self.samples > _MANY_SAMPLES and len(self.levels) > _FEW_LAYERS
 
 
@@ -225,9 +225,8 @@ def _sizes(
     is_loss = k == len(values.functions)
     if constant:
         ranges, smooth = values.at_centre[k]
-        sizes = [floored(a.magnitude) for a in ranges[1:]]
-        return ranges[0], values.loss.norms(ranges, u) if is_loss else sizes, smooth
+    else:
+        ranges, smooth = values.loss.diagonal(u) if is_loss else values.functions[k].over(u)
     if is_loss:
-        return u, *values.loss.over(u, values.is_large)
-    z, result, smooth = values.functions[k].sizes(u, values.is_large)
-    return z, [floored(one) for one in result], smooth
+        return ranges[0], values.loss.norms(ranges, u), smooth
+    return ranges[0], [floored(a.magnitude) for a in ranges[1:]], smooth
