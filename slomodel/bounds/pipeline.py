@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from slomodel.bounds.attained import attained
 from slomodel.bounds.centre import hessian_at_centre, is_third_within, third_at_centre
 from slomodel.bounds.close import OVER_FIRST, OVER_SECOND, Closed, Closure, close, moved
 from slomodel.bounds.enclosure import (
@@ -49,6 +50,10 @@ WHOLE_SPACE = "the ball is the whole space"
 LEAST = "least of all rules"
 _REPEATED = 1.0 - 1e-12
 """A claim that is no smaller than this fraction of another differs from it by rounding only."""
+
+
+_CLOSE = (1.1, 1.5)
+"""Bounds on L1 and L2 within these factors of what is seen are not worth seconds of work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +162,8 @@ def _answers(part: Setting, radius: float, rules: Sequence[BoundRule] | None) ->
     for stage in range(3):
         is_enough = any(one.is_finite and one.rule.suffices(one.rule.read(part)) for one in answers)
         for rule in (rule for rule in every if rule.stage == stage):
-            if stage == 2 and not _leave_a_gap(part, answers, gap, rule.bounds_third(part)):
+            with_third = rule.bounds_third(part)
+            if stage == 2 and not _leave_a_gap(part, radius, answers, gap, with_third):
                 continue
             result = answer(rule, part, radius, is_enough)
             if result is not None:
@@ -165,7 +171,7 @@ def _answers(part: Setting, radius: float, rules: Sequence[BoundRule] | None) ->
                 is_closed |= stage == 2 and result.is_finite
                 if stage < 2 and rule.reads_written and result.is_finite:
                     gap = part.effort.gap_of_sums
-    is_left = adds_up and not is_closed and _leave_a_gap(part, answers, gap, True)
+    is_left = adds_up and not is_closed and _leave_a_gap(part, radius, answers, gap, True)
     if is_left or (rules is None and not adds_up and not _is_bounded(part, answers)):
         result = answer(CLOSER_SUM_OF_PARTS, part, radius)
         answers += [result] if result is not None else []
@@ -257,10 +263,14 @@ def _rules_of_parts(
 
 
 def _leave_a_gap(
-    part: Setting, answers: Sequence[Answer], gap: float, including_third: bool
+    part: Setting,
+    radius: float,
+    answers: Sequence[Answer],
+    gap: float,
+    including_third: bool,
 ) -> bool:
     """Whether the bound on L1, or that on L2 if it is included, exceeds the same derivative at the
-    centre by a factor of more than `gap`.
+    centre by a factor of more than `gap`, and what is seen in the ball by more than `_CLOSE`.
 
     As L1(r) >= ‖H(c)‖ and L2(r) >= ‖D³f(c)‖, sharper rules can gain at most the ratio to these.
     False for polynomials: their series is exact at the centre, and ranges of their nodes add
@@ -274,13 +284,15 @@ def _leave_a_gap(
         hessian = hessian_at_centre(part)
         if not math.isfinite(hessian):
             return False  # the entries are too expensive, or not finite at the centre itself
-        if hessian < L1 / gap:
-            return True
-        if not including_third:
-            return False
-        third = min((third_at_centre(part), *(one.enclosure.centre.third for one in answers)))
-    # Unknown: a gap exists where a sharper rule can bound it.
-    return is_third_within(part) if math.isinf(third) else third < L2 / gap
+        is_open = hessian < L1 / gap
+        if not is_open and including_third:
+            third = min((third_at_centre(part), *(one.enclosure.centre.third for one in answers)))
+            # Unknown: a gap exists where a sharper rule can bound it.
+            is_open = is_third_within(part) if math.isinf(third) else third < L2 / gap
+    if not is_open or math.isinf(L1) or math.isinf(L2) or not 0.0 < radius < math.inf:
+        return is_open
+    seen, turning = attained(part, radius)
+    return seen * _CLOSE[0] < L1 or (including_third and turning * _CLOSE[1] < L2)
 
 
 def least_enclosure(

@@ -8,17 +8,15 @@ from collections.abc import Collection, Iterator, Mapping
 import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval, interval
-from slomodel.bounds.ball import Ball, Vector, norm, unit
-from slomodel.bounds.limits import box_of_limits
+from slomodel.bounds.attained import curvature, points
+from slomodel.bounds.ball import Vector
 from slomodel.bounds.ranges.derivatives import derivative_range
 from slomodel.bounds.ranges.smoothness import place
 from slomodel.bounds.ranges.taylor.taylor_ranges import taylor_ranges
-from slomodel.bounds.setting import Setting, once_per_setting
-from slomodel.bounds.stopping import pause
-from slomodel.calculus import jvp
+from slomodel.bounds.setting import Setting
 from slomodel.errors import MissingRule
-from slomodel.ir.expr import Expr, Input, Map
-from slomodel.reference import evaluate, evaluate_all
+from slomodel.ir.expr import Expr, Map
+from slomodel.reference import evaluate_all
 
 USELESS = 1e12
 """A bound beyond this multiple of the curvature sampled in the ball is useless. Steps of length
@@ -26,8 +24,6 @@ USELESS = 1e12
 """
 _LARGE = 100.0
 """A bound beyond this multiple of the curvature sampled in the ball is explained as large."""
-_RANDOM_POINTS = 4
-"""Random points of the ball at which ranges are compared with values."""
 _ORDERS = 3
 """Derivatives of a node whose ranges are compared."""
 _MOST_NUMBERS = 2**20
@@ -62,69 +58,21 @@ def large_bound(setting: Setting, radius: float, L1: float) -> str:
 def _beyond(factor: float, word: str, setting: Setting, radius: float, L1: float) -> str:
     if not (0.0 < radius < math.inf and 0.0 < L1 < math.inf and setting.n):
         return ""
-    if _curvature(setting, setting.x, L1 / factor) >= L1 / factor:
+    if curvature(setting, setting.x, L1 / factor) >= L1 / factor:
         return ""
-    points = list(_points(setting, radius))
-    seen = max(_curvature(setting, x) for x in points)
+    seen_at = list(points(setting, radius))
+    seen = max(curvature(setting, x) for x in seen_at)
     if not 0.0 < seen < L1 / factor:
         return ""
     text = f"the bound is {word}: {L1 / seen:.1e} times the curvature seen in the ball"
     try:
-        culprit = _culprit(setting, radius, points)
+        culprit = _culprit(setting, radius, seen_at)
     except MissingRule:
         culprit = ""
     return f"{text}; {culprit}" if culprit else text
 
 
-@once_per_setting
-def _product(setting: Setting) -> tuple[tuple[Input, ...], tuple[Expr, ...]]:
-    """Inputs for a direction, by variable, and graphs of the Hessian times that direction."""
-    along = tuple(Input(f"along {v.name}", "variable", v.shape) for v in setting.variables)
-    return along, jvp(setting.gradient, dict(zip(setting.variables, along, strict=True)))
-
-
-def _curvature(setting: Setting, x: Vector, enough: float = math.inf) -> float:
-    """‖H(x)v‖ for a random unit v (n,), or for the unit vector along H(x)v if that is larger; the
-    second is left out where the first is `enough`.
-    """
-    along, graphs = _product(setting)
-    generator = np.random.default_rng(0)
-    v, seen = unit(generator.standard_normal(setting.n)), 0.0
-    for _ in range(2):
-        if v is None:
-            break
-        at = setting.by_variable(x) | dict(zip(along, setting.by_variable(v).values(), strict=True))
-        with np.errstate(all="ignore"):
-            result = evaluate(graphs, {**setting.values, **at}, setting.sizes, pause)
-        product = np.concatenate([np.ravel(a) for a in result])
-        size = norm(product)
-        seen = max(seen, size) if math.isfinite(size) else seen
-        if seen >= enough:
-            break
-        v = unit(product)
-    return seen
-
-
-def _points(setting: Setting, radius: float) -> Iterator[Vector]:
-    """Points of the ball (n,): the centre, the boundary along the gradient and towards 0, and
-    random points that are the same for every call.
-    """
-    centre = setting.x
-    ball = Ball(centre, radius, box_of_limits(setting))
-    generator = np.random.default_rng(0)
-    with np.errstate(all="ignore"):
-        slopes = evaluate(setting.gradient, setting.values, setting.sizes)
-    gradient = np.concatenate([np.ravel(a) for a in slopes])
-    random = [generator.standard_normal(setting.n) for _ in range(_RANDOM_POINTS)]
-    yield centre
-    yield ball.inside(np.zeros(setting.n))
-    for direction in (gradient, -gradient, -centre, *random):
-        along = unit(direction)
-        if along is not None:
-            yield ball.at(along)
-
-
-def _culprit(setting: Setting, radius: float, points: list[Vector]) -> str:
+def _culprit(setting: Setting, radius: float, seen_at: list[Vector]) -> str:
     """The node most responsible for the looseness.
 
     Its range over the ball, or that of one of its derivatives, exceeds the sampled one by the
@@ -133,7 +81,7 @@ def _culprit(setting: Setting, radius: float, points: list[Vector]) -> str:
     result = taylor_ranges(setting, radius, _MOST_NUMBERS)
     order, varying = setting.order, setting.varying
     ranges = {node: _hull(result[node]) for node in order}
-    seen = _seen(setting, points)
+    seen = _seen(setting, seen_at)
     excess = {node: _ratio(ranges[node], seen[node]) if node in varying else 1.0 for node in order}
     worst, text = _MARKED, _NONE_MARKED
     for node in order:
@@ -150,10 +98,10 @@ def _culprit(setting: Setting, radius: float, points: list[Vector]) -> str:
     return text
 
 
-def _seen(setting: Setting, points: list[Vector]) -> dict[Expr, Interval]:
+def _seen(setting: Setting, seen_at: list[Vector]) -> dict[Expr, Interval]:
     """The interval of each node's elements at points of the ball, as far as they are finite."""
     result: dict[Expr, Interval] = {}
-    for x in points:
+    for x in seen_at:
         values = {**setting.values, **setting.by_variable(x)}
         for node, array in evaluate_all([setting.objective], values, setting.sizes).items():
             finite = np.asarray(array, dtype=np.float64)

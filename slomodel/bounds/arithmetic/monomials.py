@@ -1,4 +1,12 @@
-"""Tables of the monomials z^α of n unknowns up to some degree."""
+"""Tables of the monomials z^α of n unknowns up to some degree, and norms of polynomials in them.
+
+The norm of a homogeneous polynomial q = Σ q_α z^α of degree k is ‖q‖ = (Σ |q_α|² α!/k!)^½, that of
+its symmetric form T in the entries (Bombieri): for ‖z‖ <= 1, |q(z)| <= ‖T‖ <= ‖q‖, and as the form
+of a product is the symmetric part of the product of forms, ‖qq'‖ <= ‖q‖‖q'‖. So Σ_k ‖q_k‖ makes
+series on the unit ball a Banach algebra, as Σ |q_α| does those on |z_i| <= 1. Where some unknowns
+are bounded one by one and the others by their length, the coefficients of the monomials in the
+former are polynomials in the latter, whose norms add up.
+"""
 
 from __future__ import annotations
 
@@ -27,23 +35,63 @@ class Pairs:
     starts: Places
 
 
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """Monomials by their exponents of the unknowns bounded one by one and the degree in the others.
+
+    `order` lists the places of the monomials class by class and degree by degree; `starts` are the
+    first ones of each class in it, `degrees` (classes,) their degrees, and `weights` α!/k!.
+    """
+
+    order: Places
+    starts: Places
+    degrees: Places
+    weights: Array
+
+
 @dataclass(frozen=True, eq=False)
 class Monomials:
-    """Those of n unknowns of degree at most `degree`, in the order of their degrees."""
+    """Those of n unknowns of degree at most `degree`, in the order of their degrees.
+
+    `apart` are the unknowns that norms bound one by one; the others are bounded by their length.
+    """
 
     n: int
     degree: int
+    apart: tuple[int, ...] = ()
 
     @cached_property
     def exponents(self) -> Places:
         """α (monomials, n)."""
+        if self.apart:
+            return monomials(self.n, self.degree).exponents
         rows = np.zeros((self.ends[-1], self.n), dtype=np.intp)
-        place = 0
+        start = 0
         for k in range(self.degree + 1):
-            for one in combinations_with_replacement(range(self.n), k):
-                np.add.at(rows[place], list(one), 1)
-                place += 1
+            rows_of_k = list(combinations_with_replacement(range(self.n), k))
+            factors = np.array(rows_of_k, dtype=np.intp).reshape(len(rows_of_k), k)
+            places = np.arange(start, start + len(factors))
+            for own in factors.T:
+                rows[places, own] += 1
+            start += len(factors)
         return rows
+
+    @cached_property
+    def classes(self) -> Classes | None:
+        """The classes; None where each holds one monomial."""
+        own = np.array([k in self.apart for k in range(self.n)], dtype=bool)
+        if np.count_nonzero(~own) < 2:
+            return None
+        others = self.exponents[:, ~own]
+        degrees = self.exponents.sum(axis=1)
+        rank = others.sum(axis=1)
+        factorial = np.cumprod([1.0, *range(1, self.degree + 1)])
+        weights = np.prod(factorial[others], axis=1) / factorial[rank]
+        keys = np.column_stack([degrees, self.exponents[:, own]])
+        order = np.lexsort(keys.T[::-1])
+        changes = (np.diff(keys[order], axis=0) != 0).any(axis=1)
+        starts = np.concatenate([[0], 1 + np.flatnonzero(changes)])
+        return Classes(order, starts, degrees[order][starts], weights[order])
 
     @cached_property
     def ends(self) -> tuple[int, ...]:
@@ -57,8 +105,13 @@ class Monomials:
     @cached_property
     def _codes(self) -> tuple[Places, Places, Places]:
         """A number for each monomial, such that those of factors add up; sorted, with places."""
-        codes = self.exponents @ (self.degree + 1) ** np.arange(self.n, dtype=np.intp)
+        if self.apart:
+            return monomials(self.n, self.degree)._codes
+        # Numbers of many digits, added modulo 2^64, tell the monomials of a table apart.
+        digits = np.random.default_rng(0).integers(2**63, size=self.n, dtype=np.int64)
+        codes = self.exponents @ digits
         order = np.argsort(codes)
+        assert np.diff(codes[order]).all(), "two monomials have one number"
         return codes, codes[order], order
 
     def products(self, left: Places, right: Places) -> Places:
@@ -68,11 +121,13 @@ class Monomials:
 
     def pairs(self, first: int, second: int) -> Pairs:
         """All pairs of monomials of at most these degrees whose product is in the table."""
-        return _pairs(self, first, second)
+        return _pairs(monomials(self.n, self.degree), first, second)
 
     @cached_property
     def multiples(self) -> tuple[Places, ...]:
         """For each monomial, the places of its products with the first ones."""
+        if self.apart:
+            return monomials(self.n, self.degree).multiples
         degrees = self.exponents.sum(axis=1)
         ends = [self.ends[self.degree - int(k)] for k in degrees]
         return tuple(
@@ -92,15 +147,17 @@ class Monomials:
     @cached_property
     def on_sphere(self) -> Array:
         """The largest |h^α| (monomials,) for ‖h‖ = 1, Π (α_i/k)^(α_i/2); rounded to nearest."""
+        if self.apart:
+            return monomials(self.n, self.degree).on_sphere
         degrees = self.exponents.sum(axis=1, keepdims=True)
         shares = self.exponents / np.maximum(degrees, 1)
         return np.asarray(np.prod(shares ** (0.5 * self.exponents), axis=1))
 
 
 @cache
-def monomials(n: int, degree: int) -> Monomials:
+def monomials(n: int, degree: int, apart: tuple[int, ...] = ()) -> Monomials:
     """The table, constructed once."""
-    return Monomials(n, degree)
+    return Monomials(n, degree, apart)
 
 
 @cache

@@ -1,9 +1,11 @@
 """Power series in few unknowns with a norm of what their coefficients leave out.
 
-Let A be the series u = Σ u_α z^α with ‖u‖ = Σ |u_α| < ∞: a Banach algebra, ‖uv‖ <= ‖u‖‖v‖, whose
-elements are analytic functions on |z_i| <= 1. A `PowerSeries` stands for all u = c + t + e of A
-with the polynomial c, the coefficients of t above the degree of the table and ‖t‖ <= `tail`, and
-‖e‖ <= `error`, e of any degree. Sums and products of such u are again of this kind:
+Let A be the series u = Σ u_α z^α with ‖u‖ < ∞ in a norm of `arithmetic/monomials.py`: a Banach
+algebra, ‖uv‖ <= ‖u‖‖v‖, whose elements are analytic functions on the unit ball, or where |z_i| <= 1
+for the unknowns that are bounded one by one and ‖z‖ <= 1 for the others. Norms depend on |u_α| and
+are at most Σ |u_α|. A `PowerSeries` stands for all u = c + t + e of A with the polynomial c, the
+coefficients of t above the degree of the table and ‖t‖ <= `tail`, and ‖e‖ <= `error`, e of any
+degree. Sums and products of such u are again of this kind:
 
     (c + t + e)(c' + t' + e') = cc' + tt' + ct' + tc' + te' + et' + e(c' + e') + ce',
 
@@ -21,10 +23,10 @@ import numpy as np
 from slomodel.bounds.arithmetic.interval import Interval, around, point
 from slomodel.bounds.arithmetic.monomials import Monomials
 from slomodel.bounds.arithmetic.rounding import SMALLEST_NORMAL, UNIT, Array
-from slomodel.bounds.arithmetic.upper_bounds import floored, rounded_up
+from slomodel.bounds.arithmetic.upper_bounds import FLOOR, floored, rounded_up
 
-_ROUNDINGS = 2000
-"""Roundings on the longest path of an expression >= 0: tables have fewer monomials."""
+_ROUNDINGS = 2**16
+"""Roundings on the longest path of an expression >= 0: tables have half as many monomials."""
 _MOST_AT_ONCE = 2**20
 """Products of coefficients computed together, 8 MB."""
 
@@ -66,8 +68,8 @@ class PowerSeries:
 
     @property
     def by_degree(self) -> Array:
-        """Σ |c_α| over the monomials of each degree (degree + 1, *shape); rounded to nearest."""
-        return floored(np.add.reduceat(np.abs(self.c), self.table.starts(self.degree), axis=0))
+        """The norms of the coefficients of each degree (degree + 1, *shape); rounded to nearest."""
+        return norms_by_degree(self.table, self.c, self.degree)
 
     @property
     def interval(self) -> Interval:
@@ -150,8 +152,9 @@ class PowerSeries:
             tail = tail + product(self.tail, whole_of_other + other.tail + other.error)
         if other.tail.any():
             tail = tail + product(whole + self.error, other.tail)
-        # Each coefficient is a sum of at most as many products as there are monomials.
-        roundings = (len(self.c) if len(other.c) > 1 else 1) * max(summed, 1) + 4
+        # z^α of degree k has at most 2^k factors z^β, each with one product.
+        pairs = min(len(self.c), 2**top) if len(other.c) > 1 else 1
+        roundings = pairs * max(summed, 1) + 4
         error = (1.01 * roundings * UNIT) * product(whole, whole_of_other)
         if self.error.any():
             error = error + product(self.error, whole_of_other + other.error)
@@ -169,7 +172,31 @@ class PowerSeries:
     @property
     def norm(self) -> Array:
         """Upper bounds on ‖u‖ (*shape)."""
-        return enlarged(floored(np.abs(self.c).sum(axis=0)) + self.tail + self.error)
+        return enlarged(self.by_degree.sum(axis=0) + self.tail + self.error)
+
+    @property
+    def size_of_coefficients(self) -> Array:
+        """Upper bounds on the norms of the polynomials c (*shape)."""
+        return enlarged(self.by_degree.sum(axis=0))
+
+
+def norms_by_degree(table: Monomials, c: Array, degree: int) -> Array:
+    """The norms of coefficients (monomials, *shape) of each degree; rounded to nearest."""
+    size, classes = np.abs(c), table.classes
+    if classes is None or degree == 0:
+        return floored(np.add.reduceat(size, table.starts(degree), axis=0))
+    order = classes.order[: len(c)]
+    count = int(np.searchsorted(classes.degrees, degree, "right"))
+    starts = classes.starts[:count]
+    size = size[order]
+    wide = classes.weights[: len(c)].reshape((-1, *(1,) * (c.ndim - 1)))
+    root = np.sqrt(np.add.reduceat(wide * size * size, starts, axis=0))
+    # Squares below 1e-140 lose digits, and those beyond 1e308 are infinite.
+    plain = (root < FLOOR) | (root == np.inf)
+    if plain.any():
+        root = np.where(plain, np.add.reduceat(size, starts, axis=0), root)
+    degrees = np.searchsorted(classes.degrees[:count], np.arange(degree + 1))
+    return floored(np.add.reduceat(root, degrees, axis=0))
 
 
 def _values(sizes: Array, part: float) -> Array:

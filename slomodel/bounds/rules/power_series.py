@@ -29,19 +29,21 @@ from slomodel.ir.expr import Einsum, Map, MatrixOperation, Recur
 
 _LEAST_DEGREE, _MOST_DEGREE = 3, 10
 """Below the least, third derivatives are lost in the tail; above the most, little is gained."""
-_MOST_UNKNOWNS = 18
-"""Unknowns up to which the monomials of the least degree are about a thousand."""
 _MOST_MONOMIALS = 1400
-"""Of any degree: products of two series of these take a million operations an element."""
+"""Of any degree, which those of degree 3 in 18 unknowns are: beyond, memory takes the time."""
 _FLOPS_A_CALL = 2.0**18
 """Operations in the time of one operation on few series: some dozens of calls of NumPy."""
-_CELLS_OF_HIGH = 32
+_FLOPS_A_STEP = 2.0**16
+"""Those of a node of a step of a recurrence, few of which are products of two series."""
+_FLOPS_A_PAIR = 3.0
+"""Those of a product of two coefficients, which are gathered and added by place."""
+_CELLS_OF_HIGH = 24
 """Cells that the effort has to permit for degrees above 4."""
 _MOST_CELLS = 256
 """Cells at most, however cheap one is."""
-_DEEPEST = (6, 2)
-"""Halvings, and further ones per unknown, after which a cell without a bound ends the search: each
-unknown is then divided by 4, and the one that matters most by another 64.
+_DEEPER = 6
+"""Halvings, beyond those into as many equal cells as there is work for, after which a cell without
+a bound ends the search.
 """
 _NEARER = 64.0
 """Where there is no bound over a region, unknowns are compared in one this much smaller."""
@@ -117,8 +119,8 @@ def _covering(
     first = bounded(CellOfBall.whole(setting.n))
     assert first is not None
     cells, depths, spent = [first], [0], 1
-    deepest = _DEEPEST[0] + _DEEPEST[1] * setting.n
     most = min(_MOST_CELLS, setting.effort.count(_operations(setting, table)))
+    deepest = most.bit_length() + _DEEPER
     while spent + 2 <= most:
         low = [max(one.attained[k] for one in cells) for k in (0, 1)]
         excess = [_excess(one, low) for one in cells]
@@ -153,9 +155,7 @@ def _table(setting: Setting) -> Monomials | None:
     None too for polynomials, whose series ends.
     """
     n = setting.n
-    if not 0 < n <= _MOST_UNKNOWNS:
-        return None
-    if degree(setting.objective, setting.variables) is not None:
+    if not 0 < n <= _MOST_MONOMIALS or degree(setting.objective, setting.variables) is not None:
         return None
     for k in range(_MOST_DEGREE, _LEAST_DEGREE - 1, -1):
         table = monomials(n, k)
@@ -185,10 +185,10 @@ def _operations(setting: Setting, table: Monomials) -> float:
             numbers, products = numbers * node.operands[0].shape[-1].size(setting.sizes), 10.0
         elif isinstance(node, Recur):
             steps = nodes_of_steps(node.loop, setting.sizes)
-            total += steps * (_FLOPS_A_CALL + 4.0 * table.count_of_pairs())
+            total += steps * (_FLOPS_A_STEP + table.count_of_pairs())
             continue
         total += _FLOPS_A_CALL * max(products, 1.0)
-        total += 2.0 * numbers * (products * table.count_of_pairs() + table.ends[-1])
+        total += _FLOPS_A_PAIR * numbers * (products * table.count_of_pairs() + table.ends[-1])
     return total
 
 
@@ -202,6 +202,8 @@ def _over(
 ) -> _Cell:
     """Bounds over the region around a point."""
     p = table.degree
+    one_by_one = tuple(np.flatnonzero(np.isfinite(region.half)).tolist())
+    table = monomials(table.n, p, one_by_one)
     # From this ratio on, the terms of the tail are largest at its first degree.
     widening = (p + 2.0) / (p - 1.0)
     reach = np.maximum(region.widths, _NARROWEST) * widening
@@ -231,7 +233,10 @@ def _over(
 def _series(
     setting: Setting, table: Monomials, at: Array, reach: Array, widening: float
 ) -> PowerSeries:
-    """f for |z_i| <= 1, where x = at + reach z; the region is |z_i| <= 1/widening."""
+    """f on the unit ball, where x = at + reach z; the region is that of radius 1/widening.
+
+    Of the unknowns `apart` in the table, which are bounded one by one, that is |z_i| <= 1.
+    """
     unknowns = variables(table, at, reach)
     given = inputs_of(setting, unknowns)
     run = SeriesPass(table, setting.sizes, (1.0 + 2.0**-40) / widening)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import comb
+from math import comb, factorial, prod, sqrt
 
 import mpmath
 import numpy as np
@@ -98,21 +98,35 @@ def test_series_of_powers_hold_all_coefficients(c: float) -> None:
     assert known >= 5
 
 
-def test_products_hold_for_an_error_and_a_tail() -> None:
+def _norm(exponents: np.ndarray, c: np.ndarray, apart: tuple[int, ...]) -> float:
+    """Σ over exponents of the unknowns apart and degrees in the others of (Σ |c|² α!/k!)^½."""
+    squares: dict[tuple[int, ...], float] = {}
+    for own, one in zip(exponents.tolist(), c.tolist(), strict=True):
+        others = [k for i, k in enumerate(own) if i not in apart]
+        key = (*(own[i] for i in apart), sum(others))
+        size = one**2 * prod(map(factorial, others)) / factorial(sum(others))
+        squares[key] = squares.get(key, 0.0) + size
+    return sum(sqrt(one) for one in squares.values())
+
+
+@pytest.mark.parametrize("apart", [(), (1,), (0, 2), (0, 1, 2)])
+def test_products_hold_for_an_error_and_a_tail(apart: tuple[int, ...]) -> None:
     """Of (c + t + e)(c' + t' + e'), with all of t and e in one coefficient."""
-    table = monomials(2, 3)
+    table, high = monomials(3, 3, apart), monomials(3, 8)
+    low, next_degree = comb(5, 3), comb(7, 3)
     rng = np.random.default_rng(0)
-    high = monomials(2, 8)
-    for _ in range(20):
+    for _ in range(8):
         pairs = []
         for _ in range(2):
-            c = rng.standard_normal(comb(5, 2))
+            c = rng.standard_normal(low) * 10.0 ** rng.integers(-90, 1)
             tail, error = rng.random(2) * 10.0 ** rng.integers(-6, 1, 2)
             full = np.zeros(len(high.exponents))
-            full[: len(c)] = c
-            full[comb(5, 2) + rng.integers(5)] += tail
-            full[rng.integers(len(c))] += error
+            full[:low] = c
+            full[comb(6, 3) + rng.integers(next_degree - comb(6, 3))] += tail
+            full[rng.integers(low)] += error
             one = PowerSeries(table, c[:, None], np.array([tail]), np.array([error]))
+            assert _norm(high.exponents, full, apart) <= one.norm[0] * (1 + 1e-12)
+            assert _norm(high.exponents[:low], c, apart) >= one.by_degree.sum() * 0.999 - 1e-69
             pairs.append((one, full))
         (a, whole), (b, other) = pairs
         exact = np.zeros(len(high.exponents))
@@ -124,9 +138,30 @@ def test_products_hold_for_an_error_and_a_tail() -> None:
         )
         product = a * b
         count = len(product.c)
-        off = np.abs(exact[:count] - product.c[:, 0]).sum()
+        off = _norm(high.exponents[:count], exact[:count] - product.c[:, 0], apart)
         assert off <= product.error[0] + 1e-12
-        assert np.abs(exact[count:]).sum() <= product.tail[0] + product.error[0] - off + 1e-12
+        beyond = _norm(high.exponents[count:], exact[count:], apart)
+        assert beyond <= product.tail[0] + product.error[0] - off + 1e-12
+
+
+@pytest.mark.parametrize("apart", [(), (1,), (0, 1, 2)])
+def test_norms_bound_polynomials_over_the_region(apart: tuple[int, ...]) -> None:
+    table, rng = monomials(3, 4, apart), np.random.default_rng(1)
+    c = rng.standard_normal((len(table.exponents), 5))
+    nothing = np.zeros(5)
+    norm = PowerSeries(table, c, nothing, nothing).norm
+    for _ in range(200):
+        z = rng.standard_normal(3)
+        others = [i for i in range(3) if i not in apart]
+        z[others] /= np.linalg.norm(z[others]) or 1.0
+        z[[*apart]] = np.sign(z[[*apart]])
+        assert (np.abs(np.prod(z**table.exponents, axis=1) @ c) <= norm).all()
+    # (a·z)^4 attains it, a the unit vector along which its unknowns lie.
+    one = np.array([0.6, 0.0, 0.8]) if not apart else np.array([1.0, 0.0, 0.0])
+    weights = np.array([factorial(4) / prod(map(factorial, row)) for row in table.exponents])
+    own = np.where(table.exponents.sum(axis=1) == 4, weights * np.prod(one**table.exponents, 1), 0)
+    size = PowerSeries(table, own[:, None], np.zeros(1), np.zeros(1)).norm[0]
+    assert 1.0 <= size * (1 + 1e-12) <= 1.001
 
 
 RNG = np.random.default_rng(3)
@@ -149,7 +184,7 @@ OPERATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_operations_on_matrices_hold_at_every_point(name: str) -> None:
-    table = monomials(2, 4)
+    table = monomials(2, 4, (0, 1))
     symmetric = name.endswith(("posdef", "symmetric")) or name == "cholesky"
     directions = [M + M.T if symmetric else M for M in (S, T)]
     for reach in (1e-3, 0.05, 0.1):

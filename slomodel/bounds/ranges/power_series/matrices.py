@@ -101,7 +101,7 @@ def _solved(G: PowerSeries, B: PowerSeries) -> PowerSeries | None:
     factor = enlarged(np.asarray(rho / (1.0 - rho) * (1.0 + 2.0**-40)))
     tail, error = (
         own + factor * own.max(axis=-2, keepdims=True, initial=0.0)
-        for own in (defect.tail, enlarged(np.abs(defect.c).sum(axis=0) + defect.error))
+        for own in (defect.tail, enlarged(defect.size_of_coefficients + defect.error))
     )
     return PowerSeries(Z.table, Z.c, enlarged(tail), enlarged(error))
 
@@ -167,7 +167,7 @@ def _cholesky(G: PowerSeries) -> PowerSeries | None:
     for _ in range(table.degree):
         L = _polynomial(_step(G, L))
     change = _step(G, L) - L
-    error_norm = enlarged(np.abs(change.c).sum(axis=0) + change.error)
+    error_norm = enlarged(change.size_of_coefficients + change.error)
     d = float(_frobenius(change.tail + error_norm).max(initial=0.0))
     size = float(_frobenius(L.norm).max(initial=0.0))
     # ε <= d + √2(size + ε)ε holds with equality for ε near d/(1 - √2 size).
