@@ -27,7 +27,7 @@ from slomodel.calculus.degree import degree
 from slomodel.functions.compound import stop_gradient
 from slomodel.ir import build
 from slomodel.ir.expr import Expr, Input, Map
-from slomodel.ir.walk import inputs, postorder, substitute
+from slomodel.ir.walk import first_met, inputs, postorder, substitute
 
 _MOST_PARTS = 8
 """Largest number of parts; each takes about as long as a bound of the whole."""
@@ -186,7 +186,7 @@ def _group(
     result = degree(term, variables)
     if result is not None and result <= 2:
         return TermGroup(QUADRATIC, [term], set())
-    tops = _first_met(term, deep)
+    tops = first_met([term], deep)
     if tops:
         return TermGroup(LAYERS, [term], tops)
     if isinstance(term, Map) and term.function is table.log:
@@ -196,21 +196,6 @@ def _group(
     if factors is not None and element_function(factors, one, varying, affine) is not None:
         return TermGroup(ELEMENTS, [term], set())
     return TermGroup(OTHERS, [term], {node for node in inputs(term) if node in variables})
-
-
-def _first_met(term: Expr, wanted: Collection[Expr]) -> set[Expr]:
-    """The first wanted nodes on every path down from a term."""
-    result: set[Expr] = set()
-    seen, stack = {term}, [term]
-    while stack:
-        node = stack.pop()
-        if node in wanted:
-            result.add(node)
-            continue
-        fresh = [operand for operand in node.operands if operand not in seen]
-        seen.update(fresh)
-        stack += fresh
-    return result
 
 
 def _part(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from slomodel.ir.expr import Expr, Input, remake
 
@@ -65,6 +65,22 @@ def dependents(order: Iterable[Expr], start: Callable[[Expr], bool]) -> set[Expr
     for node in order:
         if start(node) or any(operand in result for operand in node.operands):
             result.add(node)
+    return result
+
+
+def first_met(roots: Iterable[Expr], wanted: Collection[Expr]) -> set[Expr]:
+    """The first wanted nodes on every path down from the roots."""
+    result: set[Expr] = set()
+    stack = [*roots]
+    seen = set(stack)
+    while stack:
+        node = stack.pop()
+        if node in wanted:
+            result.add(node)
+            continue
+        fresh = [operand for operand in node.operands if operand not in seen]
+        seen.update(fresh)
+        stack += fresh
     return result
 
 

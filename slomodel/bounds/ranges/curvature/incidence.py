@@ -12,18 +12,40 @@ half of it where no unknown occurs in both, as ‖y_S‖‖y_T‖ <= ½ for disj
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import singledispatch
 
 import numpy as np
+from numpy.typing import NDArray
 
 from slomodel.bounds.arithmetic.contraction import contract
 from slomodel.bounds.arithmetic.interval import from_zero, point
 from slomodel.bounds.arithmetic.rounding import Array, Truths, up_mul, up_sqrt
 from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.ranges.enclose import range_of
-from slomodel.bounds.setting import Setting
+from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.ir.dims import concrete, number_of_elements
-from slomodel.ir.expr import Axes, Einsum, Expr, Gather, Input, Map, Reshape, Scatter, tables
+from slomodel.ir.expr import (
+    Axes,
+    Einsum,
+    Expr,
+    Extreme,
+    Gather,
+    Input,
+    Map,
+    Reshape,
+    Scatter,
+    tables,
+)
+from slomodel.ir.walk import dependents, postorder
+
+Places = NDArray[np.intp]
+_FEW_UNKNOWNS = 16
+"""Fewer are directions of their own."""
+_SHARE = 4
+"""Elements that read more than this part of the unknowns are derived by each of them."""
+_MOST_TRUTHS = 2**26
+"""Largest number of pairs of unknowns and elements that are compared, 64 MB."""
 
 
 def incidence(
@@ -37,16 +59,81 @@ def incidence(
         for operand in node.operands
         if operand in varying
     }
+    result = unknowns_read(setting, order, _under(wanted, varying))
+    return {node: result[node] for node in wanted}
+
+
+def unknowns_read(
+    setting: Setting, order: Collection[Expr], varying: Collection[Expr]
+) -> dict[Expr, Truths]:
+    """Which unknown may occur in which element (n, *shape) of nodes that are listed in order."""
     n = setting.n
     result: dict[Expr, Truths] = {
         variable: unit > 0.0 for variable, unit in setting.by_variable(np.eye(n)).items()
     }
-    below = _under(wanted, varying)
     for node in order:
-        if node in below and not isinstance(node, Input):
+        if node in varying and not isinstance(node, Input):
             wide = (n, *concrete(node.shape, setting.sizes))
             result[node] = np.broadcast_to(reads(node, result, setting), wide)
-    return {node: result[node] for node in wanted}
+    return result
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownsApart:
+    """Groups of unknowns no two of which occur in one element of the nodes in `reads`.
+
+    `group` (n,) numbers them, `count` of them in all; `reads` has which unknown may occur in which
+    element (n, *shape).
+    """
+
+    group: Places
+    count: int
+    reads: Mapping[Expr, Truths]
+
+    def directions(self) -> Array:
+        """The sum of the unit vectors of each group (count, n)."""
+        return np.asarray(np.arange(self.count)[:, np.newaxis] == self.group, dtype=np.float64)
+
+    def by_unknown(self, node: Expr, array: Array, which: slice = slice(None)) -> Array:
+        """From derivatives along the directions (count, *shape) those by unknowns (.., *shape)."""
+        return np.where(self.reads[node][which], array[self.group[which]], 0.0)
+
+
+@once_per_setting
+def unknowns_apart(setting: Setting, nodes: tuple[Expr, ...]) -> UnknownsApart:
+    """Few groups for the nodes whose elements read few unknowns each; none where that saves little.
+
+    Unknown by unknown into the first group that it fits.
+    """
+    n = setting.n
+    none = UnknownsApart(np.arange(n), n, {})
+    order = postorder(*nodes)
+    varying = dependents(order, set(setting.variables).__contains__)
+    elements = sum(number_of_elements(node.shape, setting.sizes) for node in varying)
+    if n < _FEW_UNKNOWNS or n * elements > _MOST_TRUTHS:
+        return none
+    read = unknowns_read(setting, order, varying)
+    flat = {node: read[node].reshape(n, -1) for node in nodes if node in read}
+    local = {
+        node: own
+        for node, own in flat.items()
+        if own.sum(axis=0).max(initial=0) <= n // _SHARE and own.shape[1]
+    }
+    if not local:
+        return none
+    rows = np.concatenate([*local.values()], axis=1)
+    taken: list[Truths] = []
+    group = np.zeros(n, dtype=np.intp)
+    for k, row in enumerate(rows):
+        own = np.flatnonzero(row)
+        place = next((j for j, one in enumerate(taken) if not one[own].any()), len(taken))
+        if place == len(taken):
+            taken.append(np.zeros(rows.shape[1], dtype=bool))
+        taken[place][own] = True
+        group[k] = place
+    if len(taken) > n // 2:
+        return none
+    return UnknownsApart(group, len(taken), {node: read[node] for node in local})
 
 
 def _size(setting: Setting, node: Einsum) -> int:
@@ -91,6 +178,11 @@ def _(node: Gather | Scatter | Reshape, known: Mapping[Expr, Truths], setting: S
     arrays = [point(setting.tables[one][np.newaxis]) for one in index]
     own = known[node.operands[0]].astype(np.float64)
     return np.asarray(range_of(node, [point(own), *arrays], setting.sizes, 1).hi > 0.0)
+
+
+@reads.register
+def _(node: Extreme, known: Mapping[Expr, Truths], setting: Setting) -> Truths:
+    return np.asarray(known[node.operands[0]].any(axis=tuple(1 + axis for axis in node.axes)))
 
 
 @reads.register

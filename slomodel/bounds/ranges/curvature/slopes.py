@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from operator import itemgetter
 from types import MappingProxyType
 
@@ -13,16 +14,16 @@ from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import Array, up_norm
 from slomodel.bounds.ball import Displacements
 from slomodel.bounds.effort import NUMBERS_AT_ONCE
+from slomodel.bounds.ranges.curvature.incidence import unknowns_apart
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
 from slomodel.bounds.ranges.hessian import along_rows
 from slomodel.bounds.ranges.liveness import Live
 from slomodel.bounds.setting import Setting, once_per_setting
-from slomodel.bounds.structure.curved_terms import varying_nodes
 from slomodel.calculus import jvp
 from slomodel.ir.build import direction
 from slomodel.ir.dims import concrete, number_of_elements
 from slomodel.ir.expr import Expr, Input
-from slomodel.ir.walk import dependents, postorder
+from slomodel.ir.walk import dependents, first_met, postorder
 
 
 @once_per_setting
@@ -52,8 +53,13 @@ def slope_elements(setting: Setting, nodes: Sequence[Expr]) -> int:
 
 def slope_numbers(setting: Setting) -> int:
     """The number of directions times elements for all slopes of the objective's nodes."""
-    varying = varying_nodes(setting.order, setting.variables)
-    return setting.n * sum(number_of_elements(node.shape, setting.sizes) for node in varying)
+    varying = [node for node in setting.order if node in setting.varying]
+    groups = unknowns_apart(setting, tuple(node for node in varying if node.dtype == "real"))
+    return sum(
+        (groups.count if node in groups.reads else setting.n)
+        * number_of_elements(node.shape, setting.sizes)
+        for node in varying
+    )
 
 
 def slopes_of(
@@ -67,27 +73,60 @@ def slopes_of(
     """Upper bounds on the lengths of the nodes' gradients g and on g·y over the region, and the
     gradients of the wanted nodes; no bounds on g·y over a ball.
 
-    `known` nodes lie in their ranges, and inputs that are not of the setting are `given`.
+    `known` nodes lie in their ranges, and inputs that are not of the setting are `given`. Unknowns
+    of which each element reads one have one direction (Curtis, Powell and Reid 1974): along it,
+    the derivative is that by the unknown that the element reads.
     """
     own = _slope_graphs(setting, tuple(nodes))
+    groups = unknowns_apart(setting, tuple(nodes))
     front = {node: a.each(itemgetter(np.newaxis)) for node, a in known.items()}
     others = {node: a.each(itemgetter(np.newaxis)) for node, a in given.items()}
-    at_once = max(NUMBERS_AT_ONCE // max(own.elements, 1), 1)
     lengths: dict[Expr, list[Array]] = {node: [] for node in nodes}
     sizes: dict[Expr, list[Array]] = {node: [] for node in nodes}
     parts: dict[Expr, list[Interval]] = {node: [] for node in wanted}
-    for start in range(0, setting.n, at_once):
-        rows = np.eye(setting.n)[start : start + at_once]
-        boxes = boxed(setting.values, 1) | others | along_rows(setting, own.v, 1, 0, rows)
-        result = enclose(own.graphs, boxes, setting.sizes, 1, known=front, live=own.live)
-        for node, graph in zip(nodes, own.graphs, strict=True):
-            shape = (len(rows), *concrete(node.shape, setting.sizes))
-            a = result[graph].broadcast(shape)
-            lengths[node].append(np.asarray(up_norm(a.magnitude, 0)))
-            if not region.is_ball:
-                sizes[node].append(a.magnitude)
-            if node in parts:
-                parts[node].append(a)
+    local: dict[Expr, tuple[Expr, Interval]] = {}
+
+    def along(chosen: Sequence[Expr], directions: Array) -> Iterator[tuple[Expr, Interval]]:
+        """The derivatives of nodes along directions, some of these at a time."""
+        graphs = [own.graphs[places[node]] for node in chosen]
+        inner = first_met(graphs, local)
+        at_once = max(NUMBERS_AT_ONCE // max(own.elements, 1), 1)
+        for start in range(0, len(directions) if chosen else 0, at_once):
+            which = slice(start, start + at_once)
+            rows = directions[which]
+            boxes = boxed(setting.values, 1) | others | along_rows(setting, own.v, 1, 0, rows)
+            below = {
+                graph: a.each(partial(groups.by_unknown, node, which=which))
+                for graph, (node, a) in local.items()
+                if graph in inner
+            }
+            result = enclose(graphs, boxes, setting.sizes, 1, known=front | below, live=own.live)
+            for node, graph in zip(chosen, graphs, strict=True):
+                shape = (len(rows), *concrete(node.shape, setting.sizes))
+                yield node, result[graph].broadcast(shape)
+
+    def joined(chosen: Sequence[Expr], directions: Array) -> dict[Expr, Interval]:
+        found: dict[Expr, list[Interval]] = {node: [] for node in chosen}
+        for node, a in along(chosen, directions):
+            found[node].append(a)
+        return {node: Interval.concatenated(own) for node, own in found.items()}
+
+    places = {node: k for k, node in enumerate(nodes)}
+    for node, a in joined([*groups.reads], groups.directions()).items():
+        graph = own.graphs[places[node]]
+        lengths[node] = [np.asarray(up_norm(a.magnitude, 0))]
+        if graph.shape == node.shape and not isinstance(graph, Input):
+            local[graph] = node, a
+        if not region.is_ball:
+            sizes[node] = [groups.by_unknown(node, a.magnitude)]
+        if node in parts:
+            parts[node] = [a.each(partial(groups.by_unknown, node))]
+    for node, a in along([one for one in nodes if one not in groups.reads], np.eye(setting.n)):
+        lengths[node].append(np.asarray(up_norm(a.magnitude, 0)))
+        if not region.is_ball:
+            sizes[node].append(a.magnitude)
+        if node in parts:
+            parts[node].append(a)
     reaches = {node: region.reach(np.concatenate(a)) for node, a in sizes.items() if a}
     return (
         {node: np.asarray(up_norm(np.stack(a), 0)) for node, a in lengths.items()},
