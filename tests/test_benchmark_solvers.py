@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import slomodel
+from benchmarks import solver_times
 from benchmarks.problems import GROUPS, Problem, published
 from benchmarks.runs import PEERS, SOLVERS
 from benchmarks.solvers import row_of, summary
@@ -64,3 +65,12 @@ def test_regressions_have_both_starts_in_two_units() -> None:
     misra = next(one for one in found if one.name == "Misra1a 2 scaled")
     first = recorded("Misra1a")["starts"][1]
     assert misra.model.value(misra.x0) == pytest.approx(1.7**2 * first["rss"], rel=1e-10)
+
+
+def test_times_of_whole_runs() -> None:
+    case = next(one for one in solver_times.cases() if one.name == "steep-trench-2")
+    row = solver_times.row_of(case, repeats=1)
+    assert {"auto", "L-BFGS-B", "BFGS"} <= row.keys()
+    lines = solver_times.report({"steep-trench-2": row}).splitlines()
+    assert lines[2].startswith("| auto | 1 of 1 | ")
+    assert lines[-1].startswith("| steep-trench-2 | ")

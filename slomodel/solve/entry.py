@@ -91,7 +91,7 @@ def solve(
     )
     check_callback(callback)
     proofs = None if prove is None else Clocked(proof_source(prove))
-    if conforms(objective, InC):
+    if method == "auto" and conforms(objective, InC):
         # Loaded before the clock of the run starts.
         compiled_loops.library()
     evaluate = Evaluator(objective, trajectory.run, within)
