@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from slomodel.functions import add, div, exp, mul, neg, sub
 from slomodel.functions.compound import limited
@@ -14,6 +15,8 @@ from slomodel.ir.expr import Axes, Const, Einsum, Expr, Input, Map, is_map
 from slomodel.ir.function import ScalarFunction
 
 _MOST_TERMS = 10_000
+_MOST_FACTORS = 6
+"""Operands of a contraction whose products are examined; more are rare."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +129,32 @@ def summands(node: Expr, closed: Collection[Expr] = (), most: int = _MOST_TERMS)
     return result
 
 
+def linear_terms(
+    part: Part, most: int, split: Callable[[Part], Sequence[Part]] = lambda _: ()
+) -> list[Term] | None:
+    """The terms of a sum or difference with their coefficients; None if there are more than `most`.
+
+    `split` gives the terms of further parts, as of a quotient of a sum.
+    """
+    result: list[Term] = []
+    stack = [(part, 1.0)]
+    while stack:
+        one, factor = stack.pop()
+        term = scaled(one, factor)
+        core = term.core
+        if core is not None and is_map(core.node, add, sub):
+            left, right = core.parts()
+            minus = -1.0 if is_map(core.node, sub) else 1.0
+            stack += [(right, minus * term.coefficient), (left, term.coefficient)]
+        elif core is not None and (inner := split(core)):
+            stack += [(one, term.coefficient) for one in inner]
+        else:
+            result.append(term)
+        if len({one.core for one in result}) + len(stack) > most:
+            return None
+    return result
+
+
 def factors(part: Part) -> list[Part]:
     """The factors of a product: two, or three if the first is a product; else the part itself."""
     if not is_map(part.node, mul):
@@ -173,6 +202,27 @@ def is_shifted(x: Expr) -> bool:
     x = x.operands[0] if is_map(x, limited) else x
     shift = x.operands[1] if is_map(x, sub) else None
     return isinstance(shift, Map) and shift.function.name == "stop_gradient"
+
+
+def with_better_products(
+    node: Einsum, better: Callable[[Map], Expr | None], done: Mapping[Expr, Expr] | None = None
+) -> Expr | None:
+    """A contraction with a better form of the product of two operands along the same axes.
+
+    None where no product has one. `done` maps the other operands to those of the result.
+    """
+    pairs = combinations(zip(node.operands, node.inputs, strict=True), 2)
+    for (one, labels), (other, own) in pairs if len(node.operands) <= _MOST_FACTORS else ():
+        product = mul(one, other) if labels == own and one.rank else None
+        form = better(product) if isinstance(product, Map) else None
+        if form is not None:
+            rest = list(zip(node.operands, node.inputs, strict=True))
+            rest.remove((one, labels))
+            rest.remove((other, own))
+            operands = [form, *(one if done is None else done[one] for one, _ in rest)]
+            inputs = [labels, *(own for _, own in rest)]
+            return build.einsum(operands, inputs, node.output, node.dims)
+    return None
 
 
 def varies(node: Expr) -> bool:

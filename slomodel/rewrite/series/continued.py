@@ -23,7 +23,7 @@ from slomodel.functions import (
 )
 from slomodel.ir.expr import Const, Einsum, Expr, Map, is_map
 from slomodel.ir.walk import postorder
-from slomodel.rewrite.elementwise.matching import Varying
+from slomodel.rewrite.elementwise.matching import Varying, with_better_products
 from slomodel.rewrite.replacement import composed, remade
 from slomodel.rewrite.series.divergences import LOGARITHMIC, divergence
 from slomodel.rewrite.series.expansions import (
@@ -38,7 +38,7 @@ from slomodel.rewrite.series.expansions import (
 )
 from slomodel.rewrite.series.joint_zeros import joint_zero, may_have_joint_zero
 from slomodel.rewrite.series.laurent import NoSeries
-from slomodel.rewrite.series.radial import even_function_of_norm, joined
+from slomodel.rewrite.series.radial import flat_function_of_norm, joined, squares_of_norms
 from slomodel.rewrite.series.small_differences import small_difference
 from slomodel.rewrite.singularities.divided_sums import divided_inside
 
@@ -49,7 +49,7 @@ def continued(objective: Expr) -> Expr:
     if not any(_may_cancel(node) for node in order):
         return objective
     done: dict[Expr, Expr] = {}
-    summed, quantities = _summed(objective, order), ExpansionQuantities()
+    summed, quantities = _summed(objective, order), ExpansionQuantities(squares_of_norms(order))
     for node in order:
         quantities.of(node)
         operands = tuple(done[operand] for operand in node.operands)
@@ -58,6 +58,10 @@ def continued(objective: Expr) -> Expr:
         if isinstance(node, Map) and isinstance(rebuilt, Map):
             is_summed = node.rank > 0 and node in summed
             replacement = _replacement(node, rebuilt, done, quantities, is_summed)
+        elif isinstance(node, Einsum):
+            replacement = with_better_products(
+                node, lambda product: flat_function_of_norm(product, done, quantities), done
+            )
         done[node] = rebuilt if replacement is None else replacement
     return done[objective]
 
@@ -71,7 +75,7 @@ def _replacement(
 ) -> Expr | None:
     """The node in a form that does not cancel; `rebuilt` is the node over its new operands."""
     if node.function not in ARITHMETIC:
-        return even_function_of_norm(node, done, quantities)
+        return flat_function_of_norm(node, done, quantities)
     replacement = _by_series(node, done, quantities, is_summed)
     if replacement is not None:
         return replacement
@@ -81,13 +85,13 @@ def _replacement(
             or divided_inside(
                 node, lambda operand: _by_series(operand, done, quantities), done.__getitem__
             )
-            or even_function_of_norm(node, done, quantities)
+            or flat_function_of_norm(node, done, quantities)
         )
     if not is_summed:
         replacement = small_difference(rebuilt) or divergence(rebuilt) or joint_zero(node, done)
     if replacement is None and not is_summed:
         replacement = _with_common_factors(node, done, quantities)
-    return replacement or even_function_of_norm(node, done, quantities)
+    return replacement or flat_function_of_norm(node, done, quantities)
 
 
 def _may_cancel(node: Expr) -> bool:
@@ -151,7 +155,7 @@ def _series_in(
     try:
         if not _cancels(node, u, leading, is_summed):
             return None
-        series = expanded(node, u, TERMS)[node]
+        series = expanded(node, u, TERMS, leading.squares.get(u))[node]
     except NoSeries:
         return None
     return joined(node, u, series, done)

@@ -39,11 +39,15 @@ def is_series_function(node: Expr) -> bool:
 
 
 class ExpansionQuantities:
-    """The quantities of which nodes are functions with constants."""
+    """The quantities of which nodes are functions with constants.
 
-    def __init__(self) -> None:
+    `norms`: norms by their squares, which are functions of them.
+    """
+
+    def __init__(self, norms: Mapping[Expr, Expr]) -> None:
         self._of: dict[Expr, dict[Expr, bool]] = {}
-        self.leading = LeadingTerms()
+        self._norms = norms
+        self.leading = LeadingTerms(norms)
 
     def of(self, node: Expr) -> Mapping[Expr, bool]:
         """The deepest few of these quantities, and the node itself; none of a constant.
@@ -68,6 +72,8 @@ class ExpansionQuantities:
             for u in mapped[0] if mapped else ():
                 if len(result) < _MOST_TRIED and all(u in other for other in mapped):
                     result[u] = is_function or any(other[u] for other in mapped)
+        if node in self._norms:
+            result[self._norms[node]] = False
         result[node] = False
         return result
 
@@ -75,12 +81,13 @@ class ExpansionQuantities:
 class LeadingTerms:
     """The first terms of series, computed once for each node and quantity."""
 
-    def __init__(self) -> None:
+    def __init__(self, norms: Mapping[Expr, Expr]) -> None:
         self._of: dict[Expr, dict[Expr, tuple[Laurent, frozenset[Expr]] | None]] = {}
+        self.squares = {norm: square for square, norm in norms.items()}
 
     def of(self, node: Expr, u: Expr) -> Laurent:
         """The series in u of a node that is a function of it. Raises NoSeries."""
-        known = self._of.setdefault(u, {u: (identity(_FEW_TERMS), frozenset((u,)))})
+        known = self._of.setdefault(u, self._known(u))
         stack = [node]
         while stack:
             one = stack[-1]
@@ -96,6 +103,13 @@ class LeadingTerms:
         if result is None:
             raise NoSeries
         return result[0]
+
+    def _known(self, u: Expr) -> dict[Expr, tuple[Laurent, frozenset[Expr]] | None]:
+        """The series of u and of its square."""
+        return {
+            one: (series, frozenset((one,)))
+            for one, series in known_series(u, self.squares.get(u), _FEW_TERMS).items()
+        }
 
     def _found(
         self, node: Expr, known: Mapping[Expr, tuple[Laurent, frozenset[Expr]] | None]
@@ -127,9 +141,19 @@ def is_elementwise(node: Expr) -> bool:
     )
 
 
-def expanded(node: Expr, u: Expr, terms: int) -> dict[Expr, Laurent]:
+def known_series(u: Expr, square_of_u: Expr | None, terms: int) -> dict[Expr, Laurent]:
+    """The series u, and that of its square."""
+    known = {u: identity(terms)}
+    if square_of_u is not None:
+        known[square_of_u] = identity(terms) * identity(terms)
+    return known
+
+
+def expanded(
+    node: Expr, u: Expr, terms: int, square_of_u: Expr | None = None
+) -> dict[Expr, Laurent]:
     """The Laurent series in u of the nodes under a node. Raises NoSeries."""
-    known: dict[Expr, Laurent] = {u: identity(terms)}
+    known = known_series(u, square_of_u, terms)
     stack = [node]
     while stack:
         one = stack[-1]
@@ -215,9 +239,9 @@ def edge_of(series: Laurent, farthest: float = _EDGES[0]) -> float | None:
     return None
 
 
-def with_quantity(node: Expr, u: Expr, instead: Expr) -> Expr:
-    """The node with another quantity in place of u."""
-    done: dict[Expr, Expr] = {u: instead}
+def with_quantities(node: Expr, instead: Mapping[Expr, Expr]) -> Expr:
+    """The node with other quantities in place of some."""
+    done: dict[Expr, Expr] = dict(instead)
     for one in postorder(node):
         if one not in done:
             operands = tuple(done[operand] for operand in one.operands)

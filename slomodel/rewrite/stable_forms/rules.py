@@ -29,7 +29,7 @@ from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map, is_map
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import postorder, users
-from slomodel.rewrite.elementwise.matching import whole
+from slomodel.rewrite.elementwise.matching import whole, with_better_products
 from slomodel.rewrite.exponentials.exponential_sums import (
     Logarithms,
     ShiftedQuotients,
@@ -189,6 +189,7 @@ class _Rules:
                 or merged_exponentials(node)
                 or self._quotients.of_sum(node)
                 or self._entropies.of_sum(node)
+                or with_better_products(node, self._even.of_any)
             )
         if not isinstance(node, Map):
             return None
