@@ -38,6 +38,10 @@ CASES: list[tuple[str, Formula, list[Point]]] = [
     ),
     ("log(y / x) + x^2 / (2 * y^2) - 1/2", _normals, NEAR),
     ("0.5 * (2 * log(y) - 2 * log(x) + (x / y)^2 - 1)", _normals, NEAR),
+    *(
+        (text, lambda x, y: x * L(x / (y + 2)) - x + y + 2, [(2.5, 0.5000001), (2.5, 4.0)])
+        for text in ("x * log(x / (y + 2)) - x + y + 2", "x * log(x) - x * log(y + 2) - x + y + 2")
+    ),
     ("x^2 / y - 2 * x + y", lambda x, y: (x - y) ** 2 / y, NEAR),
     ("0.5 * (x + y) - sqrt(x * y)", lambda x, y: (S(x) - S(y)) ** 2 / 2, NEAR),
     (

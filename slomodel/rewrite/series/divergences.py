@@ -27,7 +27,7 @@ from slomodel.functions import (
 from slomodel.functions.remainders import log_remainder
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Const, Expr, Map, is_map
-from slomodel.rewrite.elementwise.matching import Part, scaled, whole
+from slomodel.rewrite.elementwise.matching import Part, linear_terms, scaled, whole
 
 _MOST_TERMS = 8
 """Terms of a sum in which a divergence is looked for; common ones have three to five."""
@@ -43,7 +43,7 @@ Terms = dict[Part | None, float]
 
 def divergence(node: Map) -> Expr | None:
     """A sum with deviances in forms that do not cancel; None if it has none."""
-    terms = _terms(node)
+    terms = _terms(whole(node))
     if terms is None or not any(_may_be_logarithmic(part) for part in terms):
         return None
     shape, parts = node.shape, list[Expr]()
@@ -66,23 +66,27 @@ def divergence(node: Map) -> Expr | None:
     return result
 
 
-def _terms(node: Map) -> Terms | None:
+def _terms(part: Part) -> Terms | None:
     """The terms of a sum; None if there are many."""
+    found = linear_terms(part, _MOST_TERMS)
+    if found is None:
+        return None
     result: Terms = {}
-    stack = [(whole(node), 1.0)]
-    while stack:
-        one, factor = stack.pop()
-        term = scaled(one, factor)
-        core = term.core
-        if core is not None and is_map(core.node, add, sub):
-            left, right = core.parts()
-            minus = -1.0 if is_map(core.node, sub) else 1.0
-            stack += [(right, minus * term.coefficient), (left, term.coefficient)]
-        else:
-            result[core] = result.get(core, 0.0) + term.coefficient
-        if len(result) + len(stack) > _MOST_TERMS:
-            return None
+    for term in found:
+        result[term.core] = result.get(term.core, 0.0) + term.coefficient
     return result
+
+
+def _taken(terms: Terms, part: Part | None, c: float) -> bool:
+    """Whether the terms contain c times a part, 1 for None, or each of its terms if it is a sum."""
+    own: Terms | None = {None: 1.0} if part is None else _terms(part)
+    return own is not None and all(terms.get(one) == c * factor for one, factor in own.items())
+
+
+def _remove(terms: Terms, part: Part | None) -> None:
+    """Remove a part, and each of its terms if it is a sum."""
+    for one in (None,) if part is None else _terms(part) or ():
+        terms[one] = 0.0
 
 
 def _may_be_logarithmic(part: Part | None) -> bool:
@@ -134,17 +138,16 @@ def _weighted_logarithms(part: Part) -> Iterator[tuple[float, Part, Part]]:
 def _with_linear_terms(c: float, entropy: _Entropy, terms: Terms, shape: Shape) -> Expr | None:
     """c (y log(y/m) - y + m) from the terms, which it removes."""
     y, m = entropy.y, entropy.m
-    if m is None and not terms.get(None):
+    for product, other in _subtracted(c, y, terms) if m is None else ():
         # y log(y) - y log(m), as two terms.
-        result = next(_subtracted(c, y, terms), None)
-        if result is None:
-            return None
-        product, m = result
-        if terms.get(y) == -c and terms.get(m) == c:
-            terms[product] = 0.0
-    if terms.get(y) != -c or terms.get(m) != c:
+        if _taken(terms, y, -c) and _taken(terms, other, c):
+            terms[product], m = 0.0, other
+            break
+    if not (_taken(terms, y, -c) and _taken(terms, m, c)):
         return None
-    terms[entropy.part] = terms[y] = terms[m] = 0.0
+    terms[entropy.part] = 0.0
+    _remove(terms, y)
+    _remove(terms, m)
     value = Const(1.0) if m is None else m.along(shape)
     return mul(c, _kullback_leibler(y.along(shape), value, sub(y.along(shape), value)))
 

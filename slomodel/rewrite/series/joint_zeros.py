@@ -33,7 +33,7 @@ from slomodel.functions import (
 from slomodel.functions.power_series import polynomial
 from slomodel.ir.expr import Const, Expr, Map, is_map
 from slomodel.ir.walk import postorder
-from slomodel.rewrite.elementwise.matching import Part, scaled, whole
+from slomodel.rewrite.elementwise.matching import Part, linear_terms, whole
 from slomodel.rewrite.replacement import composed
 from slomodel.rewrite.series.expansions import edge_of
 from slomodel.rewrite.series.homogeneous import Expansion, expansion_of, has_expansion
@@ -128,24 +128,12 @@ def joint_zero(node: Map, done: Mapping[Expr, Expr]) -> Expr | None:
 
 def _terms(node: Map) -> Terms | None:
     """The terms of a sum; None if there are many."""
+    found = linear_terms(whole(node), _MOST_TERMS, _divided)
+    if found is None or not all(math.isfinite(term.coefficient) for term in found):
+        return None
     result: Terms = {}
-    stack = [(whole(node), 1.0)]
-    while stack:
-        one, factor = stack.pop()
-        term = scaled(one, factor)
-        core = term.core
-        if core is not None and is_map(core.node, add, sub):
-            left, right = core.parts()
-            minus = -1.0 if is_map(core.node, sub) else 1.0
-            stack += [(right, minus * term.coefficient), (left, term.coefficient)]
-        elif core is not None and (divided := _divided(core)):
-            stack += [(one, term.coefficient) for one in divided]
-        elif math.isfinite(term.coefficient):
-            result[core] = result.get(core, _ZERO) + Fraction(term.coefficient)
-        else:
-            return None
-        if len(result) + len(stack) > _MOST_TERMS:
-            return None
+    for term in found:
+        result[term.core] = result.get(term.core, _ZERO) + Fraction(term.coefficient)
     return {part: c for part, c in result.items() if c}
 
 
