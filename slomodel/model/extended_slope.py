@@ -13,12 +13,16 @@ from slomodel.calculus.rays.extended import extended_slope
 from slomodel.calculus.rays.numbers import MidRad
 from slomodel.errors import MissingRule
 from slomodel.ir import build
-from slomodel.ir.expr import Const, Expr, Input
+from slomodel.ir.dims import concrete
+from slomodel.ir.expr import Const, Einsum, Expr, Input
+from slomodel.ir.walk import postorder
 from slomodel.reference.extended import ExtendedValues, has_extended_precision
 from slomodel.reference.values import Sizes
 
 Vector = NDArray[np.float64]
 Number = np.longdouble
+MOST_OPERATIONS = 100_000_000
+"""Multiplications and values of functions in extended precision that take about a second."""
 
 
 class ExtendedSlopes:
@@ -53,19 +57,30 @@ class ExtendedSlopes:
         return bounds._replace(slope=slope, slope_error=error)
 
 
+def operations(roots: Sequence[Expr], sizes: Sizes) -> int:
+    """The number of elements of all nodes under the roots, of sums before they are summed."""
+    shapes = (one.dims if isinstance(one, Einsum) else one.shape for one in postorder(*roots))
+    return sum(math.prod(concrete(shape, sizes)) for shape in shapes)
+
+
 def extended_slopes(
     objectives: Sequence[Expr],
     variables: Sequence[Input],
     data: Mapping[Input, Vector],
     sizes: Sizes,
 ) -> ExtendedSlopes | None:
-    """The slopes of the first of several equivalent objectives that has them; None for none."""
+    """The slopes of the first of several equivalent objectives that has them; None for none.
+
+    None too where they would take longer than about a second.
+    """
     if not has_extended_precision():
         return None
     directions = {one: build.variable(f"v[{one.name}]", one.shape) for one in variables}
     for objective in objectives:
         try:
-            return ExtendedSlopes(extended_slope(objective, directions), directions, data, sizes)
+            slope = extended_slope(objective, directions)
         except MissingRule:
             continue
+        if operations([one for one in (slope.mid, slope.rad) if one], sizes) <= MOST_OPERATIONS:
+            return ExtendedSlopes(slope, directions, data, sizes)
     return None

@@ -127,7 +127,7 @@ def _in_parts(array: Array, labels: Sequence[int], width: Mapping[int, int]) -> 
             padding = [(0, lack if k == axis else 0) for k in range(array.ndim)]
             array = np.pad(array, padding)
             first, last = array.shape[:axis], array.shape[axis + 1 :]
-            array = array.reshape(*first, -1, w, *last)
+            array = array.reshape(*first, array.shape[axis] // w, w, *last)
     return array
 
 

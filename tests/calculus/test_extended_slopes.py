@@ -22,7 +22,7 @@ from slomodel.calculus.rays.functions import steps_of
 from slomodel.errors import MissingRule
 from slomodel.functions import symbols
 from slomodel.ir import build
-from slomodel.ir.dims import literal
+from slomodel.ir.dims import literal, named
 from slomodel.ir.exact import without_rounding
 from slomodel.ir.expr import Const
 from slomodel.ir.function import ScalarFunction
@@ -95,6 +95,13 @@ def test_sums_of_products_by_parts() -> None:
     x, y, z = given[a], given[b], given[c]
     for one, truth in zip(found, (x.sum(), y.T @ x, (x * y) @ z, 3.0 * z), strict=True):
         assert np.array_equal(one, truth)
+
+
+def test_empty_sums_of_products() -> None:
+    a = build.variable("a", (literal(0), literal(5)))
+    roots = [build.einsum([a], [(0, 1)], axes, a.shape) for axes in ((0,), (1,), ())]
+    found = ExtendedValues(roots, {}, (a,), {})({a: np.ones((0, 5))})
+    assert [one.tolist() for one in found] == [[], [0.0] * 5, 0.0]
 
 
 def _off_by(ray: RandomRay) -> tuple[mpmath.mpf, float, float] | None:
@@ -171,3 +178,13 @@ def test_where_there_is_no_extended_precision(objective: str) -> None:
     model = slomodel.compile(f"var x[3]\nminimize {objective} + sumsq(x)", backend="numpy")
     x, v = np.array([0.3, -0.2, 0.1]), np.array([1.0, 2.0, -1.0])
     assert model.ray_bounds(x, v, 0.1, precise=True) == model.ray_bounds(x, v, 0.1)
+
+
+def test_none_where_they_would_take_long() -> None:
+    """A sum of products over three labels of 10,000 each, and one over one of them."""
+    x, a = build.variable("x", (named("n"),)), build.variable("a", (named("n"),))
+    long = build.einsum([x, a, x], [(0,), (1,), (2,)], (), (named("n"),) * 3)
+    short = build.einsum([x, a], [(0,), (0,)], (), (named("n"),))
+    for objective, many in ((short, False), (long, True)):
+        found = extended_slopes([objective], [x], {a: np.ones(10_000)}, {"n": 10_000})
+        assert (found is None) == many
