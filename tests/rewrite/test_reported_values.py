@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import sympy as sp
 
 import slomodel
 
@@ -66,3 +67,37 @@ def test_reported_values(backend: str) -> None:
             for got, want in zip(model.gradient(point), slopes, strict=True):
                 tolerance = 0.05 if want == 1.1e-43 else max(_digits(want), 1e-14)
                 assert got == pytest.approx(want, rel=tolerance, abs=0), text
+
+
+X, A, B = sp.symbols("x a b", real=True)
+SYMPY_TAIL = -sp.log(sp.Rational(1, 2) * (1 + sp.erf(X / sp.sqrt(2))))
+MILLS = sp.exp(-(X**2) / 2) / sp.sqrt(2 * sp.pi) / (sp.erfc(-X / sp.sqrt(2)) / 2)
+FORMS: list[tuple[sp.Expr, Point, float, Point | None]] = [
+    ((X**2) ** sp.Rational(3, 4), (0.0,), 0.0, (0.0,)),
+    (X * sp.sqrt(X), (0.0,), 0.0, (0.0,)),
+    (sp.sqrt(3 * sp.exp(-877 * X)), (1.0,), 6.3158282690528883e-191, (-2.7694906959796915e-188,)),
+    (sp.sqrt(A**2 / 4 + 3 * B**2 / 4), (0.0, 0.0), 0.0, (0.0, 0.0)),
+    (sp.log(sp.exp(X) - 1), (800.0,), 800.0, (1.0,)),
+    (sp.log(sp.exp(A) - sp.exp(B)), (800.0, 799.0), 799.5413248546129, (1.58198, -0.58198)),
+    (sp.log(1 - sp.exp(X)), (-1e-20,), -46.0517, None),
+    (SYMPY_TAIL, (-10.0,), 53.23128515051247, None),
+    (SYMPY_TAIL, (-40.0,), 804.6084420137538, None),
+    (sp.log(sp.exp(A) / 4 + 3 * sp.exp(B) / 4), (800.0, 900.0), 899.7123179275483, None),
+    (X * (sp.log(X) - 1), (0.0,), 0.0, None),
+    (MILLS, (-40.0,), 40.0249688, None),
+    (sp.exp(A) / (3 * (sp.exp(A) + sp.exp(B))), (800.0, 799.0), 0.2436862, None),
+    (sp.log(1 + B**2 * sp.exp(A)), (800.0, 0.0), 0.0, (0.0, 0.0)),
+    (X * sp.Abs(X), (0.0,), 0.0, (0.0,)),
+    ((A**2 + B**2) ** sp.Rational(3, 2), (0.0, 0.0), 0.0, (0.0, 0.0)),
+]
+
+
+def test_sympy_forms() -> None:
+    for expr, point, value, slopes in FORMS:
+        model = slomodel.compile(expr, backend="numpy")
+        with np.errstate(all="ignore"):
+            assert model.value(point) == pytest.approx(value, rel=_digits(value), abs=0), expr
+            if slopes is not None:
+                np.testing.assert_allclose(
+                    model.gradient(point), slopes, rtol=1e-5, atol=0, err_msg=str(expr)
+                )
