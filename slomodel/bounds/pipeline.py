@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from slomodel.bounds.attained import attained
+from slomodel.bounds.attained import attained, curvature
 from slomodel.bounds.centre import hessian_at_centre, is_third_within, third_at_centre
 from slomodel.bounds.close import OVER_FIRST, OVER_SECOND, Closed, Closure, close, moved
 from slomodel.bounds.enclosure import (
@@ -54,6 +54,11 @@ _REPEATED = 1.0 - 1e-12
 
 _CLOSE = (1.1, 1.5)
 """Bounds on L1 and L2 within these factors of what is seen are not worth seconds of work."""
+_FAR = 100.0
+"""A bound beyond this multiple of the curvature at the centre is worth them in many unknowns too.
+"""
+_MOST_OF_FAR = 2048
+"""Most unknowns, of which a matrix of all pairs takes 32 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +288,7 @@ def _leave_a_gap(
     with np.errstate(all="ignore"):
         hessian = hessian_at_centre(part)
         if not math.isfinite(hessian):
-            return False  # the entries are too expensive, or not finite at the centre itself
+            return _is_far(part, radius, L1)
         is_open = hessian < L1 / gap
         if not is_open and including_third:
             third = min((third_at_centre(part), *(one.enclosure.centre.third for one in answers)))
@@ -293,6 +298,16 @@ def _leave_a_gap(
         return is_open
     seen, turning = attained(part, radius)
     return seen * _CLOSE[0] < L1 or (including_third and turning * _CLOSE[1] < L2)
+
+
+def _is_far(part: Setting, radius: float, L1: float) -> bool:
+    """Whether L1 is far beyond the curvature at the centre, of which all entries are too expensive.
+
+    False where that is not finite.
+    """
+    if part.n > _MOST_OF_FAR or not 0.0 < radius < math.inf:
+        return False
+    return 0.0 < curvature(part, part.x, L1 / _FAR) < L1 / _FAR
 
 
 def least_enclosure(

@@ -37,6 +37,7 @@ SPELLINGS: dict[str, tuple[str, str, tuple[str, ...]]] = {
         (
             "sum(logsumexp(V, axis=1)) - sum(H .* V)",
             "-sum(H .* log(softmax(V, axis=1)))",
+            "sum(H[i, k] * (logsumexp(V[i, :]) - V[i, k]) for i in 12, k in 3)",
         ),
     ),
     "distances": (

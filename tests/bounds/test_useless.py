@@ -6,8 +6,10 @@ import re
 
 import numpy as np
 import pytest
+from bounds.settings import setting
 
 import slomodel
+from slomodel.bounds import pipeline
 
 # The inner expressions are 0 for all x, which intervals do not see.
 PRODUCT = "x[0] * x[1] * x[2]"
@@ -63,3 +65,11 @@ def test_a_large_bound_is_explained_by_its_sub_expression() -> None:
     assert "`exp(9*tanh(x[0]*x[1]*x[2]))`" in text
     small = slomodel.compile("var x\nminimize cosh(x)", backend="numpy").bounds([0.0], 1.0)
     assert "the bound is" not in small.explain()
+
+
+def test_a_bound_is_far_from_the_curvature_at_the_centre_by_a_factor() -> None:
+    """Where all entries of H(c) are too expensive, products with it tell whether work may pay."""
+    one = setting("var x[3] minimize sum(exp(x)) + x[0]^4", [0.0, 0.0, 1.0])
+    assert not pipeline._is_far(one, 0.1, 10.0)
+    assert pipeline._is_far(one, 0.1, 1e4)
+    assert not pipeline._is_far(one, 0.0, 1e4)
