@@ -1,4 +1,7 @@
-"""Further problems with constraints, on which nothing was tuned, and some without a solution.
+"""Further problems with constraints, and some without a solution.
+
+Those that tend to a limit and those that begin at a saddle of the violation were written while
+these ends were mended, the others before any change for them.
 
 Of a problem with a solution the third entry is its least value, where it is known from the
 literature or by hand, or else the least that any of the solvers found; of one without, the status.

@@ -51,7 +51,7 @@ def by_scipy(model: slomodel.Model, start: list[float], method: str) -> Optimize
 
 
 def further(name: str) -> str:
-    """One line of the table of problems on which nothing was tuned, in Markdown."""
+    """One line of the table of further problems, in Markdown."""
     text, start, expected = FURTHER[name]
     model = slomodel.compile(text)
     ours = model.solve(x0=start)

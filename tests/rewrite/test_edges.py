@@ -271,6 +271,8 @@ TAILS: list[tuple[str, str, str, tuple[float, ...], Formula]] = [
             "exp(a) / (3 * (exp(a) + exp(b)))",
             "exp(a) / 3 / (exp(a) + exp(b))",
             "5 * exp(a) / ((exp(a) + exp(b)) * 15)",
+            "exp(a) / 7 * (7 / (3 * exp(a) + 3 * exp(b)))",
+            "exp(a) * (1 / (3 * exp(a) + 3 * exp(b)))",
         )
     ),
     *(

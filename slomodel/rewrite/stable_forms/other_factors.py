@@ -47,6 +47,8 @@ def without_other_factors(node: Map, better: Callable[[Expr], Expr | None]) -> E
         if core is None or core is node or not is_map(core, mul, div) or core.shape != node.shape:
             continue
         form = better(core)
+        if form is None and is_map(node, mul) and _has_exponential_above(core):
+            form = core  # A later pass scales it, as one quotient.
         if form is not None and factors.are_moderate():
             result = form
             while form is not None:
@@ -117,6 +119,10 @@ def _product(left: Expr | None, right: Expr | None, shape: Shape) -> Expr | None
 
 def _has_constant(node: Map) -> bool:
     return any(isinstance(operand, Const) for operand in node.operands)
+
+
+def _has_exponential_above(node: Expr) -> bool:
+    return is_map(node, div) and is_map(node.operands[0], *_EXPONENTIAL)
 
 
 def _is_constant(node: Expr) -> bool:
