@@ -54,6 +54,13 @@ def test_convergence_to_a_limit_is_said() -> None:
     assert "tends to a limit" in found.message
 
 
+def test_a_local_minimum_before_a_limit_is_one() -> None:
+    model = slomodel.compile("var x init 1\nminimize 1/x + 0.01*sin(x)/x", backend="numpy")
+    found = model.solve()
+    assert found.status is Status.converged, found.message
+    assert "limit" not in found.message
+
+
 REACHED = {
     "far": ("var x\nminimize (x - 1e6)^2/1e6", 0.0),
     "far under a constraint": ("var x, y\nminimize (x - 1e6)^2 subject to y == x", 0.0),

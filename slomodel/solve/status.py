@@ -93,8 +93,8 @@ _MEANING = {
     ),
     Status.no_minimum: _Meaning(
         6,
-        "The objective seems to have no minimum: it tends to a limit as the variables grow without "
-        "end.",
+        "There seems to be no minimum on the way of the run: the objective tends to a limit as the "
+        "variables grow without end.",
         "The point found is stationary to the tolerance. Bound the variables, or add a term that "
         "grows, such as a regulariser.",
     ),
@@ -127,8 +127,8 @@ _MEANING = {
 _OF_A_MAXIMUM = {
     Status.no_minimum: _Meaning(
         6,
-        "The objective seems to have no maximum: it tends to a limit as the variables grow without "
-        "end.",
+        "There seems to be no maximum on the way of the run: the objective tends to a limit as the "
+        "variables grow without end.",
         "The point found is stationary to the tolerance. Bound the variables, or subtract a term "
         "that grows, such as a regulariser.",
     ),

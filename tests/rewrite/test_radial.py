@@ -5,6 +5,7 @@ from __future__ import annotations
 import mpmath as mp
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import slomodel
 from tests.rewrite.test_continued import compare
@@ -88,3 +89,14 @@ def test_sums_of_products(text: str, curvature: float) -> None:
 def test_odd_functions_keep_their_kink() -> None:
     model = slomodel.compile("var v[2]\nminimize sinh(norm2(v))", backend="numpy")
     assert model.gradient([3e-9, 4e-9]) == pytest.approx([0.6, 0.8])
+
+
+@pytest.mark.parametrize("text", ["norm2(x)^5", "hypot(x[0], x[1])^5", "sumsq(x)^2.5"])
+def test_odd_powers_of_norms_have_no_even_part(text: str) -> None:
+    model = slomodel.compile(f"var x[2]\nminimize {text}", backend="numpy")
+    for x in (np.array([0.3, -0.4]), np.array([3e-3, -4e-3]), np.zeros(2)):
+        r = np.linalg.norm(x)
+        assert_allclose(model.value(x), r**5, rtol=1e-13)
+        assert_allclose(model.gradient(x), 5 * r**3 * x, rtol=1e-13)
+        wanted = 5 * r**3 * np.eye(2) + 15 * r * np.outer(x, x)
+        assert_allclose(model.hessian(x), wanted, rtol=1e-13)

@@ -113,7 +113,7 @@ def _over_ball(setting: Setting, prepared: PreparedNetwork, radius: float) -> Na
 
 @once_per_setting
 def _prepared(setting: Setting) -> PreparedNetwork | None:
-    """The network; None where the objective is not one, or is too large."""
+    """The network; None where the objective is not one, has no samples, or is too large."""
     net = network(setting.objective, setting.variables)
     if net is None:
         return None
@@ -121,7 +121,7 @@ def _prepared(setting: Setting) -> PreparedNetwork | None:
     if rest is None:
         return None
     values = network_values(setting, net)
-    if max(level.u.lo.size for level in values.levels) > _MOST_ELEMENTS:
+    if not 0 < max(level.u.lo.size for level in values.levels) <= _MOST_ELEMENTS:
         return None
     return PreparedNetwork(net, values, rest)
 

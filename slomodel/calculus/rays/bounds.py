@@ -25,7 +25,8 @@ class RayBounds(NamedTuple):
     - `reason`: why a bound is infinite; empty if none is.
 
     Conditions on positions and data alone, such as those of `where(k < K - 1, ..)`, choose the
-    branch that they choose as computed.
+    branch that they choose as computed. Where they compare sums or functions of data that agree up
+    to rounding, neither branch is certain.
     """
 
     T: float

@@ -13,13 +13,24 @@ from fractions import Fraction
 from functools import cache
 
 import slomodel.functions as table
+from slomodel.calculus.rays.conditions import is_decided_alike
 from slomodel.calculus.rays.numbers import MidRad, in_extended_precision
 from slomodel.calculus.rays.ray import ray_graph
 from slomodel.errors import MissingRule
 from slomodel.functions import symbols, to_graph
 from slomodel.ir import build
 from slomodel.ir.exact import without_rounding
-from slomodel.ir.expr import Const, Einsum, Expr, Input, Map, MatrixOperation, Recur, Triangle
+from slomodel.ir.expr import (
+    Const,
+    Einsum,
+    Expr,
+    Input,
+    Map,
+    MatrixOperation,
+    Recur,
+    Triangle,
+    is_map,
+)
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import postorder, rewrite
 
@@ -48,6 +59,7 @@ OF_FORMULAS = frozenset(
 """The functions whose formulas in `numpy` have no constants that doubles round."""
 
 
+_JUMPING = (table.sign, table.floor)
 _EXTENDED = _EXACT | _ROUNDED_ONCE | OF_THE_LIBRARY | OF_FORMULAS
 
 
@@ -60,6 +72,7 @@ def extended_slope(objective: Expr, directions: Mapping[Input, Input]) -> MidRad
     with without_rounding(), in_extended_precision():
         simple = _by_definitions(objective)
         _require_extended((simple,))
+        _require_alike(simple, directions)
         slope = ray_graph(simple, directions, Const(0.0)).at[1]
     _require_extended([one for one in (slope.mid, slope.rad) if one is not None])
     return slope
@@ -82,6 +95,16 @@ def _require_extended(roots: Sequence[Expr]) -> None:
             raise MissingRule(f"NumPy has {node.function} in doubles alone")
         if isinstance(node, Einsum) and len(set(node.output)) < len(node.output):
             raise MissingRule("it has a sum on a diagonal")
+
+
+def _require_alike(objective: Expr, directions: Mapping[Input, Input]) -> None:
+    """Raises MissingRule if a condition on data may choose another branch than in doubles."""
+    moving = set(directions)
+    for node in postorder(objective):
+        if not moving.isdisjoint(node.operands):
+            moving.add(node)
+        elif (node.dtype == "bool" or is_map(node, *_JUMPING)) and not is_decided_alike(node):
+            raise MissingRule("it has a condition on data that rounding may decide")
 
 
 def _by_definitions(objective: Expr) -> Expr:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from slomodel.calculus.rays.averages import centred_logarithm, exponential_factor
+from slomodel.calculus.rays.conditions import is_decided_alike
 from slomodel.calculus.rays.contractions import placed, scattered, triangle_midrad
 from slomodel.calculus.rays.derivatives import (
     PartialFunction,
@@ -137,12 +138,13 @@ class _JetPass:
         return self.jets[graph]
 
     def truth(self, node: Expr) -> Truth:
-        """Truth values over the ray; those of data alone are taken as computed at its start."""
+        """Truth values over the ray; those of data as computed if all kernels agree."""
         if isinstance(node, (Const, Input)):
             return decided(node)
-        if isinstance(node, Map) and all(self._is_still(operand) for operand in node.operands):
-            return decided(self._still(node))
         if isinstance(node, Map):
+            is_still = all(self._is_still(operand) for operand in node.operands)
+            if is_still and is_decided_alike(node):
+                return decided(self._still(node))
             result = applied(node.function, self._operands(node))
             assert isinstance(result, Truth)
             return result

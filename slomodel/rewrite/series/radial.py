@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from slomodel.functions import abs, add, div, hypot, le, mul, root, square, sub, where
 from slomodel.functions.power_series import polynomial
-from slomodel.ir.expr import Expr, Map, is_map
+from slomodel.ir.expr import Const, Expr, Map, is_map
 from slomodel.rewrite.elementwise.matching import Part, whole
 from slomodel.rewrite.series.expansions import (
     TERMS,
@@ -80,10 +80,10 @@ def joined(node: Expr, u: Expr, series: Laurent, done: Mapping[Expr, Expr]) -> E
     instead[_square_of_norm(u)] = where(is_near, edge * edge, square_of_norm)
     far = with_quantities(node, instead)
     s = where(is_near, square_of_norm, 0.0)
-    near = polynomial(coefficients[::2], 0, edge * edge, s)
+    even, odd = coefficients[::2], coefficients[3::2]
+    near = polynomial(even, 0, edge * edge, s) if any(even) else Const(0.0)
     if not is_even:
-        odd = polynomial(coefficients[3::2], 0, edge * edge, s)
-        near = add(near, mul(s, mul(inner, odd)))
+        near = add(near, mul(s, mul(inner, polynomial(odd, 0, edge * edge, s))))
     return where(is_near, near, far)
 
 

@@ -50,6 +50,8 @@ FAR = 100.0
 # A stationary point beyond which f falls so many doublings of its distance in a row, and then
 # never rises, is no minimum: f tends to a limit that it does not reach, as 1/x and exp(−x) do.
 LEAST_FALLS = 3
+# Where f rises at a step halved fewer times than this, the point may be a minimum all the same.
+BARRIERS = 20
 # Within this part of the decrease so far, f has reached its limit, and the run has converged. Runs
 # on exp(−x), and on losses of data that can be separated, end there, since f is as small as its
 # gradient; on 1/x, where f is the root of its gradient, a test of the gradient ends them before.
@@ -121,9 +123,13 @@ def falls_without_end(evaluate: Evaluator, at: Iterate, step: Vector, lowest: fl
 def falls_to_a_limit(evaluate: Evaluator, at: Iterate, step: Vector, gained: float) -> Halt | None:
     """A Halt if f, from a stationary point on, only falls along `at` + step, 2·step, … (n,).
 
-    It falls at LEAST_FALLS doublings or more, and then to the end or until it is constant. `gained`
-    is the decrease so far.
+    It falls at LEAST_FALLS doublings or more, and then to the end or until it is constant, and
+    rises nowhere before. `gained` is the decrease so far.
     """
+    noise = ROUNDINGS * evaluate.eps * abs(at.f)
+    nearer = (evaluate.inside(at.x + 0.5**k * step) for k in range(1, BARRIERS))
+    if any(evaluate.value(x) > at.f + noise for x in nearer):
+        return None  # a local minimum
     last, factor, falls = at.f, 1.0, 0
     while factor * norm(step) < FAR_OUT:
         f = evaluate.value(evaluate.inside(at.x + factor * step))

@@ -12,6 +12,7 @@ from bounds.objective_graph import ObjectiveGraph
 from bounds.settings import claimed, setting
 from bounds.test_sound import alone
 
+import slomodel
 from slomodel.bounds import Setting
 from slomodel.bounds.arithmetic.interval import point
 from slomodel.bounds.norms.loewner import Rows
@@ -248,3 +249,18 @@ def test_the_loss_moves_however_small_the_radius_is() -> None:
     for radius in (1e-170, 1e-158, 1e-100):
         jets = NetworkJets(values, over_cell(values, np.full(2, radius)))
         assert jets.slope >= 2.0 * (radius * 1e75) ** 2 > 0.0
+
+
+def test_a_network_without_samples_is_its_penalties() -> None:
+    model = slomodel.compile(
+        """dim N, n, h
+        data A[N, n]
+        var W[n, h], v[h]
+        minimize sum((tanh(A @ W) @ v).^2) + sumsq(W) + sumsq(v)^2""",
+        data={"A": np.zeros((0, 3))},
+        dims={"h": 2},
+        backend="numpy",
+    )
+    # The Hessian of |v|^4 is 4|v|^2 I + 8 v v', at most 12 |v|^2.
+    largest = 12 * (np.sqrt(2.0) + 0.5) ** 2
+    assert largest <= model.bounds(np.ones(8), 0.5).L1 < 1.01 * largest
