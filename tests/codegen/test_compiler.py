@@ -18,7 +18,8 @@ from slomodel.errors import TargetLimit
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A cache directory of the test's own."""
+    """A cache directory of the test's own, and no compilation that was begun before."""
+    monkeypatch.setattr(compiler, "_begun", {})
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     user_cache.directory.cache_clear()
     yield tmp_path / "slomodel" / "kernels"
