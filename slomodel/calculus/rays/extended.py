@@ -99,7 +99,7 @@ def _require_extended(roots: Sequence[Expr]) -> None:
 
 def _require_alike(objective: Expr, directions: Mapping[Input, Input]) -> None:
     """Raises MissingRule if a condition on data may choose another branch than in doubles."""
-    moving = set(directions)
+    moving: set[Expr] = set(directions)
     for node in postorder(objective):
         if not moving.isdisjoint(node.operands):
             moving.add(node)

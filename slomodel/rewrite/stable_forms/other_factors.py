@@ -47,7 +47,8 @@ def without_other_factors(node: Map, better: Callable[[Expr], Expr | None]) -> E
         if core is None or core is node or not is_map(core, mul, div) or core.shape != node.shape:
             continue
         form = better(core)
-        if form is None and is_map(node, mul) and _has_exponential_above(core):
+        joins = is_left is _is_constant and is_map(node, mul) and _has_exponential_above(core)
+        if form is None and joins:
             form = core  # A later pass scales it, as one quotient.
         if form is not None and factors.are_moderate():
             result = form

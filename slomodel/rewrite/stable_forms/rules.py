@@ -189,7 +189,7 @@ class _Rules:
                 or merged_exponentials(node)
                 or self._quotients.of_sum(node)
                 or self._entropies.of_sum(node)
-                or with_better_products(node, self._even.of_any)
+                or with_better_products(node, self._even_product)
             )
         if not isinstance(node, Map):
             return None
@@ -198,6 +198,10 @@ class _Rules:
             if result is not None and (self._choices or not self._adds_choice(result)):
                 return build.broadcast(result, (), node.shape) if not result.rank else result
         return None
+
+    def _even_product(self, node: Map) -> Expr | None:
+        form = self._even.of_any(node)
+        return None if form is None else self.better(form) or form
 
     def _without_other_factors(self, node: Map) -> Expr | None:
         return without_other_factors(node, self.better)

@@ -43,7 +43,7 @@ from slomodel.ir.expr import (
     Scan,
     Scatter,
 )
-from slomodel.ir.function import ScalarFunction
+from slomodel.ir.function import RangeRule, ScalarFunction
 from slomodel.ir.loop import SliceAt, Source, StateAt
 from slomodel.ir.walk import postorder
 
@@ -160,7 +160,9 @@ class SeriesPass:
             apart = a - b if function is functions.maximum else b - a
             return self._choice(self._is_positive(apart), a, b)
         form = function.stable or function.unary_form
-        if form is None:
+        # A record without ranges has no bounds; `limited`, in no table, is known by its form.
+        is_stated = function.ranges is not RangeRule.UNKNOWN
+        if form is None or not (is_stated or function.name not in functions.FUNCTIONS):
             return unknown(self.table, _common_shape(series))
         inputs = [variable(f"u{k}", ()) for k in range(len(series))]
         with without_rounding():
