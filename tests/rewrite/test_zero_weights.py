@@ -94,6 +94,27 @@ def test_small_weights_beside_large_exponents(w: float) -> None:
         np.testing.assert_allclose(slopes, [term / w / (1 + term), term / (1 + term)], rtol=1e-12)
 
 
+@pytest.mark.parametrize("y", [410.0, 450.0, 600.0])
+@pytest.mark.parametrize("text", ["x * exp(y) / (1 + x * exp(y))", "log(exp(y) * x + exp(-x))"])
+def test_the_derivative_by_a_variable_at_0_has_the_exponential(text: str, y: float) -> None:
+    model = slomodel.compile(f"var x, y minimize {text}", backend="numpy")
+    np.testing.assert_allclose(model.gradient([0.0, y]), [np.exp(y), 0.0], rtol=1e-12)
+
+
+def test_a_variable_at_0_beside_small_data() -> None:
+    text = "data w var x, y minimize log(w * x * exp(y) + exp(-x))"
+    model = slomodel.compile(text, data={"w": 1e-190}, backend="numpy")
+    np.testing.assert_allclose(model.gradient([0.0, 437.0]), [-0.38808853, 0.0], rtol=1e-7)
+
+
+@pytest.mark.parametrize("other", ["cosh", "sinh"])
+def test_exponentials_stay_apart_beside_small_factors(other: str) -> None:
+    model = slomodel.compile(f"var x, y minimize exp(x) * y * {other}(x)", backend="numpy")
+    assert model.value([360.0, 0.0]) == 0.0
+    expected = np.exp(420.0) * 1e-100 * np.exp(420.0) / 2
+    assert model.value([420.0, 1e-100]) == pytest.approx(expected, rel=1e-12)
+
+
 def test_data_without_0_need_no_conditions() -> None:
     text = "data w[2] var a[2] minimize log(sum(w .* exp(a)))"
     model = slomodel.compile(text, data={"w": [0.25, 0.75]}, backend="numpy")

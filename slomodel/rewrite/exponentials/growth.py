@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from slomodel.calculus.signs import is_positive
 from slomodel.functions import (
@@ -32,12 +33,16 @@ from slomodel.functions.compound import limited
 from slomodel.functions.translate import balanced
 from slomodel.ir.expr import Const, Expr, Map
 from slomodel.ir.function import ScalarFunction
+from slomodel.ir.walk import inputs
 from slomodel.rewrite.elementwise.matching import Part, whole
+from slomodel.rewrite.work import is_varying_input
 
 ZONE = 300.0
 """Exponents up to this magnitude are not scaled: two such factors and 10^8 terms stay in range."""
-_LARGEST = 400.0
-"""The largest exponent beside a factor 0; derivatives divide by sums that may be exp(-300)."""
+LARGEST = 709.0
+"""About the largest exponent of a double."""
+_LARGEST_BESIDE_DATA = 400.0
+"""The largest exponent beside data that are 0; derivatives divide by sums that may be exp(-300)."""
 _LOGARITHMS: dict[ScalarFunction, Callable[[Expr], Expr]] = {
     exp: lambda u: u,
     sigmoid: lambda u: neg(softplus(neg(u))),
@@ -73,16 +78,49 @@ def growth(node: Map) -> Expr | None:
     return None if logarithm is None else mul(logarithm, x)
 
 
-def scaled_exp(exponent: Expr, absent: Expr | None) -> Expr:
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Where factors beside an exponential are 0: some of data, or some that depend on variables.
+
+    The derivatives by the latter have the exponential as a factor, and the limit is `largest`.
+    """
+
+    by_data: Expr | None
+    by_variables: Expr | None
+    largest: Expr | float
+
+    def or_else(self, other: Absent | None) -> Absent:
+        """Where this or another one holds."""
+        if other is None:
+            return self
+        return Absent(
+            _either(self.by_data, other.by_data),
+            _either(self.by_variables, other.by_variables),
+            self.largest,
+        )
+
+    def limit(self, scale: float = 1.0) -> Expr:
+        """The limit of an exponent, times a number; infinite where no factor is 0."""
+        result: Expr = Const(math.copysign(math.inf, scale))
+        if self.by_variables is not None:
+            result = where(self.by_variables, mul(scale, self.largest), result)
+        if self.by_data is not None:
+            result = where(self.by_data, scale * _LARGEST_BESIDE_DATA, result)
+        return result
+
+
+def _either(one: Expr | None, other: Expr | None) -> Expr | None:
+    return one or other if one is None or other is None else lor(one, other)
+
+
+def scaled_exp(exponent: Expr, absent: Absent | None) -> Expr:
     """exp of an exponent; `absent` says where a factor beside it is 0."""
     return exp(_limited(exponent, absent))
 
 
-def _limited(exponent: Expr, absent: Expr | None) -> Expr:
+def _limited(exponent: Expr, absent: Absent | None) -> Expr:
     """An exponent, limited where a factor beside its exponential is 0."""
-    if absent is None:
-        return exponent
-    return limited(exponent, -math.inf, where(absent, _LARGEST, math.inf))
+    return exponent if absent is None else limited(exponent, -math.inf, absent.limit())
 
 
 def _log_of_base(node: Map) -> float | None:
@@ -93,15 +131,15 @@ def _log_of_base(node: Map) -> float | None:
     return math.log(base) if 0.0 < base < math.inf and base != 1.0 else None
 
 
-def times_growing(node: Map, shift: Expr, absent: Expr | None) -> Expr:
+def times_growing(node: Map, shift: Expr, absent: Absent | None) -> Expr:
     """node * exp(-shift) for expm1(x), cosh(x), sinh(x) and c^x."""
     x = whole(node).parts()[-1].along(node.shape)
     logarithm = _log_of_base(node)
     if logarithm is not None:
         exponent = sub(x, mul(1.0 / logarithm, shift))
         if absent is not None:
-            least = where(absent, _LARGEST / logarithm, math.copysign(math.inf, logarithm))
-            ends = (-math.inf, least) if logarithm > 0.0 else (least, math.inf)
+            end = absent.limit(1.0 / logarithm)
+            ends = (-math.inf, end) if logarithm > 0.0 else (end, math.inf)
             exponent = limited(exponent, *ends)
         return pow(node.operands[0], exponent)
     if node.function is expm1:
@@ -112,8 +150,18 @@ def times_growing(node: Map, shift: Expr, absent: Expr | None) -> Expr:
     return where(is_far, far, mul(node.function(where(is_far, 0.0, x)), exp(neg(shift))))
 
 
-def absent_among(factors: Sequence[Expr]) -> Expr | None:
+def absent_among(factors: Sequence[Expr], largest: Expr | float) -> Absent | None:
     """Where one of the factors, of the same shape, is 0; None if none of them ever is."""
+    kinds: tuple[list[Expr], list[Expr]] = [], []
+    for one in factors:
+        kinds[any(map(is_varying_input, inputs(one)))].append(one)
+    by_data, by_variables = map(_zero_among, kinds)
+    if by_data is None and by_variables is None:
+        return None
+    return Absent(by_data, by_variables, largest)
+
+
+def _zero_among(factors: Sequence[Expr]) -> Expr | None:
     zeros = [
         eq(one, 0.0)
         for one in factors
@@ -125,5 +173,5 @@ def absent_among(factors: Sequence[Expr]) -> Expr | None:
 def where_present(scale: Expr | float, factors: Sequence[Expr]) -> Expr:
     """The scale of a term; -inf where one of its factors is 0."""
     scale = Const(scale) if isinstance(scale, float) else scale
-    absent = absent_among(factors)
-    return scale if absent is None else where(absent, -math.inf, scale)
+    zero = _zero_among(factors)
+    return scale if zero is None else where(zero, -math.inf, scale)

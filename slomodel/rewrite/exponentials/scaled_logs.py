@@ -12,8 +12,11 @@ both are scaled by the scale of the divisor.
 Terms that are 0 have the scale -inf: a weight of 0 and a branch that is not taken do not count.
 Other weights do not enter the scale. A weight is at least 2^-1074 in absolute value, so that with
 t = u the term w exp(u - s) is at least exp(-745), and terms that underflow beside exp(300) are
-below exp(-1045), less than 1e-130 of it. Where a weight is 0, u - s has no bound,
-and exp(min(u - s, 400)) keeps its product with the weight, and the derivatives, finite.
+below exp(-1045), less than 1e-130 of it. Where a weight is 0, u - s has no bound, and a limit of it
+keeps the product with the weight finite. For weights of data the limit is 400: their products and
+all derivatives of these are 0. The derivative by a weight that depends on x is
+exp(u - s) / (A exp(-s)) = exp(u - t), and the limit, 709 + clip(t, -300, 0), is reached where this
+overflows or, for t > 0, exp(u - s) does.
 """
 
 from __future__ import annotations
@@ -32,7 +35,6 @@ from slomodel.functions import (
     expm1,
     log,
     log1p,
-    lor,
     lt,
     maximum,
     mul,
@@ -54,7 +56,9 @@ from slomodel.rewrite.elementwise.matching import (
 )
 from slomodel.rewrite.elementwise.patterns import StableForm, operand
 from slomodel.rewrite.exponentials.growth import (
+    LARGEST,
     ZONE,
+    Absent,
     absent_among,
     exponent_of,
     growth,
@@ -118,14 +122,15 @@ class ScaledLogarithms:
             return None
         if sum(self._estimate(part.node) is not None for part, _ in factors) > 1:
             return None
-        shape, shift = node.shape, _beyond_zone(estimate)
-        wide = Part(shift, below.axes).along(shape)
-        total = Part(self._times(below.node, shift), below.axes).along(shape)
+        shape, shift, largest = node.shape, _beyond_zone(estimate), _largest_beside(estimate)
+        wide, limit = (Part(one, below.axes).along(shape) for one in (shift, largest))
+        total = Part(self._times(below.node, shift, largest), below.axes).along(shape)
         # A factor that divides the divisor is one above.
         up = [part.along(shape) for part, is_above in factors if is_above]
         rest = [part.along(shape) for part, is_above in factors if not (is_above or part is below)]
         return div(
-            product_of([self._times(above.along(shape), wide), *up]), product_of([total, *rest])
+            product_of([self._times(above.along(shape), wide, limit), *up]),
+            product_of([total, *rest]),
         )
 
     def of_any(self, node: Map) -> Expr | None:
@@ -149,11 +154,11 @@ class ScaledLogarithms:
         if estimate is None:
             return None
         shift = _beyond_zone(maximum(estimate, 0.0))
-        rest = self._times(inside, shift)
+        rest = self._times(inside, shift, Const(LARGEST))
         if any(map(_has_factors, summands(inside))):
             # Beside a small factor the scale is too large, and the sum would be 0 beside 1.
             own = _beyond_zone(maximum(add(shift, log(abs(rest))), 0.0))
-            rest = mul(rest, scaled_exp(sub(shift, own), absent_among([rest])))
+            rest = mul(rest, scaled_exp(sub(shift, own), absent_among([rest], LARGEST - ZONE)))
             shift = own
         return add(shift, log1p(add(rest, expm1(neg(shift)))))
 
@@ -270,7 +275,7 @@ class ScaledLogarithms:
         if estimate is None:
             return _Scaled(node)
         shift = _beyond_zone(estimate)
-        return _Scaled(self._times(node, shift), shift)
+        return _Scaled(self._times(node, shift, _largest_beside(estimate)), shift)
 
     def _others(self, node: Einsum) -> list[tuple[Expr, tuple[int, ...]]]:
         """The operands of a contraction without exponentials, with their labels."""
@@ -288,10 +293,11 @@ class ScaledLogarithms:
         weights = _weights(self._others(node), labels, operand.shape)
         return build.extreme(where_present(estimate, weights), "max", summed)
 
-    def _times(self, node: Expr, shift: Expr, absent: Expr | None = None) -> Expr:
+    def _times(self, node: Expr, shift: Expr, largest: Expr, absent: Absent | None = None) -> Expr:
         """node * exp(-shift), of the shape of `shift` and the node.
 
-        `absent`: where a factor beside the node is 0, so that the shift may be too small by far.
+        `absent`: where a factor beside the node is 0, so that the shift may be too small by far;
+        `largest`: the limit of exponents where one that depends on variables is 0.
         """
         shape = node.shape
         exponent = exponent_of(whole(node))
@@ -300,28 +306,30 @@ class ScaledLogarithms:
         if isinstance(node, Map) and growth(node) is not None:
             return times_growing(node, shift, absent)
         if is_map(node, neg):
-            return neg(self._times(whole(node).parts()[0].along(shape), shift, absent))
+            return neg(self._times(whole(node).parts()[0].along(shape), shift, largest, absent))
         if is_map(node, add, sub) and isinstance(node, Map):
             left, right = (
-                self._times(part.along(shape), shift, absent) for part in whole(node).parts()
+                self._times(part.along(shape), shift, largest, absent)
+                for part in whole(node).parts()
             )
             return node.function(left, right)
         if self._estimate(node) is None:
-            return mul(node, scaled_exp(neg(shift), absent_among([node])))
+            return mul(node, scaled_exp(neg(shift), absent_among([node], largest)))
         if is_map(node, where):
             condition, *branches = whole(node).parts()
             # Where a branch is not taken, its guard keeps it from the derivatives.
-            own = [self._times(part.along(shape), shift, absent) for part in branches]
+            own = [self._times(part.along(shape), shift, largest, absent) for part in branches]
             return where(condition.along(shape), *own)
-        inside = self._with_one_exponential(node, shift, absent)
+        inside = self._with_one_exponential(node, shift, largest, absent)
         if inside is not None:
             return inside
         scaled = self._scaled(node)
         excess = neg(shift) if scaled.shift is None else sub(scaled.shift, shift)
-        is_product = is_map(node, mul, div) or isinstance(node, Einsum)
-        return mul(
-            scaled.rest, scaled_exp(excess, absent_among([scaled.rest]) if is_product else None)
-        )
+        if not (is_map(node, mul, div) or isinstance(node, Einsum)):
+            return mul(scaled.rest, exp(excess))
+        # The rest has exponentials up to exp(ZONE) as factors.
+        zero = absent_among([scaled.rest], sub(largest, ZONE))
+        return mul(scaled.rest, scaled_exp(excess, zero))
 
     def _scaled_product(self, node: Map) -> _Scaled:
         """A product of exponentials, of factors that are scaled in turn, and of others."""
@@ -370,12 +378,15 @@ class ScaledLogarithms:
             kept = tuple(k for k, label in enumerate(labels) if label in node.output)
             wide = build.broadcast(beyond, kept, own.shape) if own.rank else beyond
             weights = _weights(self._others(node), labels, own.shape)
-            operands.append(self._times(own, wide, absent_among(weights)))
+            absent = absent_among(weights, LARGEST)
+            operands.append(self._times(own, wide, Const(LARGEST), absent))
             along = Part(beyond, tuple(_places(labels, node))).along(node.shape)
             shift = along if shift is None else add(shift, along)
         return _Scaled(build.einsum(operands, node.inputs, node.output, node.dims), shift)
 
-    def _with_one_exponential(self, node: Expr, shift: Expr, absent: Expr | None) -> Expr | None:
+    def _with_one_exponential(
+        self, node: Expr, shift: Expr, largest: Expr, absent: Absent | None
+    ) -> Expr | None:
         """node * exp(-shift) for a product with one exponential, which takes the shift."""
         if not is_map(node, mul, div):
             return None
@@ -391,10 +402,10 @@ class ScaledLogarithms:
             return None
         above = [one for one, is_divisor in others if not is_divisor]
         below = [one for one, is_divisor in others if is_divisor]
-        own = absent_among(above)
+        own = absent_among(above, largest)
         if own is not None:
-            absent = own if absent is None else lor(absent, own)
-        product = product_of([*above, self._times(exponents[0], shift, absent)])
+            absent = own.or_else(absent)
+        product = product_of([*above, self._times(exponents[0], shift, largest, absent)])
         return div(product, product_of(below)) if below else product
 
 
@@ -413,6 +424,12 @@ def _beyond_zone(estimate: Expr) -> Expr:
     finite = lt(abs(estimate), Const(math.inf))
     known = where(finite, estimate, 0.0)
     return stop_gradient(sub(known, clip(known, -ZONE, ZONE)))
+
+
+def _largest_beside(estimate: Expr) -> Expr:
+    """The largest exponent beside a factor 0 in a sum of this scale; derivatives divide by it."""
+    finite = lt(abs(estimate), Const(math.inf))
+    return stop_gradient(add(LARGEST, clip(where(finite, estimate, 0.0), -ZONE, 0.0)))
 
 
 def _weights(

@@ -4,7 +4,9 @@ Rules match a product of two functions, or a quotient, whose factors are written
 A constant may stand at any place, as in exp(-x^2/2)/sqrt(2 pi)/normcdf(x) and
 exp(x)/(3 (exp(x) + exp(y))), and so may a factor y beside exponentials and tails. Of the node
 without these factors the stable form is taken, and multiplied and divided by them one after
-another. The law: factors are multiplied in another order, one rounding each.
+another. The law: factors are multiplied in another order, one rounding each. Beside a factor y,
+which may be small or 0, the form must not overflow where the product as it is written does not: in
+exp(x) y cosh(x) the exponentials stay apart.
 """
 
 from __future__ import annotations
@@ -26,29 +28,35 @@ from slomodel.functions import (
     sigmoid,
     sinh,
     sub,
+    where,
 )
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Const, Einsum, Expr, Map, is_map
-from slomodel.rewrite.elementwise.matching import Part, product_of, whole
+from slomodel.rewrite.elementwise.matching import Part, is_shifted, product_of, whole
 
 _MOST_DEPTH = 6
 _SMALLEST, _LARGEST = 1e-100, 1e100
 """Products of constants within these leave what they multiply in the range of doubles."""
-_EXPONENTIAL = (exp, expm1, cosh, sinh, sigmoid, normcdf, erfc)
+_GROWING = (exp, expm1, cosh, sinh)
+_EXPONENTIAL = (*_GROWING, sigmoid, normcdf, erfc)
 
 
 def without_other_factors(node: Map, better: Callable[[Expr], Expr | None]) -> Expr | None:
     """The stable form of a product or quotient, times constants and other factors in it."""
     if Const(0.0) in node.operands or (is_map(node, mul) and _has_constant(node)):
         return None  # Of the other factor the stable form has been taken.
+    has_unknown = False
     for is_left in (_is_plain, _is_constant):
         factors = _LeftOutFactors(is_left, node.shape)
         core = factors.core(whole(node), _MOST_DEPTH)
+        has_unknown |= factors.have_unknown_sizes()
         if core is None or core is node or not is_map(core, mul, div) or core.shape != node.shape:
             continue
         form = better(core)
-        joins = is_left is _is_constant and is_map(node, mul) and _has_exponential_above(core)
-        if form is None and joins:
+        if form is not None and has_unknown and _grows(form):
+            continue
+        joins = is_left is _is_constant and not has_unknown and is_map(node, mul)
+        if form is None and joins and _has_exponential_above(core):
             form = core  # A later pass scales it, as one quotient.
         if form is not None and factors.are_moderate():
             result = form
@@ -96,6 +104,9 @@ class _LeftOutFactors:
             return div(below if left is None else mul(left, below), above)
         return div(Const(1.0) if left is None else left, right)
 
+    def have_unknown_sizes(self) -> bool:
+        return not all(isinstance(one, Const) for one in (*self.above, *self.below))
+
     def are_moderate(self) -> bool:
         """Whether the constants leave what they multiply in the range of doubles."""
         products = [
@@ -124,6 +135,21 @@ def _has_constant(node: Map) -> bool:
 
 def _has_exponential_above(node: Expr) -> bool:
     return is_map(node, div) and is_map(node.operands[0], *_EXPONENTIAL)
+
+
+def _grows(form: Expr) -> bool:
+    """Whether functions that grow exponentially are among the factors and terms of a form."""
+    stack, seen = [form], {form}
+    while stack:
+        node = stack.pop()
+        if is_map(node, *_GROWING):
+            if not is_shifted(node.operands[0]):
+                return True
+        if is_map(node, add, sub, mul, div, neg, where):
+            operands = node.operands[1:] if is_map(node, where) else node.operands
+            stack += [operand for operand in operands if operand not in seen]
+            seen.update(operands)
+    return False
 
 
 def _is_constant(node: Expr) -> bool:
