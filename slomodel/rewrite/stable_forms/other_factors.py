@@ -66,7 +66,7 @@ def without_other_factors(node: Map, better: Callable[[Expr], Expr | None]) -> E
                 result = mul(one, result)
             for one in factors.below:
                 result = div(result, one)
-            return result
+            return None if result is node else result
     return None
 
 
