@@ -276,6 +276,17 @@ TAILS: list[tuple[str, str, str, tuple[float, ...], Formula]] = [
         )
     ),
     *(
+        ("x, y", "", text, (340.0, 1e-100), lambda x, y, f=f: y * E(x) * f(x))
+        for text, f in (("exp(x) * y * cosh(x)", mp.cosh), ("exp(x) * y * sinh(x)", mp.sinh))
+    ),
+    (
+        "a, b, y",
+        "",
+        "exp(a) * (y / (exp(a) + exp(b)))",
+        (800.0, 799.0, 2.0),
+        lambda a, b, y: y / (1 + E(b - a)),
+    ),
+    *(
         ("x", "", text, (30.0,), lambda x: E(x * x) * mp.erfc(x) / 3)
         for text in ("exp(x^2) / 3 * erfc(x)", "5 * exp(x^2) * (erfc(x) / 15)")
     ),

@@ -142,9 +142,8 @@ def _grows(form: Expr) -> bool:
     stack, seen = [form], {form}
     while stack:
         node = stack.pop()
-        if is_map(node, *_GROWING):
-            if not is_shifted(node.operands[0]):
-                return True
+        if is_map(node, *_GROWING) and not is_shifted(node.operands[0]):
+            return True
         if is_map(node, add, sub, mul, div, neg, where):
             operands = node.operands[1:] if is_map(node, where) else node.operands
             stack += [operand for operand in operands if operand not in seen]
