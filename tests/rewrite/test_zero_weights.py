@@ -123,3 +123,13 @@ def test_data_without_0_need_no_conditions() -> None:
     again = model.bind(w=[0.0, 1.0])
     assert "np.equal(" in again.source("numpy")
     np.testing.assert_allclose(again.gradient([800.0, -900.0]), [0.0, 1.0])
+
+
+def test_what_cannot_overflow_is_left_alone() -> None:
+    """A Student's t density with an unknown number of degrees of freedom takes one logarithm."""
+    text = """dim N
+        data y[N]
+        var mu, s, k
+        minimize -sum(student_t_lpdf(y[i], exp(k) + 1, mu, exp(s)) for i in N)"""
+    model = slomodel.compile(text, data={"y": np.arange(3.0)}, backend="numpy")
+    assert model.source().count("np.expm1") == 0

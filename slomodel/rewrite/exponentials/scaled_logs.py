@@ -151,8 +151,10 @@ class ScaledLogarithms:
         """log(1 + A) in scaled form."""
         inside = node.operands[0]
         estimate = self._estimate(inside) if self._is_short(inside) else None
-        if estimate is None:
-            return None
+        if estimate is None or inside in self._nonpositive:
+            return (
+                None  # Without an exponential that may be large, it overflows as written or never.
+            )
         shift = _beyond_zone(maximum(estimate, 0.0))
         rest = self._times(inside, shift, Const(LARGEST))
         if any(map(_has_factors, summands(inside))):
