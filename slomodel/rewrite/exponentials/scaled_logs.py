@@ -114,6 +114,8 @@ class ScaledLogarithms:
         above, divisor = whole(node).parts()
         if not (self._is_short(above.node) and self._is_short(divisor.node)):
             return None
+        if _sums_choices(divisor.node):
+            return None  # A scale of the terms that are chosen costs several times the quotient.
         factors = _flat(divisor)
         sums = [part for part, is_above in factors if _is_sum(part.node) and not is_above]
         below = sums[0] if len(sums) == 1 else divisor
@@ -241,7 +243,11 @@ class ScaledLogarithms:
         """The scale of the branch that is taken; what has no exponentials has the scale 0."""
         condition, *branches = whole(node).parts()
         result = [self._estimate(part.node) for part in branches]
-        if all(one is None for one in result):
+        # Branches that are at most 1, as those of sigmoid, leave no range.
+        if all(
+            one is None or part.node in self._nonpositive
+            for one, part in zip(result, branches, strict=True)
+        ):
             return None
         wide = [
             where_present(0.0, (part.along(node.shape),))
@@ -415,6 +421,10 @@ def _has_factors(part: Part) -> bool:
     """Whether a term is a product of more than a constant and one node."""
     core = scaled(part).core
     return core is not None and (is_map(core.node, mul, div) or isinstance(core.node, Einsum))
+
+
+def _sums_choices(node: Expr) -> bool:
+    return isinstance(node, Einsum) and any(is_map(one, where) for one in node.operands)
 
 
 def _is_sum(node: Expr) -> bool:
