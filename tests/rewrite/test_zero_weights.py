@@ -133,3 +133,16 @@ def test_what_cannot_overflow_is_left_alone() -> None:
         minimize -sum(student_t_lpdf(y[i], exp(k) + 1, mu, exp(s)) for i in N)"""
     model = slomodel.compile(text, data={"y": np.arange(3.0)}, backend="numpy")
     assert model.source().count("np.expm1") == 0
+
+
+@pytest.mark.parametrize(("w", "a"), [(1e-200, 900.0), (1e-300, 1500.0), (1e-190, 740.0)])
+@pytest.mark.parametrize("declared", ["data w\nvar a", "var w, a"])
+def test_small_weights_are_not_taken_as_zero(declared: str, w: float, a: float) -> None:
+    """The scale leaves small factors out, so that exponents beside them may exceed the limits."""
+    is_data = declared.startswith("data")
+    data = {"w": w} if is_data else {}
+    x = np.array([a] if is_data else [w, a])
+    for text in ("log(1 + w * exp(a))", "log(3 + w * exp(a))", "log1p(2 * w * cosh(a))"):
+        model = slomodel.compile(f"{declared}\nminimize {text}", data=data, backend="numpy")
+        # The constants are below the spacing of doubles beside the exponential.
+        assert model.value(x) == pytest.approx(a + np.log(w), rel=1e-13)

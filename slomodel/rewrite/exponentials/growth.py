@@ -100,16 +100,13 @@ class Absent:
         )
 
     def limit(self, scale: float = 1.0) -> Expr:
-        """The limit of an exponent, times a number.
-
-        Where no factor is 0 the scale holds the exponent below ZONE, so that no case is needed:
-        sums of the same exponentials with other weights share them.
-        """
-        beside_data = Const(scale * _LARGEST_BESIDE_DATA)
-        if self.by_variables is None:
-            return beside_data
-        result = mul(scale, self.largest)
-        return result if self.by_data is None else where(self.by_data, beside_data, result)
+        """The limit of an exponent, times a number; infinite where no factor is 0."""
+        result: Expr = Const(math.copysign(math.inf, scale))
+        if self.by_variables is not None:
+            result = where(self.by_variables, mul(scale, self.largest), result)
+        if self.by_data is not None:
+            result = where(self.by_data, scale * _LARGEST_BESIDE_DATA, result)
+        return result
 
 
 def _either(one: Expr | None, other: Expr | None) -> Expr | None:
