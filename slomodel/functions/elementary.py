@@ -126,6 +126,7 @@ exp = _elementary(
     cost=Cost(0.82, 4.2),
     vectors=1,
     latex=r"\exp",
+    decay=Decay(0, 1.0, 1.0),
 )
 log = _elementary(
     *("log", sp.log, np.log, "log"),

@@ -317,6 +317,7 @@ class Model(Proving):
             *(self.n, self._kernel, compiled.derivatives, smooth, compiled.precision),
             None if users is None else users.logarithmic(),
             along_rays=self.ray_bounds,
+            with_error=self._value_with_error,
             squares=lambda: self._squares,
             coloured=self._in_few_colours,
             operations=self._operations,

@@ -42,6 +42,7 @@ class CompiledObjective:
         precision: Precision = "float64",
         logarithmic: Vector | None = None,
         along_rays: Callable[[Vector, Vector, float, bool], RayBounds] | None = None,
+        with_error: Callable[[Vector, Vector], tuple[float, float]] | None = None,
         squares: Callable[[], Residuals | None] | None = None,
         coloured: Callable[[int], ColouredHessian | None] | None = None,
         operations: float = 0.0,
@@ -53,6 +54,7 @@ class CompiledObjective:
         self._smooth = smooth
         self._logarithmic = logarithmic
         self._along_rays = along_rays
+        self._with_error = with_error
         self._squares = squares
         self._coloured = coloured
         self._operations = operations
@@ -138,6 +140,11 @@ class CompiledObjective:
                 T, *(math.nan,) * 3, reason="the objective was compiled without bounds along rays"
             )
         return self._along_rays(x, v, T, precise)
+
+    def value_with_error(self, x: Vector, out: Vector) -> tuple[float, float]:
+        if self._with_error is None:
+            return self.value_and_gradient(x, out)[0], math.inf
+        return self._with_error(x, out)
 
     def _product(self, name: EntryName, x: Vector, v: Vector) -> Vector:
         product = np.empty(self.n)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -16,6 +17,7 @@ from slomodel.codegen.kernels import Compiled
 from slomodel.errors import Diagnostic, DomainError, MissingRule
 from slomodel.front.data.points import Point, Vector
 from slomodel.ir.expr import Input
+from slomodel.model.enclosed_value import EnclosedValues
 from slomodel.model.extended_slope import ExtendedSlopes, extended_slopes
 from slomodel.model.fitting import Fitting, named_elements
 from slomodel.model.plans import target_of
@@ -55,6 +57,20 @@ class Proving(Fitting):
         with waiting(f"bounds of {self.name}"):
             setting = self._setting_within(self._point(center))
             return bounds(replace(setting, effort=chosen), radius)
+
+    def value_with_error(self, x: Point | Solution) -> tuple[float, float]:
+        """f(x) and a proved bound on its rounding error; inf where there is none."""
+        self._binding.require_data()
+        point = x if self._is_vector(x) else self._point(x)
+        return self._value_with_error(point, np.empty(self.n))
+
+    def _value_with_error(self, x: Vector, out: Vector) -> tuple[float, float]:
+        """f at x (n,) with a bound on its error; ∇f is written into `out` (n,)."""
+        enclosed = self._enclosed_values
+        if enclosed is not None:
+            return enclosed(x, out)
+        value, out[:] = self.value_and_gradient(x)
+        return value, math.inf
 
     def ray_bounds(
         self,
@@ -111,6 +127,16 @@ class Proving(Fitting):
             return self._rays_of(self._compiled, self._binding.arrays)
         except MissingRule as error:
             return str(error)
+
+    @cached_property
+    def _enclosed_values(self) -> EnclosedValues | None:
+        """The kernel of values with their errors; None where these have no bounds."""
+        objective, compiled = self._problem.objective, self._compiled
+        plain = self._problem.plain.get(objective)
+        try:
+            return EnclosedValues(compiled, objective, self._binding.arrays, plain)
+        except MissingRule:
+            return None
 
     @cached_property
     def _extended_slopes(self) -> ExtendedSlopes | None:

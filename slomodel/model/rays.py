@@ -83,8 +83,7 @@ class Rays:
         v = tuple(build.variable(f"v[{one.name}]", one.shape) for one in x)
         end = build.variable("end of ray", ())
         results = tuple(build.variable(f"ray[{name}]", ()) for name in _RESULTS)
-        computed = _computed(compiled.prepared)
-        (rewritten,) = substitute((own.objective,), computed)
+        (rewritten,) = substitute((own.objective,), computed(compiled.prepared))
         forms = (rewritten, written) if plain is None else (plain, rewritten, written)
         graph = _first_with_a_proof(forms, dict(zip(x, v, strict=True)), end)
         given = compiled.given
@@ -124,7 +123,7 @@ class Rays:
         return f"{_QUOTES}{top}{_QUOTES}{text.split(_QUOTES, 2)[2].rstrip()}\n{_FUNCTION}"
 
 
-def _computed(made: Mapping[Input, Expr]) -> dict[Expr, Expr]:
+def computed(made: Mapping[Input, Expr]) -> dict[Expr, Expr]:
     """The graphs of prepared data, whose rounding errors count; tables of indices are exact."""
     return {one: graph for one, graph in made.items() if one.dtype != "whole"}
 

@@ -72,7 +72,11 @@ NO_FACTS = ObjectiveFacts()
 
 @runtime_checkable
 class RayBounded(Protocol):
-    """An objective that bounds itself along rays, as compiled models do."""
+    """An objective that bounds itself along rays, as compiled models do, and its own errors."""
+
+    def value_with_error(self, x: Vector, out: Vector) -> tuple[float, float]:
+        """f at x with a proved bound on its rounding error; ∇f is written into `out`, both (n,)."""
+        ...
 
     def ray_bounds(self, x: Vector, v: Vector, T: float, precise: bool = False) -> RayBounds:
         """Bounds along x + t v, both (n,), for 0 <= t <= T.

@@ -101,7 +101,7 @@ class Evaluator:
     __slots__ = (
         *("_coloured", "_curved", "_in_c", "_described", "_operations", "_precise", "_residual"),
         "_first_jacobian",
-        *("_loaded", "_max_nfev", "_max_time", "_objective", "_ray_loaded"),
+        *("_errors_loaded", "_loaded", "_max_nfev", "_max_time", "_objective", "_ray_loaded"),
         *("deadline", "has_own_gradients", "last_nonfinite", "own_gradient"),
         *("nfev", "nhev", "njev", "nonfinite", "sign", "started", "within"),
     )
@@ -119,7 +119,7 @@ class Evaluator:
         self._operations = 0.0 if self._described is None else self._described.facts.operations
         self.within = within
         self._loaded: set[Product] = set()
-        self._ray_loaded = False
+        self._ray_loaded = self._errors_loaded = False
         self._max_nfev = math.inf if max_nfev is None else max_nfev
         self.sign = -1.0 if options.sense == "maximize" else 1.0
         self.started = perf_counter()
@@ -229,6 +229,30 @@ class Evaluator:
             self._ray_loaded = True
             self._stop_clock(perf_counter() - began)
         return result if self.sign > 0.0 else result.negated
+
+    def value_with_error(
+        self, x: Vector, out: Vector, again: bool = False
+    ) -> tuple[float, float, float]:
+        """f at x (n,), a proved bound on its error and the norm of ∇f, written into `out` (n,).
+
+        `again`: the value at x has been counted. As for `ray_bounds`, the time of the first one is
+        not charged to the run.
+        """
+        assert conforms(self._objective, RayBounded)
+        if not again:
+            self._count_value()
+        self.njev += 1
+        began = perf_counter()
+        value, error = self._objective.value_with_error(x, out)
+        if not self._errors_loaded:
+            self._errors_loaded = True
+            self._stop_clock(perf_counter() - began)
+        if not math.isfinite(value):
+            return self._watched(value, x), math.inf, math.nan
+        if self.sign < 0.0:
+            np.negative(out, out=out)
+        size = norm(out)
+        return self.sign * value, error, size if size < math.inf else self._watched(size, x)
 
     @property
     def work(self) -> int:

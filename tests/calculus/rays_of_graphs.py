@@ -13,10 +13,10 @@ from random_graphs import throw
 from strategies import Example
 
 from slomodel.calculus import jvp
-from slomodel.calculus.rays.ray import ray_graph
+from slomodel.calculus.rays.ray import enclosed_value, ray_graph
 from slomodel.calculus.rays.root import RayGraph
 from slomodel.ir import build
-from slomodel.ir.expr import Expr, Input
+from slomodel.ir.expr import Const, Expr, Input
 from slomodel.reference import evaluate
 
 DIGITS = 60
@@ -40,6 +40,13 @@ class RandomRay:
         values = {**self.example.values, **self.v, END: np.asarray(self.end)}
         found = evaluate(self.graph.numbers, values, self.example.sizes)
         return [float(one) for one in found]
+
+    def enclosed(self) -> tuple[float, float]:
+        """The value at x with a bound on its error."""
+        value = enclosed_value(self.example.objective)
+        roots = (value.mid, value.rad or Const(0.0))
+        middle, radius = evaluate(roots, self.example.values, self.example.sizes)
+        return float(middle), float(radius)
 
     def exact(self, t: float) -> list[mpmath.mpf]:
         """The derivatives at x + t v in mpmath's precision."""
@@ -102,6 +109,9 @@ def violations(ray: RandomRay, points: Sequence[float] = (0.0, 0.13, 0.5, 0.77, 
     wrong = []
     with mpmath.workdps(DIGITS):
         truth = [ray.exact(share * ray.end) for share in points]
+        value, error = ray.enclosed()
+        if np.isfinite(value + error) and abs(truth[0][0] - mpmath.mpf(value)) > error:
+            wrong.append(f"value: {value} ± {error}, not {truth[0][0]}")
         for k in range(3):
             if np.isfinite(middle[k] + radius[k]):
                 off = abs(truth[0][k] - mpmath.mpf(middle[k]))

@@ -9,6 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 import sympy as sp
+from bounds.objective_graph import evaluate_exactly
 from calculus.rays_of_graphs import DIGITS, END, through, thrown, violations
 from marks import only
 from random_graphs import KINDS, WITH_LITERALS
@@ -16,11 +17,13 @@ from strategies import Example
 
 from slomodel import functions as fn
 from slomodel.calculus.rays.derivatives import largest_derivative
+from slomodel.calculus.rays.numbers import MidRad
+from slomodel.calculus.rays.perturbed import perturbed
 from slomodel.calculus.rays.ray import ray_graph
 from slomodel.errors import MissingRule
 from slomodel.ir import build
 from slomodel.ir.dims import literal, named
-from slomodel.ir.expr import Expr
+from slomodel.ir.expr import Const, Expr
 from slomodel.ir.function import ANALYTIC, DISCONTINUOUS, ScalarFunction
 from slomodel.reference import evaluate
 
@@ -82,6 +85,25 @@ def test_every_function_along_short_and_long_rays(function: ScalarFunction) -> N
         assert violations(ray, (0.0, 0.7)) == []
         known += all(map(math.isfinite, ray.proved()))
     assert known or function.arity > 1 or function.smoothness == DISCONTINUOUS
+
+
+@pytest.mark.parametrize("function", [f for f in SMOOTH if f.arity == 1], ids=str)
+def test_values_at_numbers_with_radii(function: ScalarFunction) -> None:
+    """By one evaluation, where that is possible, they hold the values at all points within."""
+    rng = np.random.default_rng(11)
+    x, radius = (build.variable(name, ()) for name in ("x", "r"))
+    near = perturbed(function, MidRad(x, radius))
+    for size in (1e-9, 0.1, 1.5) if near is not None else ():
+        (at,) = _inside(function, rng)
+        values = {x: np.asarray(at), radius: np.asarray(size * abs(at))}
+        found = evaluate((near.mid, near.rad or Const(0.0)), values, {})
+        middle, reach = (mpmath.mpf(float(one)) for one in found)
+        assert size > 0.1 or not abs(at) <= 3.0 or reach < 1e3 * size
+        with mpmath.workdps(DIGITS):
+            for part in (-1.0, -0.6, 0.0, 0.8, 1.0) if mpmath.isfinite(reach) else ():
+                moved = np.array(mpmath.mpf(at) * (1 + mpmath.mpf(size) * part), dtype=object)
+                (value,) = evaluate_exactly((function(x),), {x: moved}, {})
+                assert abs(value.item() - middle) <= reach
 
 
 WITH_SCALE = [f for f in SMOOTH if f.monotonicity and f.error_scale is not None]

@@ -18,6 +18,7 @@ from slomodel.solve.line_search.certified import (
     majorant,
     proved_step,
 )
+from slomodel.solve.line_search.proved_values import ProvedValues
 from slomodel.solve.subroutine import Iterate
 
 RNG = np.random.default_rng(5)
@@ -94,6 +95,55 @@ def test_runs_descend_and_satisfy_the_theorem(text: str, direction: str) -> None
     if text is LOGISTIC:
         assert found.success
         assert found.fun == pytest.approx(reference.fun, rel=1e-6)
+
+
+class _QuadraticWithErrors:
+    """f = x²/2 + 10 with values and gradients off by up to these errors, at random."""
+
+    def __init__(self, error: float) -> None:
+        self.error = error
+        self.calls = 0
+        self._rng = np.random.default_rng(2)
+
+    def value(self, x: np.ndarray) -> float:
+        self.calls += 1
+        return 10.0 + float(x @ x) / 2.0 + self.error * self._rng.uniform(-1.0, 1.0)
+
+    def value_with_error(
+        self, x: np.ndarray, out: np.ndarray, again: bool = False
+    ) -> tuple[float, float, float]:
+        out[:] = x
+        return self.value(x), self.error, float(np.linalg.norm(x))
+
+
+@pytest.mark.parametrize("error", [0.0, 1e-9, 1e-4, 1e-3, 1e-2])
+@pytest.mark.parametrize("first", [0.3, 1.1, 1.9, 40.0])
+def test_steps_that_values_prove_have_their_descent(error: float, first: float) -> None:
+    """σ = 0.4 is the descent of δ <= 1.2; where errors could hide it there is no step."""
+    f = _QuadraticWithErrors(error)
+    start = Iterate(np.full(2, 0.1), 10.01, np.full(2, 0.1), math.sqrt(0.02))
+    search = ProvedValues(f, start, 0.5, 0.4)  # type: ignore[arg-type]
+    found = search.search(start, -start.g, start.gnorm, first)
+    if found is None:
+        assert error > 1e-9
+        assert f.calls <= 10
+        return
+    assert error <= 1e-3
+    assert 10.01 - 10.0 - float(found.point.x @ found.point.x) / 2.0 >= 0.4 * found.delta * 0.02
+    assert found.delta in [first / 2**k for k in range(8)]
+    assert 0.5 * min(first, 1.1) <= found.delta <= 1.2
+
+
+def test_far_from_a_minimum_certified_runs_take_the_steps_of_armijo() -> None:
+    """Each is proved by the value that Armijo's search computes; near the minimum, by rays."""
+    model = slomodel.compile(NETWORK, data=DATA)
+    runs = [
+        model.solve("norm-armijo", line_search=search, direction="lbfgs", max_iter=15)
+        for search in ("armijo", "certified")
+    ]
+    assert runs[0].history.fun == pytest.approx(runs[1].history.fun, rel=1e-9)
+    assert runs[1].nfev <= runs[0].nfev + 1
+    assert model.value_with_error(runs[1].x)[1] <= 1e-12
 
 
 class _LooseOverLongRays:

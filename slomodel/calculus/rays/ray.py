@@ -51,6 +51,7 @@ from slomodel.calculus.rays.numbers import (
     raised,
 )
 from slomodel.calculus.rays.numbers import known as decided
+from slomodel.calculus.rays.perturbed import perturbed
 from slomodel.calculus.rays.recurrences import scan_as_loop, states_along
 from slomodel.calculus.rays.root import RayGraph, of_root
 from slomodel.calculus.signs import is_nonnegative
@@ -111,6 +112,14 @@ def ray_graph(objective: Expr, directions: Mapping[Input, Input], end: Expr) -> 
     Raises MissingRule, with the reason, where no proof exists for any x.
     """
     return of_root(_JetPass(end, directions).root(objective), end)
+
+
+def enclosed_value(objective: Expr) -> MidRad:
+    """The value with a bound on its rounding error.
+
+    Raises MissingRule, with the reason, where none exists.
+    """
+    return known(_JetPass(_ZERO, {}).root(objective).at[0])
 
 
 @dataclass(slots=True)
@@ -248,7 +257,8 @@ class _JetPass:
             assert isinstance(condition, Truth)
             return choice_jet(condition, jets[1], jets[2], self.end)
         if not any(jet.moves for jet in jets):
-            return constant_jet(as_midrad(applied(function, self._operands(node))))
+            near = perturbed(function, known(jets[0].at[0]))
+            return constant_jet(near or as_midrad(applied(function, self._operands(node))))
         which = exponential_factor(node, self.jets)
         if which is not None:
             total = node.operands[0]

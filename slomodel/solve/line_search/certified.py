@@ -22,6 +22,7 @@ import numpy as np
 
 from slomodel.calculus.rays.bounds import RayBounds
 from slomodel.solve.line_search.armijo import AcceptedTrial
+from slomodel.solve.line_search.proved_values import ProvedValues
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
@@ -139,6 +140,7 @@ class CertifiedSearch:
         start: Iterate,
         sigma: float = SIGMA,
         relaxation: float = 1.0,
+        values: ProvedValues | None = None,
     ) -> None:
         self.trials = 0
         self.step: ProvedStep | None = None
@@ -146,6 +148,7 @@ class CertifiedSearch:
         self._evaluate = evaluate
         self._sigma = sigma
         self._relaxation = relaxation
+        self._values = values
         self._length = math.inf
         self._precise: RayBounds | None = None
         self._spare = Iterate(np.empty_like(start.x), 0.0, np.empty_like(start.g), 0.0)
@@ -159,7 +162,13 @@ class CertifiedSearch:
         """
         self.trials = 0
         self.unproved = ""
-        self._precise = None
+        self._precise = self.step = None
+        if self._values is not None:
+            accepted = self._values.search(at, v, vnorm, min(longest, proposed))
+            self.trials = self._values.trials
+            if accepted is not None:
+                self._length = accepted.delta * vnorm
+                return accepted
         self.step = best = self._longest_proved(at, v, vnorm, longest, proposed)
         if best is None:
             return None

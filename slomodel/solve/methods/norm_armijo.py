@@ -24,6 +24,7 @@ from slomodel.solve.line_search.certified import RELAXATION, CertifiedSearch, de
 from slomodel.solve.line_search.exact import Ray
 from slomodel.solve.line_search.initial_step import INITIAL_STEPS, WANTS_PAIRS, StepMemory
 from slomodel.solve.line_search.interpolating import InterpolatingSearch
+from slomodel.solve.line_search.proved_values import ProvedValues
 from slomodel.solve.methods.auto import BENDS, LOGARITHMIC_MOVE, PredictedDecrease
 from slomodel.solve.methods.ball import ball_of_a_step, grown, widened
 from slomodel.solve.norms import EPS, LARGEST, Vector, norm, slope_along
@@ -198,8 +199,9 @@ class NormArmijoRun:
         )
         self._certified = None
         if method.certified:
-            factor = method.relaxation
-            self._certified = CertifiedSearch(self._evaluate, start, method.sigma, factor)
+            values = ProvedValues(self._evaluate, start, method.theta, method.sigma)
+            own = (method.sigma, method.relaxation, values)
+            self._certified = CertifiedSearch(self._evaluate, start, *own)
 
     def _connect(self) -> None:
         """Let the direction of the run use compiled linear algebra."""
@@ -370,9 +372,10 @@ class NormArmijoRun:
         self.delta = self.delta_first = accepted.delta
         full_length = accepted.delta >= longest * (1.0 - 4.0 * EPS)
         taken = self._accept(current, accepted, vnorm, full_length, own)
-        assert search.step is not None
-        facts = {"limited": float(search.step.limited)}
-        facts["curvature"] = search.step.curvature / (vnorm * vnorm)
+        facts: dict[str, float | str] = {}
+        if search.step is not None:
+            facts["limited"] = float(search.step.limited)
+            facts["curvature"] = search.step.curvature / (vnorm * vnorm)
         return replace(taken, in_units=in_units, facts=facts)
 
     def _unproved(self, current: Iterate, D: float, why: str) -> Halt:

@@ -30,6 +30,7 @@ from slomodel.solve.line_search.certified import CertifiedSearch, ProvedStep
 from slomodel.solve.line_search.exact import Ray
 from slomodel.solve.line_search.initial_step import StepMemory
 from slomodel.solve.line_search.interpolating import InterpolatingSearch
+from slomodel.solve.line_search.proved_values import ProvedValues
 from slomodel.solve.methods.adgd import SecantLength
 from slomodel.solve.methods.agp import AGPRun
 from slomodel.solve.methods.auto import PredictedDecrease
@@ -201,6 +202,7 @@ _TABLE = (
     SavedClass(StepMemory, "Memory"),
     SavedClass(CertifiedSearch, "CertifiedSearch"),
     SavedClass(ProvedStep, "ProvedStep", created=True),
+    SavedClass(ProvedValues, "ProvedValues"),
     SavedClass(Ray, "Ray"),
     # Quadratic models.
     # A run may have replaced its first model by this one.

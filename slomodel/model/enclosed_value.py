@@ -1,0 +1,79 @@
+"""Kernels of a value with a proved bound on its rounding error, and of the gradient beside it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.calculus import Known
+from slomodel.calculus.rays.numbers import MidRad
+from slomodel.calculus.rays.ray import enclosed_value
+from slomodel.codegen.kernels import Compiled, Derivatives, Kernels
+from slomodel.errors import MissingRule
+from slomodel.ir import build
+from slomodel.ir.expr import Const, Expr
+from slomodel.ir.walk import substitute
+from slomodel.model.rays import computed
+from slomodel.rewrite.work import prepared
+
+Vector = NDArray[np.float64]
+
+
+class _ThreadVectors(threading.local):
+    """The argument (x, 0) and the result of the kernel of one thread."""
+
+    pair: tuple[Vector, Vector] | None = None
+
+
+class EnclosedValues:
+    """f at points (n,) with a bound on its error, and ∇f, by one kernel in double precision.
+
+    The kernel is that of value and gradient of a function of one vector (x, e), with the bound in
+    place of the derivative by e. `plain` is the objective without choices between formulas, if
+    these occur. Raises MissingRule where there is no bound.
+    """
+
+    def __init__(
+        self,
+        compiled: Compiled,
+        written: Expr,
+        data: Mapping[str, Vector],
+        plain: Expr | None = None,
+    ) -> None:
+        own = compiled.derivatives
+        x, graphs = own.variables, computed(compiled.prepared)
+        error = build.variable("error of value", ())
+        rewritten, *gradient = substitute((own.objective, *own.gradient), graphs)
+        enclosed = _first_enclosed((*filter(None, [plain]), rewritten, written))
+        given = compiled.given
+        taken = {one.name for one in (*x, error, *given)}
+        radius = Const(0.0) if enclosed.rad is None else enclosed.rad
+        roots, tables = prepared((enclosed.mid, *gradient, radius), taken)
+        whole = {one: made for one, made in compiled.prepared.items() if one.dtype == "whole"}
+        known = Known(frozenset({*given, *tables}))
+        results = Derivatives(roots[0], (*x, error), known, roots[1:])
+        self._kernels = Kernels(compiled.over(results, {**whole, **tables}), data)
+        self._own = _ThreadVectors()
+
+    def __call__(self, x: Vector, out: Vector) -> tuple[float, float]:
+        """f at x with a bound on its error; ∇f is written into `out`, both (n,)."""
+        if self._own.pair is None:
+            self._own.pair = (np.zeros(len(x) + 1), np.empty(len(x) + 1))
+        point, result = self._own.pair
+        point[:-1] = x
+        value = self._kernels.function("value_and_gradient")(point, result)
+        out[:] = result[:-1]
+        return float(value), float(result[-1])
+
+
+def _first_enclosed(objectives: Sequence[Expr]) -> MidRad:
+    """The enclosure of the first of several equivalent objectives that has one."""
+    for objective in objectives[:-1]:
+        try:
+            return enclosed_value(objective)
+        except MissingRule:
+            continue
+    return enclosed_value(objectives[-1])
