@@ -22,7 +22,7 @@ from slomodel.rewrite.work import prepared
 Vector = NDArray[np.float64]
 
 
-class _ThreadVectors(threading.local):
+class _PointAndResult(threading.local):
     """The argument (x, 0) and the result of the kernel of one thread."""
 
     pair: tuple[Vector, Vector] | None = None
@@ -56,7 +56,7 @@ class EnclosedValues:
         known = Known(frozenset({*given, *tables}))
         results = Derivatives(roots[0], (*x, error), known, roots[1:])
         self._kernels = Kernels(compiled.over(results, {**whole, **tables}), data)
-        self._own = _ThreadVectors()
+        self._own = _PointAndResult()
 
     def __call__(self, x: Vector, out: Vector) -> tuple[float, float]:
         """f at x with a bound on its error; ∇f is written into `out`, both (n,)."""
