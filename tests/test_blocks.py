@@ -71,7 +71,7 @@ def test_value_gradient_and_products(text: str) -> None:
 
 def test_solve_in_open_and_closed_sets() -> None:
     for text in list(SUMS)[2:4]:
-        model, blocked = pair(text, SUMS[text], "c")
+        model, blocked = pair(text, SUMS[text], "numpy")
         ours, whole = blocked.solve(gtol=1e-8), model.solve(gtol=1e-8)
         assert ours.fun == pytest.approx(whole.fun, rel=1e-10)
         assert set(ours.variables) == set(model.variables)

@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 import slomodel
+from tests.marks import slow_unless
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -22,9 +23,11 @@ _LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
 WITH_BLOCKS = [name for name in NAMES if "```" in (DOCS / name).read_text(encoding="utf-8")]
+# Seconds each. `make docs`, which CI calls too, runs the blocks of every page.
+LONG = {"tutorial.md", "paper.md"}
 
 
-@pytest.mark.parametrize("name", WITH_BLOCKS)
+@pytest.mark.parametrize("name", slow_unless(lambda name: name not in LONG, WITH_BLOCKS))
 def test_every_block_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLOMODEL_BACKEND", "numpy")
     text = (DOCS / name).read_text(encoding="utf-8")

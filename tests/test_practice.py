@@ -51,6 +51,7 @@ TARGETS = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "backend"), TARGETS)
 def test_recorded_values_and_gradients(name: str, backend: str) -> None:
     own = model(name, backend)

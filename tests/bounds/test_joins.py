@@ -70,4 +70,4 @@ def test_choices_that_sets_of_variables_bring_in() -> None:
 def test_kinks_that_are_written_remain(text: str) -> None:
     with pytest.warns(NonsmoothWarning):
         model = slomodel.compile(f"var x minimize {text}", backend="numpy")
-    assert np.inf == model.bounds([0.0], 0.1).L1
+    assert np.inf == model.bounds([0.0], 0.1, effort="quick").L1

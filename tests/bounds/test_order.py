@@ -78,7 +78,7 @@ def test_on_every_model(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     require_one_answer(lambda: model._setting(center), monkeypatch, rng)
 
 
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(data=st.data())
 def test_on_random_graphs(data: st.DataObject) -> None:
     example: Example = data.draw(graphs(max_steps=5))

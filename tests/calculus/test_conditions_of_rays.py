@@ -26,6 +26,7 @@ ROWS = [
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("precise", [False, True])
 @pytest.mark.parametrize(("condition", "t"), ROWS)
 def test_slopes_are_those_of_the_branch_that_is_computed(

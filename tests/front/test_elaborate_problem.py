@@ -181,7 +181,7 @@ DEEP = [
 ]
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("text", DEEP, ids=range(len(DEEP)))
 def test_deep_and_long_expressions(text: str) -> None:
     problem = problem_of(f"var x minimize {text}")

@@ -69,7 +69,7 @@ def test_the_models_of_the_project_are_in_standard_layout(path: Path) -> None:
     assert layout(text) == text
 
 
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(models())
 def test_random_models(text: str) -> None:
     new = layout(text)

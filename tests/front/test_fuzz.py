@@ -71,7 +71,7 @@ def check(text: str) -> Problem | None:
     return problem
 
 
-@settings(QUICK, max_examples=600)
+@settings(QUICK, max_examples=300)
 @given(mutated())
 def test_texts_near_models(text: str) -> None:
     check(text)
@@ -84,7 +84,7 @@ def test_many_texts_near_models(text: str) -> None:
     check(text)
 
 
-@settings(QUICK, max_examples=120)
+@settings(QUICK, max_examples=60)
 @given(models(), st.integers(0, 400), st.integers(0, 40), st.text(max_size=3))
 def test_random_models_with_a_piece_replaced(text: str, at: int, many: int, new: str) -> None:
     check(text[:at] + new + text[at + many :])
@@ -96,7 +96,7 @@ def test_any_text(text: str) -> None:
     check(text)
 
 
-@settings(QUICK, max_examples=300)
+@settings(QUICK, max_examples=100)
 @given(
     st.binary(max_size=60),
     st.sampled_from([text.encode() for text in TEXTS]),

@@ -23,7 +23,7 @@ CASES = [
 ]
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize(("function", "k", "at"), CASES)
 def test_the_next_derivative_changes_sign_there(
     function: ScalarFunction, k: int, at: float

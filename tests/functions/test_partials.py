@@ -47,7 +47,7 @@ def partial_at(function: ScalarFunction, k: int, point: Point) -> float:
     return 0.0 if got is None else got
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize(("function", "k"), BY_OPERAND, ids=str)
 def test_partial_is_the_derivative_of_the_definition(function: ScalarFunction, k: int) -> None:
     """Within a few roundings of the result and of the operand (exp(-x^2) magnifies those)."""

@@ -11,7 +11,7 @@ from tests.rewrite.test_edges import Formula, exact, lse, tail
 
 pytestmark = pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")
 
-DRAWN = 8
+DRAWN = 4
 LEAST = 1e-149
 
 

@@ -71,7 +71,7 @@ def model(text, n, m, seed, conditioning=1.0):
 @pytest.mark.parametrize("conditioning", only(1e6, [1.0, 1e6]))
 @pytest.mark.parametrize("name", EVERYWHERE)
 def test_there_are_bounds_where_a_function_is_smooth(name, conditioning):
-    for n, m, radii in ((2, 5, (10.0,)), (8, 30, (1e-3, 0.1, 1.0, 10.0))):
+    for n, m, radii in ((2, 5, (10.0,)), (8, 30, (1e-3, 0.1, 10.0))):
         found, x = model(EVERYWHERE[name], n, m, 0, conditioning)
         for radius in radii:
             claimed = found.bounds(x, radius)
@@ -87,7 +87,7 @@ def test_there_are_bounds_where_the_sum_is_not_zero(name):
     """Away from the range of A by 3, the sum is at least 9 everywhere."""
     for n, m in ((2, 5), (8, 30)):
         found, x = model(AWAY_FROM_ZERO[name], n, m, 0)
-        for radius in (1e-3, 0.1, 1.0, 10.0):
+        for radius in (1e-3, 0.1, 10.0) if n == 2 else (1.0,):
             claimed = found.bounds(x, radius)
             sampled = found.sample_bounds(x, radius, samples=6, seed=1)
             assert sampled.L1 <= claimed.L1 * (1 + 1e-9) < np.inf
@@ -102,7 +102,7 @@ def test_there_is_none_where_the_sum_vanishes(name):
     rng = np.random.default_rng(0)
     A, x = rng.standard_normal((20, 3)), rng.standard_normal(3)
     found = slomodel.compile(head(AWAY_FROM_ZERO[name]), data={"A": A, "b": A @ x})
-    claimed = found.bounds(x + 1e-3, 0.1)
+    claimed = found.bounds(x + 1e-3, 0.1, effort="quick")
     sampled = found.sample_bounds(x + 1e-3, 0.1, samples=20)
     if name == "power":
         assert sampled.L1 * (1 - 1e-9) <= claimed.L1 < 2 * sampled.L1

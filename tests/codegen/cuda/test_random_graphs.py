@@ -12,7 +12,7 @@ from slomodel.reference import evaluate, evaluate_all
 
 
 @pytest.mark.usefixtures("cupy_on_cpu")
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=4, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(example=graphs())
 def test_value_gradient_and_hessian_product(example: Example) -> None:
     derivatives = Derivatives(example.objective, example.variables)
