@@ -16,7 +16,9 @@ os.environ.setdefault("SLOMODEL_BACKEND", "numexpr")
 GOLDEN = Path(__file__).parent / "golden"
 
 hypothesis.settings.register_profile("default", deadline=None)
-hypothesis.settings.register_profile("ci", max_examples=50, deadline=None, derandomize=True, print_blob=True)
+hypothesis.settings.register_profile(
+    "ci", max_examples=50, deadline=None, derandomize=True, print_blob=True
+)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "default")
 
 
