@@ -120,8 +120,8 @@ def test_what_is_of_one_kind_stays_whole(text: str) -> None:
 
 def test_parts_without_common_variables_do_not_add() -> None:
     """H is block diagonal, so its norm is the larger of both."""
-    text = "var u[3], x[3] minimize exp(prod(u)) + sqrt(2 + prod(x))"
-    one = setting(text, [0.9, 0.8, -0.7, 0.4, 1.2, -0.6])
+    text = "var u[4], x[4] minimize exp(prod(u)) + sqrt(2 + prod(x))"
+    one = setting(text, [0.9, 0.8, 1.1, -0.7, 0.4, 1.2, -0.6, 0.5])
     parts = split(one)
     assert len(parts) == 2
     alone = [bounds(part, 0.1) for part in parts]
