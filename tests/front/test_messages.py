@@ -90,7 +90,6 @@ CASES = [
     ),
     ("minimize sum(x[i] for i in ¦n - 1)", "E212", "write `range(n - 1)`"),
     ("minimize ¦exp(x[i] for i in n)", "E212", "does not take `for`"),
-    ("let D[i in m] = ¦A[i, :] minimize c", "E212", "a number for each index"),
     ("minimize ¦mean(w[i] for i in range(1, 1))", "E212", "mean of no elements"),
     ("minimize ¦A @ x", "E213", "did you mean `sum(A @ x)` or `sumsq(A @ x)`?"),
     ("let q = c¦", "E214", "no objective"),

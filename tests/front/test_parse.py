@@ -12,7 +12,8 @@ from slomodel.errors import ModelSyntaxError, SourceText
 from slomodel.front.text import parse as parsing
 from slomodel.front.text import syntax as s
 from slomodel.front.text.parse import DEEPEST, LONGEST_TEXT, grammar_path, parse, read_source
-from slomodel.front.text.syntax import STATEMENTS, children, roots
+from slomodel.front.text.syntax import STATEMENTS, roots
+from slomodel.front.text.traversal import children
 
 MODELS = sorted((Path(__file__).parents[2] / "models").glob("*.slo"))
 RESERVED = (*STATEMENTS, "init", "from", "for", "in", "if", "and", "or", "not", "None")

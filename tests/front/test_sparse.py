@@ -231,6 +231,7 @@ REFUSED = {
     "sum(x[j] for i in A)": "E212",
     "sum(x[j] for i, j in A')": "E212",
     "sum(x[i] for i, i in A)": "E202",
+    "sum(x) let D[i, j in A] = x": "E212",
 }
 
 

@@ -55,6 +55,16 @@ def _table(x: Row) -> complex:
     return complex(np.sum(D**2))
 
 
+def _first_row_last_column(x: Row) -> complex:
+    a, b = x
+    D = np.zeros((M, N), complex)
+    for i in range(M):
+        D[i, N - 1] = a * D[i - 1, N - 1] if i else b
+        for j in range(N - 2, -1, -1):
+            D[i, j] = a * D[i, j + 1] + b * D[i - 1, j] if i else C[0, j] + b * D[0, j + 1]
+    return complex(np.sum(D**2))
+
+
 def _both_backwards(x: Row) -> complex:
     D = np.zeros((M + 1, N + 1, 2), complex)
     for i in range(M - 1, -1, -1):
@@ -111,6 +121,14 @@ CASES: dict[str, tuple[str, int, Callable[[Row], complex]]] = {
         minimize sumsq(D)""",
         2,
         _table,
+    ),
+    "reads at the first row and the last column": (
+        """var a, b
+        let D[i in m, j in n] = where(j == n - 1, where(i == 0, b, a * D[i-1, n - 1]),
+          where(i != 0, a * D[i, j+1] + b * D[i-1, j], C[0, j] + b * D[0, j+1]))
+        minimize sumsq(D) + 0 * sum(C)""",
+        2,
+        _first_row_last_column,
     ),
     "cases in the other order": (
         f"""var a, b

@@ -17,8 +17,8 @@ from slomodel.front.text.syntax import (
     NumberLiteral,
     ProductChain,
     Transpose,
-    children,
 )
+from slomodel.front.text.traversal import children
 
 _MOST_NOTED = 4
 

@@ -169,17 +169,18 @@ def with_unit_axes(value: Value) -> Value:
 
 
 def as_axes(value: Value, labels: Sequence[Label], axes: Sequence[Axis]) -> Value:
-    """A value without axes, with `labels` turned into axes: one per entry that is not None.
+    """A value with `labels` turned into its first axes: one per entry of `axes` that is not None.
 
     It is broadcast along labels on which it does not depend.
     """
     kept = tuple(label for label in value.labels if label not in labels)
     every = (*kept, *labels)
-    shape = tuple(label.dim for label in every)
     number = {label: k for k, label in enumerate(every)}
-    own = tuple(number[label] for label in value.labels)
-    expr = build.einsum([value.expr], [own], tuple(range(len(every))), shape)
-    return Value(expr, kept, tuple(axes))
+    inner = range(len(every), len(every) + len(value.dims))
+    own = (*(number[label] for label in value.labels), *inner)
+    shape = (*(label.dim for label in every), *value.dims)
+    expr = build.einsum([value.expr], [own], tuple(range(len(shape))), shape)
+    return Value(expr, kept, (*axes, *value.axes))
 
 
 def remainder(value: Value, divisor: Value) -> Value:

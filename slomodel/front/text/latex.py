@@ -34,8 +34,8 @@ from slomodel.front.text.syntax import (
     SumChain,
     Transpose,
     VarDecl,
-    children,
 )
+from slomodel.front.text.traversal import children
 from slomodel.functions import FUNCTIONS
 
 SUM, ATOM = 1, 5

@@ -26,7 +26,6 @@ from slomodel.front.text.syntax import (
     Not,
     Power,
     Transpose,
-    children,
     roots,
 )
 from slomodel.front.text.syntax_errors import messages
@@ -37,6 +36,7 @@ from slomodel.front.text.syntax_errors.failure import (
     failure_of,
     next_statement,
 )
+from slomodel.front.text.traversal import children
 from slomodel.ir.node import without_gc
 from slomodel.user_cache import directory
 

@@ -406,37 +406,6 @@ class ModelTree:
     warnings: tuple[Diagnostic, ...] = field(default=())
 
 
-def children(node: Node) -> tuple[Node, ...]:
-    """The direct children of `node` in the order of the text; function names are not nodes."""
-    match node:
-        case NumberLiteral() | Name() | String() | NoneLiteral():
-            return ()
-        case Negate() | Transpose() | Not():
-            return (node.operand,)
-        case SumChain() | ProductChain():
-            return (node.first, *(term.operand for term in node.rest))
-        case Power():
-            return node.base, node.exponent
-        case Slice():
-            return tuple(part for part in (node.lo, node.hi, node.step) if part is not None)
-        case ArrayLiteral():
-            return node.items
-        case Index():
-            return (node.base, *node.items)
-        case FunctionCall():
-            return (*node.args, *(keyword.value for keyword in node.kwargs))
-        case Comprehension():
-            domains = tuple(iteration.domain for iteration in node.iterations)
-            tail = () if node.condition is None else (node.condition,)
-            return (node.body, *domains, *tail)
-        case Compare():
-            return node.left, node.right
-        case BoolOp():
-            return node.operands
-        case _:
-            assert_never(node)
-
-
 def joined_groups(order: Sequence[Joinable]) -> list[list[Joinable]]:
     """The statements, with definitions that are joined by `and` in one group."""
     groups: list[list[Joinable]] = []

@@ -47,10 +47,10 @@ from slomodel.front.text.syntax import (
     Name,
     Node,
     Size,
-    children,
     joined_groups,
     roots,
 )
+from slomodel.front.text.traversal import children
 from slomodel.functions import FUNCTIONS, eq, floor, ge, gt, land, le, lnot, lor, ne, square
 from slomodel.ir.dims import Dim, literal, named
 from slomodel.ir.walk import inputs

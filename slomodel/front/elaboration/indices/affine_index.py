@@ -19,8 +19,8 @@ from slomodel.front.text.syntax import (
     ProductChain,
     Slice,
     SumChain,
-    children,
 )
+from slomodel.front.text.traversal import children
 from slomodel.functions import add, mul
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, literal

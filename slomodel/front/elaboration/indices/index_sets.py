@@ -22,6 +22,7 @@ from slomodel.front.elaboration.values import (
     number_of,
     show,
     value_of,
+    with_unit_axes,
 )
 from slomodel.front.text.syntax import (
     BoolOp,
@@ -77,18 +78,18 @@ def iterated_pattern(iteration: Iteration, scope: Scope) -> Pattern | None:
 def defined(definition: Let, labels: Sequence[Label], body: Value, scope: Scope) -> Value:
     """The array that a definition by index defines, from its value for each index.
 
-    A definition over the entries of a sparse array is sparse.
+    The axes of values that are arrays come after the indices. A definition over the entries of a
+    sparse array is sparse, and has numbers as its values.
     """
-    if body.rank:
-        message = f"a definition by index gives a number for each index, not {show(body)}"
-        remedy = "index all axes, or omit the indices"
-        result = marks(operand(definition.expr, body))
-        raise shape_error("E212", message, definition.expr.span, remedy, marks=result)
     patterns = [iterated_pattern(one, scope) for one in definition.indices or ()]
     if any(one is not None for one in patterns):
         if len(patterns) > 1:
             message = "a sparse definition has the entries of one sparse array as its indices"
             raise error("E212", message, definition.name.span, "omit the other indices")
+        if body.rank:
+            message = f"a sparse definition gives a number for each entry, not {show(body)}"
+            result = marks(operand(definition.expr, body))
+            raise shape_error("E212", message, definition.expr.span, "index all axes", marks=result)
         (pattern,) = patterns
         assert pattern is not None
         numbered = Value(build.iota(pattern.entry.dim), (pattern.entry,))
@@ -96,7 +97,7 @@ def defined(definition: Let, labels: Sequence[Label], body: Value, scope: Scope)
         if body.labels == tuple(labels):
             own = Value(body.expr, (pattern.entry,))
         return replace(own, pattern=pattern)
-    return as_axes(body, labels, [label.dim for label in labels])
+    return as_axes(with_unit_axes(body), labels, [label.dim for label in labels])
 
 
 def check_names(iteration: Iteration, scope: Scope, others: Collection[str]) -> None:

@@ -9,7 +9,8 @@ from slomodel.front.elaboration.errors import StatementError, error
 from slomodel.front.elaboration.scope import Elaboration, Scope, Symbol
 from slomodel.front.elaboration.values import Label, Value
 from slomodel.front.text.syntax import Expr as Syntax
-from slomodel.front.text.syntax import FunctionCall, Name, Node, Power, ProductChain, children
+from slomodel.front.text.syntax import FunctionCall, Name, Node, Power, ProductChain
+from slomodel.front.text.traversal import children
 from slomodel.functions import (
     abs,
     add,

@@ -40,8 +40,8 @@ from slomodel.front.text.syntax import (
     Iteration,
     Name,
     Node,
-    children,
 )
+from slomodel.front.text.traversal import children
 from slomodel.functions import land, maximum, minimum
 from slomodel.ir.expr import Expr
 from slomodel.ir.walk import inputs

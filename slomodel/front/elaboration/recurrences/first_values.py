@@ -1,11 +1,13 @@
 """The first values of a recurrence: those after `first`, and those that a condition chooses.
 
-`where(t == 0, h0, rest)` is read as `rest first h0`. In a recurrence that runs backwards the first
+`where(t == 0, h0, rest)` is read as `rest first h0`, and `f(where(t == 0, h0, rest))` as
+`f(rest) first f(h0)`. In a recurrence that runs backwards the first
 values that it computes are the last ones, `where(t == T - 1, h0, rest)`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Generator, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,11 +15,12 @@ from slomodel.front.elaboration.errors import StatementError, error, shape_error
 from slomodel.front.elaboration.indices.affine_index import size
 from slomodel.front.elaboration.indices.index_sets import check_name, label_of
 from slomodel.front.elaboration.recurrences.earlier_steps import CODE, NotExpression
-from slomodel.front.elaboration.recurrences.step_order import is_name, nodes
+from slomodel.front.elaboration.recurrences.step_order import is_name
 from slomodel.front.elaboration.scope import Scope, ValueRequest
 from slomodel.front.elaboration.shape_mismatch import marks, operand
 from slomodel.front.elaboration.values import Label, Value, merged, with_unit_axes
 from slomodel.front.text.syntax import Compare, Expr, First, FunctionCall, Name, Node
+from slomodel.front.text.traversal import nodes, replaced
 from slomodel.functions import add
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, literal
@@ -30,8 +33,18 @@ _MIRRORED = {"==": "==", "!=": "!=", "<": ">", ">=": "<=", ">": "<", "<=": ">="}
 
 @dataclass(frozen=True, slots=True)
 class Cases:
-    """A body `where(…, early, rest)`, with `early` the values at the first `count` steps."""
+    """What a body is at its first `count` steps, and at the rest of them."""
 
+    count: Dim
+    early: Expr
+    rest: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class _EarlyCase:
+    """A `where` that is `early` at the first `count` steps, and `rest` at the others."""
+
+    node: Node
     count: Dim
     early: Expr
     rest: Expr
@@ -51,30 +64,43 @@ class CaseReader:
     scope: Scope
 
     def cases(self, body: Expr) -> Cases | None:
-        """The cases of a body; those inside one that distinguishes something else count too."""
-        if not isinstance(body, FunctionCall) or body.function.text != "where" or body.kwargs:
+        """The cases of a body that contains `where(t == 0, …)` at any depth.
+
+        Of several numbers of first steps, it is the largest for which their values are
+        independent of other steps.
+        """
+        choices = [one for one in map(self._choice, nodes(body)) if one is not None]
+        counts = dict.fromkeys(one.count for one in choices)
+        for count in sorted(counts, key=lambda one: -one.const if one.is_literal else -math.inf):
+            early: dict[Node, Expr] = {}
+            rest: dict[Node, Expr] = {}
+            for one in choices:
+                more = one.count - count
+                if more.is_literal and more.const >= 0:
+                    early[one.node] = one.early
+                if more.is_literal and more.const <= 0:
+                    rest[one.node] = one.rest
+            at_first = replaced(body, early)
+            if not self._reads_states(at_first):
+                return Cases(count, at_first, replaced(body, rest))
+        return None
+
+    def _choice(self, node: Node) -> _EarlyCase | None:
+        """A `where` that distinguishes the first steps; None for other nodes."""
+        if not isinstance(node, FunctionCall) or node.function.text != "where" or node.kwargs:
             return None
-        if len(body.args) != 3:
+        if len(node.args) != 3:
             return None
-        test, early, rest = body.args
+        test, early, rest = node.args
+        if not isinstance(test, Compare):
+            return None
         if isinstance(early, NotExpression) or isinstance(rest, NotExpression):
             return None
-        if isinstance(test, Compare):
-            for op, values in ((test.op, (early, rest)), (_NEGATED[test.op], (rest, early))):
-                count = self._count(replace(test, op=op))
-                if count is not None and not self._reads_states(values[0]):
-                    return Cases(count, *values)
-        if self._reads_states(test):
-            return None
-        for inner, other in ((rest, early), (early, rest)):
-            result = None if self._reads_states(other) else self.cases(inner)
-            if result is not None:
-                both = (early, result.early), (early, result.rest)
-                if inner is early:
-                    both = (result.early, rest), (result.rest, rest)
-                first, later = (replace(body, args=(test, *one)) for one in both)
-                return Cases(result.count, first, later)
-        return None
+        count = self._count(test)
+        if count is not None:
+            return _EarlyCase(node, count, early, rest)
+        count = self._count(replace(test, op=_NEGATED[test.op]))
+        return None if count is None else _EarlyCase(node, count, rest, early)
 
     def _reads_states(self, node: Node) -> bool:
         return any(isinstance(one, Name) and one.text in self.names for one in nodes(node))

@@ -31,9 +31,9 @@ from slomodel.front.elaboration.recurrences.first_values import (
 )
 from slomodel.front.elaboration.recurrences.step_order import (
     StepOrder,
-    nodes,
     read_ahead,
     step_orders,
+    with_own_indices,
 )
 from slomodel.front.elaboration.recurrences.time_steps import Body, recurrence
 from slomodel.front.elaboration.recurrences.windows import EarlierValues, Windows
@@ -56,6 +56,7 @@ from slomodel.front.text.syntax import (
     Node,
     roots,
 )
+from slomodel.front.text.traversal import nodes
 from slomodel.functions import ge
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape
@@ -81,7 +82,8 @@ def recurrent(group: Sequence[Let], scope: Scope) -> Generator[ValueRequest, Val
 
     In a function, the recurrence runs for each index on which its arguments depend.
     """
-    return (yield from _computed(group, step_orders(group), scope, _outer_labels(group, scope)))
+    own = [with_own_indices(one, group) for one in group]
+    return (yield from _computed(own, step_orders(own), scope, _outer_labels(own, scope)))
 
 
 def _computed(

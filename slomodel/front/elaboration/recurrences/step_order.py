@@ -9,10 +9,13 @@ one, and each row runs along the other.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from slomodel.front.text.syntax import (
+    Compare,
+    Expr,
+    FunctionCall,
     Index,
     Item,
     Let,
@@ -22,8 +25,8 @@ from slomodel.front.text.syntax import (
     NumberLiteral,
     Slice,
     SumChain,
-    children,
 )
+from slomodel.front.text.traversal import nodes, replaced
 
 Shift = Literal["plain", "earlier", "later", "fixed"]
 """How an item reads along an index: at it, before it, behind it, or independently of it."""
@@ -47,15 +50,6 @@ class StepOrder:
         """The order of the steps inside a row, whose indices lack the one at `axis`."""
         assert self.inner is not None
         return StepOrder(self.inner - int(self.inner > self.axis), self.inner_backwards)
-
-
-def nodes(root: Node) -> Iterator[Node]:
-    """A node and all nodes below it."""
-    stack: list[Node] = [root]
-    while stack:
-        node = stack.pop()
-        yield node
-        stack += children(node)
 
 
 def step_orders(group: Sequence[Let]) -> list[StepOrder]:
@@ -92,6 +86,44 @@ def read_ahead(statement: Let, orders: Mapping[str, StepOrder]) -> Index | None:
             if all(isinstance(part, NumberLiteral) or is_name(part, index) for part in parts):
                 return node
     return None
+
+
+def with_own_indices(statement: Let, group: Sequence[Let]) -> Let:
+    """The definition with reads at its index in place of what a condition says is equal to it.
+
+    In `where(i == 0, D[0, j-1], …)` the first read is `D[i, j-1]`.
+    """
+    own = {one.name.text: _own(one) for one in group}
+    new: dict[Node, Expr] = {}
+    for node in nodes(statement.expr):
+        for index, place, branch in _equal_in_branch(node, _own(statement)):
+            for read in nodes(branch):
+                if not isinstance(read, Index) or _text(read.base) not in own:
+                    continue
+                pairs = zip(read.items, own[_text(read.base)], strict=False)
+                found = [name == index.text and _written(item) == place for item, name in pairs]
+                if any(found):
+                    padded = (*found, *[False] * (len(read.items) - len(found)))
+                    items = zip(read.items, padded, strict=True)
+                    new[read] = replace(
+                        read, items=tuple(index if one else item for item, one in items)
+                    )
+    return replace(statement, expr=replaced(statement.expr, new)) if new else statement
+
+
+def _equal_in_branch(node: Node, own: Sequence[str]) -> Iterator[tuple[Name, str, Node]]:
+    """Of a `where` on `index == place`: the index, the place as written, and the branch."""
+    if not isinstance(node, FunctionCall) or node.function.text != "where" or len(node.args) != 3:
+        return
+    test = node.args[0]
+    if isinstance(test, Compare) and test.op in ("==", "!="):
+        for index, place in ((test.left, test.right), (test.right, test.left)):
+            if isinstance(index, Name) and index.text in own:
+                yield index, _written(place), node.args[1 if test.op == "==" else 2]
+
+
+def _written(node: Node) -> str:
+    return "".join(node.span.text.split())
 
 
 _Reads = dict[str, list[tuple[str, tuple[Item, ...]]]]

@@ -26,8 +26,8 @@ from slomodel.front.text.syntax import (
     NumberLiteral,
     ProductChain,
     String,
-    children,
 )
+from slomodel.front.text.traversal import children
 from slomodel.ir.walk import inputs
 
 _NEUTRAL = {"sum": 0.0, "sumsq": 0.0, "norm1": 0.0, "norm2": 0.0, "prod": 1.0}
