@@ -342,10 +342,7 @@ class Evaluator:
         loop.max_nfev = int(min(self._max_nfev, 2**62))
 
     def store_product(self, loop: LoopState) -> bool:
-        """Write the Hessian product into the state of a compiled loop; False if it is not in C.
-
-        It counts as n products.
-        """
+        """Write the Hessian product into the state of a compiled loop; False if it is not in C."""
         self.check_time()
         if not conforms(self._objective, InC):
             return False
@@ -354,7 +351,6 @@ class Evaluator:
         if product is None:
             return False
         loop.product, loop.product_table, loop.sign = product.address, product.table, self.sign
-        self.nhev += loop.n
         return True
 
     def load(self, loop: LoopState) -> None:

@@ -65,12 +65,26 @@ LONG = """model long
 var x[12] init -1
 minimize sum((x[i + 1] - 2*x[i]^2 + 1)^2 for i in range(11)) + (x[0] - 1)^2/4
 """
+WALLS = """model walls
+var x[12] in [-1.5, 0.9]
+minimize sum(100*(x[i + 1] - x[i]^2)^2 + (1 - x[i])^2 for i in range(11))
+"""
+RATES = """model rates
+dim m
+dim n
+data A[m, n], y[m]
+var x[n] >= 0 init 1
+minimize sum(A@x + 0.1) - sum(y*log(A@x + 0.1))
+"""
 
 
 def models() -> dict[str, slomodel.Model]:
     rng = np.random.default_rng(1)
     t = np.linspace(0.0, 4.0, 25)
     y = 2.0 * np.exp(-0.8 * t) + 0.3 + 0.02 * rng.standard_normal(25)
+    own = np.random.default_rng(3)
+    A = own.uniform(size=(30, 15))
+    counts = own.poisson(A @ np.maximum(5.0 * own.standard_normal(15), 0.0)).astype(float)
     return {
         "valley": slomodel.compile(VALLEY, backend="c"),
         "fits": slomodel.compile(FITS, data={"t": t, "y": y}, backend="c"),
@@ -80,11 +94,16 @@ def models() -> dict[str, slomodel.Model]:
         ),
         "bowl": slomodel.compile(BOWL, data={"w": rng.uniform(0.5, 20.0, 30)}, backend="c"),
         "flat": slomodel.compile(FLAT, backend="c"),
+        "walls": slomodel.compile(WALLS, backend="c"),
+        "rates": slomodel.compile(RATES, data={"A": A, "y": counts}, backend="c"),
     }
 
 
 MODELS = models()
-SQUARES = ("decay", "circles")
+DIRECTIONS = {
+    **dict.fromkeys(("decay", "circles"), "levenberg-marquardt"),
+    **dict.fromkeys(("walls", "rates"), "lbfgs/newton"),
+}
 
 
 @contextmanager
@@ -115,7 +134,9 @@ def test_both_take_the_same_steps(
 ) -> None:
     model = MODELS[name]
     x0 = model.x0() + 0.3 * np.random.default_rng(seed).standard_normal(model.n)
-    direction = "levenberg-marquardt" if name in SQUARES else "bfgs"
+    if model._within is not None:
+        model._within.project(x0, x0)
+    direction = DIRECTIONS.get(name, "bfgs")
     compiled = model.solve(x0=x0, direction=direction)
     assert sum(block_sizes) > compiled.nit // 3
     with in_python(monkeypatch):
@@ -131,7 +152,7 @@ def test_both_take_the_same_steps(
     assert compiled.epochs[0].count == compiled.nit
 
 
-@pytest.mark.parametrize("name", ["bowl", "decay", "circles"])
+@pytest.mark.parametrize("name", ["bowl", "decay", "circles", "walls", "rates"])
 def test_counts_are_those_of_the_calls(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where all steps are the same, so are the counts."""
     model = MODELS[name]
@@ -141,7 +162,7 @@ def test_counts_are_those_of_the_calls(name: str, monkeypatch: pytest.MonkeyPatc
     assert (compiled.nfev, compiled.njev, compiled.nhev) == (plain.nfev, plain.njev, plain.nhev)
 
 
-@pytest.mark.parametrize("name", ["valley", "decay"])
+@pytest.mark.parametrize("name", ["valley", "decay", "walls"])
 def test_watched_runs_have_the_same_bits(name: str) -> None:
     """A callback or a display ends blocks, which changes nothing."""
     model, seen = MODELS[name], list[State]()
@@ -163,7 +184,8 @@ def test_budgets_are_kept(limit: str, most: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "most"), [("valley", 5), ("valley", 21), ("bowl", 1), ("decay", 3)]
+    ("name", "most"),
+    [("valley", 5), ("valley", 21), ("bowl", 1), ("decay", 3), ("walls", 20), ("rates", 2)],
 )
 def test_resumed_runs_have_the_same_bits(name: str, most: int, tmp_path: Path) -> None:
     model = MODELS[name]
@@ -176,7 +198,7 @@ def test_resumed_runs_have_the_same_bits(name: str, most: int, tmp_path: Path) -
     assert (resumed.nfev, resumed.njev, resumed.nhev) == (whole.nfev, whole.njev, whole.nhev)
 
 
-@pytest.mark.parametrize("name", ["valley", "circles"])
+@pytest.mark.parametrize("name", ["valley", "circles", "walls"])
 def test_the_clock_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = MODELS[name].solve()
     monkeypatch.setattr(steps, "SECONDS", 0.0)

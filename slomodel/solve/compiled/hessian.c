@@ -1,4 +1,4 @@
-/* The inverse of newton.py for few unknowns, by rotations of pairs of unknowns (Jacobi 1846). */
+/* The matrices of newton.py for few unknowns, by rotations of pairs of unknowns (Jacobi 1846). */
 
 /* A (n, n) symmetric, overwritten, = V' diag(values) V; V holds an eigenvector after the other. */
 static void eigenvectors(double *A, long n, double *values, double *V) {
@@ -47,12 +47,12 @@ static void balance(const double *H, long n, double eps, double *scale) {
     }
 }
 
-/* The Hessian at the point in `points`, and its inverse with positive eigenvalues; 0 without it. */
-long inverse_hessian(LoopState *l) {
+/* The Hessian at x, its scaling in `s`, its positive eigenvalues in `y`; 0 if it is 0 or not finite. */
+static int decomposed_hessian(LoopState *l, double *x) {
     const long n = l->n;
-    double *H = l->hessian, *A = l->scaled, *V = l->eigenvectors, *scale = l->s, *values = l->y;
+    double *H = l->hessian, *A = l->scaled, *scale = l->s, *values = l->y;
     void *const held[] = {l->product_table[0], l->product_table[1], l->product_table[2]};
-    l->product_table[0] = l->points;
+    l->product_table[0] = x;
     l->product_table[1] = l->v;
     memset(l->v, 0, n * sizeof(double));
     for (long k = 0; k < n; k++) {
@@ -70,17 +70,40 @@ long inverse_hessian(LoopState *l) {
     balance(H, n, l->eps, scale);
     for (long i = 0; i < n; i++)
         for (long j = 0; j < n; j++) A[i * n + j] = scale[i] * H[i * n + j] * scale[j];
-    eigenvectors(A, n, values, V);
+    eigenvectors(A, n, values, l->eigenvectors);
     double most = 0.0;
     for (long k = 0; k < n; k++) most = larger(most, fabs(values[k]));
-    if (!(most > 0.0)) return 0;
+    for (long k = 0; k < n; k++) values[k] = larger(fabs(values[k]), SMALLEST * l->eps * most);
+    return most > 0.0;
+}
+
+static int are_finite(const double *a, long n) {
+    for (long i = 0; i < n; i++)
+        if (!isfinite(a[i])) return 0;
+    return 1;
+}
+
+/* The Hessian at the point in `points`, and its inverse with positive eigenvalues; 0 without it. */
+long inverse_hessian(LoopState *l) {
+    const long n = l->n;
+    if (!decomposed_hessian(l, l->points)) return 0;
     memset(l->inverse, 0, n * n * sizeof(double));
     for (long k = 0; k < n; k++) {
-        const double value = larger(fabs(values[k]), SMALLEST * l->eps * most);
-        for (long i = 0; i < n; i++) l->w[i] = V[k * n + i] * scale[i];
-        for (long i = 0; i < n; i++) add_multiple(l->inverse + i * n, l->w[i] / value, l->w, n);
+        for (long i = 0; i < n; i++) l->w[i] = l->eigenvectors[k * n + i] * l->s[i];
+        for (long i = 0; i < n; i++) add_multiple(l->inverse + i * n, l->w[i] / l->y[k], l->w, n);
     }
-    for (long i = 0; i < n * n; i++)
-        if (!isfinite(l->inverse[i])) return 0;
-    return 1;
+    return are_finite(l->inverse, n * n);
+}
+
+/* The Hessian at x with positive eigenvalues, in `model`; 0 without it. It counts as n products. */
+static int positive_hessian(LoopState *l, double *x) {
+    const long n = l->n;
+    l->nhev += n;
+    if (!decomposed_hessian(l, x)) return 0;
+    memset(l->model, 0, n * n * sizeof(double));
+    for (long k = 0; k < n; k++) {
+        for (long i = 0; i < n; i++) l->w[i] = l->eigenvectors[k * n + i] / l->s[i];
+        for (long i = 0; i < n; i++) add_multiple(l->model + i * n, l->w[i] * l->y[k], l->w, n);
+    }
+    return are_finite(l->model, n * n);
 }

@@ -293,7 +293,7 @@ static int least_squares_step(
             *length = delta * vnorm;
             if (!records_gain(l, new, *length / l->reach)) return LEFT;
             l->accepts_first = 1;
-            record_length(l, delta, longest, *length);
+            record_length(l, delta >= longest * (1.0 - 4.0 * EPS), delta, *length);
             learn(l, at, new);
             return ACCEPTED;
         }

@@ -11,11 +11,12 @@ from slomodel.errors import TargetLimit
 from slomodel.solve.compiled.loop import STRUCT
 from slomodel.solve.directions import levenberg_marquardt as least_squares
 from slomodel.solve.directions import newton, variable_projection
-from slomodel.solve.line_search import interpolating
+from slomodel.solve.line_search import arc, interpolating
 from slomodel.solve.methods import auto, ball
+from slomodel.solve.quadratics import limited_memory, minimize
 from slomodel.solve.stagnation import pole, resolution, stagnation, unbounded
 
-_PARTS = ("vectors.c", "search.c", "quasi_newton.c", "least_squares.c", "hessian.c")
+_PARTS = ("vectors.c", "search.c", "quasi_newton.c", "least_squares.c", "hessian.c", "boxes.c")
 
 LEVEL = "-O1"
 """A fifth of the time to compile; long sums are written with vectors."""
@@ -61,6 +62,11 @@ _THRESHOLDS: dict[str, float] = {
     "KEPT_SLOPE": variable_projection.KEPT_SLOPE,
     "LARGE_DROP": variable_projection.LARGE_DROP,
     "SAME": variable_projection.SAME,
+    "LEAST_FRACTION": arc.LEAST_FRACTION,
+    "LENGTHENINGS": arc.LENGTHENINGS,
+    "LENGTHEN_ARC": arc.LENGTHEN,
+    "SUFFICIENT": minimize.SUFFICIENT,
+    "STEP_OF_PAIRS": limited_memory.STEP,
 }
 
 
@@ -69,6 +75,7 @@ def text() -> str:
     """The C text of all loops."""
     first, *rest = ((Path(__file__).parent / name).read_text(encoding="utf-8") for name in _PARTS)
     constants = [f"#define {name} {value!r}\n" for name, value in _THRESHOLDS.items()]
+    constants.append(f"#define FACTORS {', '.join(map(repr, minimize.FACTORS))}\n")
     return "".join((first, *constants, STRUCT, *rest))
 
 

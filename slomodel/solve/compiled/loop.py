@@ -7,6 +7,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+MOST_ROTATED = 16
+"""Largest n for which rotations of all pairs of unknowns take no longer than LAPACK."""
+
 _NUMBERS = (
     # The point, the record of its run, and what ends a block of steps.
     *("f", "gnorm", "sign", "eps", "clock", "most_seconds", "tolerance", "examined"),
@@ -18,6 +21,10 @@ _NUMBERS = (
     *("gamma", "own_gamma", "due"),
     # Least squares.
     *("limit", "length", "last_f", "predicted", "in_range", "square", "before"),
+    # A model over a box, and its turn among others.
+    *("first_length", "theta", "accuracy", "confirm_below"),
+    *("operations", "others_operations", "unit"),
+    *("turn_began", "turn_ends", "middle_work", "middle_f"),
 )
 _COUNTS = (
     *(
@@ -45,6 +52,7 @@ _COUNTS = (
     *("watches_pole", "pole_levels", "pole_base"),
     *("first", "count", "memory", "pair_rows", "learned"),
     *("m", "affine_count", "has_columns", "moves", "was_good", "is_whole", "slow"),
+    *("by_hessian", "most_on_faces", "has_middle"),
 )
 _ARRAYS = (
     *("points", "v", "s", "y", "w", "coefficients", "rows", "logarithmic", "curvatures"),
@@ -53,8 +61,9 @@ _ARRAYS = (
     *("root", "lengths", "old_lengths", "units", "first_change", "change", "small"),
     *("singular", "along", "V", "s_all", "b_all", "V_all"),
     *("hessian", "scaled", "eigenvectors", "inverse"),
+    *("low", "high", "model", "factor", "end", "r", "d", "trial"),
 )
-_POSITIONS = ("affine", "others", "kept")
+_POSITIONS = ("affine", "others", "kept", "free")
 _TABLES = ("value_table", "gradient_table", "residual_table", "product_table")
 _FUNCTIONS = ("value", "gradient", "residual", "product")
 

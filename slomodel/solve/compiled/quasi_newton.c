@@ -107,13 +107,15 @@ static int quasi_newton_step(LoopState *l, Point *at, Point *new, Point *other, 
     *length = delta * vnorm;
     if (!records_gain(l, new, *length / l->reach)) return LEFT;
     l->accepts_first = accepts_first;
-    record_length(l, delta, longest, *length);
+    record_length(l, delta >= longest * (1.0 - 4.0 * EPS), delta, *length);
     learn(l, at, new);
     return ACCEPTED;
 }
 
+typedef int (*Step)(LoopState *, Point *, Point *, Point *, double *);
+
 /* Steps from the point in x, g, f and gnorm until the block ends or a step is not plain. */
-long quasi_newton(LoopState *l) {
+static long take_steps(LoopState *l, Step step, int has_pairs) {
     const double began = seconds();
     void *const held[] = {l->value_table[0], l->gradient_table[0], l->gradient_table[2]};
     const long n = l->n;
@@ -124,7 +126,7 @@ long quasi_newton(LoopState *l) {
     for (;;) {
         const LoopState saved = *l;
         double length;
-        const int how = quasi_newton_step(l, &at, &new, &other, &length);
+        const int how = step(l, &at, &new, &other, &length);
         if (how != ACCEPTED) {
             leave(l, &saved, how);
             break;
@@ -134,10 +136,12 @@ long quasi_newton(LoopState *l) {
         new = swapped;
         if (ends_block(l, &at, length, began)) break;
     }
-    if (l->steps && !l->H) invert_triangle(l);
+    if (l->steps && has_pairs) invert_triangle(l);
     store_point(l, &at);
     l->value_table[0] = held[0];
     l->gradient_table[0] = held[1];
     l->gradient_table[2] = held[2];
     return l->steps;
 }
+
+long quasi_newton(LoopState *l) { return take_steps(l, quasi_newton_step, !l->H); }

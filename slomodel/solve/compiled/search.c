@@ -20,6 +20,24 @@ static double value_at(LoopState *l, const double *x) {
     return l->sign * l->value(l->value_table);
 }
 
+/* Move x (n,) into the box; whether it was outside. */
+static int into_box(const LoopState *l, double *x) {
+    int moved = 0;
+    for (long i = 0; i < l->n; i++) {
+        const double nearest = smaller(larger(x[i], l->low[i]), l->high[i]);
+        moved |= nearest != x[i];
+        x[i] = nearest;
+    }
+    return moved;
+}
+
+/* The norm of the projected gradient of the box. */
+static double projected_norm(const LoopState *l, const double *x, const double *g) {
+    for (long i = 0; i < l->n; i++)
+        l->w[i] = smaller(larger(-g[i], l->low[i] - x[i]), l->high[i] - x[i]);
+    return norm(l->w, l->n);
+}
+
 /* f and its gradient; f is NaN if anything is not finite. `counted`: f was counted before. */
 static double gradient_at(LoopState *l, Point *p, int counted) {
     l->nfev += !counted;
@@ -30,6 +48,7 @@ static double gradient_at(LoopState *l, Point *p, int counted) {
     if (l->sign < 0.0)
         for (long i = 0; i < l->n; i++) p->g[i] = -p->g[i];
     p->gnorm = norm(p->g, l->n);
+    if (l->low && isfinite(p->gnorm)) p->gnorm = projected_norm(l, p->x, p->g);
     return f;
 }
 
@@ -191,8 +210,7 @@ static int records_gain(LoopState *l, const Point *at, double fraction) {
 }
 
 /* What an accepted step changes besides the direction: whether it had full length, and the ball. */
-static void record_length(LoopState *l, double delta, double longest, double length) {
-    const int full = delta >= longest * (1.0 - 4.0 * EPS);
+static void record_length(LoopState *l, int full, double delta, double length) {
     l->in_a_row = full ? l->in_a_row + 1 : 0;
     if (!full) l->next_probe = FIRST_PROBE;
     if (full && l->grows) l->reach = smaller(larger(l->reach, length) * GROWTH, LARGEST);

@@ -8,16 +8,15 @@ from time import perf_counter
 
 import numpy as np
 
+from slomodel.solve.compiled.boxes import BoxArrays
 from slomodel.solve.compiled.library import library
-from slomodel.solve.compiled.loop import LoopState, address
+from slomodel.solve.compiled.loop import MOST_ROTATED, LoopState, address
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Block, BlockLimits, Iterate
 
 # Steps and seconds of a block, so that limits of time, interrupts and displays are observed.
 MOST_STEPS, SECONDS = 200, 0.02
-# Largest n for which rotations of all pairs of unknowns take no longer than LAPACK.
-MOST_UNKNOWNS = 16
 # An evaluation of more operations takes longer than the Python of a step.
 MOST_OPERATIONS = 1e6
 # Most steps in Python after a block in which no step was plain; there are 1, 1, 2, 4, … of them.
@@ -64,7 +63,7 @@ class _Buffers:
 
 
 class CompiledSteps:
-    """The compiled loop of one run, with its buffers."""
+    """The compiled loop of one run, over ℝⁿ or a box, with its buffers."""
 
     def __init__(
         self, evaluate: Evaluator, n: int, memory: int, logarithmic: Vector | None
@@ -80,6 +79,14 @@ class CompiledSteps:
         loop.v, loop.s, loop.y, loop.w = map(address, self._held.vectors)
         loop.coefficients, loop.rows = address(self._held.coefficients), address(self._held.rows)
         loop.logarithmic = 0 if logarithmic is None else address(logarithmic)
+        within = evaluate.within
+        self._box = None if within is None else BoxArrays(loop, within.limits())
+
+    @property
+    def last_step(self) -> Vector:
+        """The direction (n,) of the last step."""
+        step: Vector = self._held.vectors[0]
+        return step
 
     def inverse_hessian(self, at: Iterate) -> tuple[Vector, Vector | None] | None:
         """The Hessian (n, n) at a point and its inverse, made positive, as `inverse_magnitude`.
@@ -87,8 +94,9 @@ class CompiledSteps:
         None where its products are not in C, or n too large for rotations.
         """
         loop, n = self.loop, len(at.x)
-        if n > MOST_UNKNOWNS or not self._evaluate.store_product(loop):
+        if n > MOST_ROTATED or not self._evaluate.store_product(loop):
             return None
+        self._evaluate.nhev += n
         held = np.empty((4, n, n))
         loop.hessian, loop.scaled, loop.eigenvectors, loop.inverse = map(address, held)
         self._held.points[0], loop.eps = at.x, self._evaluate.eps

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from slomodel.solve.compiled.loop import LoopState
 from slomodel.solve.line_search.armijo import ROUNDING_TRIALS, AcceptedTrial
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
@@ -48,6 +49,14 @@ class ArcSearch:
         self._spare = Iterate(np.empty_like(start.x), 0.0, np.empty_like(start.g), 0.0)
         self._along = np.empty_like(start.x)
         self._longer = Iterate(np.empty_like(start.x), 0.0, np.empty_like(start.g), 0.0)
+
+    def store(self, loop: LoopState) -> None:
+        """Write the state into that of a compiled loop."""
+        loop.sigma, loop.theta, loop.accepts_first = self._sigma, self._theta, self._accepts_first
+
+    def load(self, loop: LoopState) -> None:
+        """Read the state after steps of a compiled loop."""
+        self._accepts_first = bool(loop.accepts_first)
 
     def search(
         self,

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slomodel.solve.compiled.boxes import ModelInC
+from slomodel.solve.compiled.steps import CompiledSteps, Pace, compiled_steps
 from slomodel.solve.directions.direction import SecantPair
 from slomodel.solve.directions.table import DIRECTIONS
+from slomodel.solve.facts import conforms
 from slomodel.solve.line_search.arc import ArcSearch
 from slomodel.solve.line_search.armijo import AcceptedTrial
 from slomodel.solve.line_search.initial_step import INITIAL_STEPS, StepMemory
@@ -16,6 +19,7 @@ from slomodel.solve.methods.auto import FEW, PredictedDecrease
 from slomodel.solve.methods.ball import ball_of_a_step, grown, widened
 from slomodel.solve.norms import EPS, LARGEST, Vector, norm
 from slomodel.solve.objective import Evaluator
+from slomodel.solve.quadratics.limited_memory import MOST
 from slomodel.solve.quadratics.minimize import minimiser
 from slomodel.solve.quadratics.quadratic import Quadratic
 from slomodel.solve.quadratics.table import MODELS
@@ -24,6 +28,8 @@ from slomodel.solve.stagnation.stagnation import Stagnation
 from slomodel.solve.status import Status
 from slomodel.solve.subroutine import (
     AcceptedStep,
+    Block,
+    BlockLimits,
     ConstantsOver,
     EpochRegion,
     Halt,
@@ -127,9 +133,44 @@ class ProjectedSearchRun:
         self._v = np.empty_like(start.x)
         self._s = np.empty_like(start.x)
         self._y = np.empty_like(start.x)
+        self._pace = Pace()
+        self._compiled: CompiledSteps | None = None
+        is_exact = self._model is None or self._model.is_exact
+        if method.within.is_box and conforms(self._model, ModelInC) and not is_exact:
+            self._compiled = compiled_steps(evaluate, len(start.x), MOST, None)
 
     def enter(self, region: EpochRegion) -> EpochRegion:
         return widened(region, self._reach, self._method.within)
+
+    def advance(self, current: Iterate, region: EpochRegion, limits: BlockLimits) -> Block | None:
+        """Plain steps by a compiled loop; None if there is none, or the next is not plain."""
+        compiled, model, stagnation = self._compiled, self._model, self._stagnation
+        if compiled is None or self._reach != region.D or stagnation.probe.due:
+            return None
+        if not self._pace.is_due():
+            return None
+        loop = compiled.loop
+        if not (conforms(model, ModelInC) and model.store(loop, current)):
+            self._pace.pass_over()
+            return None
+        loop.alpha, loop.reach, loop.grows = self._method.alpha, self._reach, self._method.grows
+        loop.confirm_below = self._confirm_below
+        if self._test is not None:
+            self._test.store(loop)
+        self._search.store(loop)
+        stagnation.store(loop)
+        steps = compiled.run("projected_search", current, limits)
+        self._pace.record(steps, bool(loop.was_left))
+        if not steps:
+            self._pace.is_due()
+            return None
+        block = compiled.block(steps, "")
+        model.load(loop)
+        self._search.load(loop)
+        stagnation.load(loop)
+        np.copyto(self._v, compiled.last_step)
+        self._reach, self._memory.delta, self._face = loop.reach, loop.delta, None
+        return block
 
     def step(self, current: Iterate, region: EpochRegion) -> AcceptedStep | Halt:
         """Step to x + δ(y − x) with δ ≤ 1 from the line search. Paper: alg:lsearch."""

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import math
 
+from slomodel.solve.compiled.boxes import ModelInC
+from slomodel.solve.compiled.loop import LoopState
 from slomodel.solve.directions.direction import SecantPair
+from slomodel.solve.facts import conforms
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
+from slomodel.solve.quadratics.limited_memory import LimitedMemory
 from slomodel.solve.quadratics.quadratic import Quadratic
 from slomodel.solve.sets.convex_set import Face, Set
 from slomodel.solve.subroutine import Iterate
@@ -82,12 +86,16 @@ class AlternatingModels:
         # A minimisation of a model that does not pay is not worth more than a step.
         return self._models[self._turn].most if self._shortened[self._turn] == 1 else 1
 
-    def begin(self, at: Iterate, shift: Vector | None) -> bool:
+    def _take_turns(self, at: Iterate) -> None:
+        """Note the middle of a turn, and begin the next one where it is over."""
         work = self._work
         if self._middle is None and 2 * work >= self._began[0] + self._until:
             self._middle = (work, at.f)
         if work >= self._until:
             self._next_turn(at)
+
+    def begin(self, at: Iterate, shift: Vector | None) -> bool:
+        self._take_turns(at)
         # The last step of a turn may take half as much again.
         model = self._models[self._turn]
         model.allow(max(self._until - self._work, 0.5 * (self._until - self._began[0])))
@@ -122,6 +130,31 @@ class AlternatingModels:
 
     def minimiser_over(self, within: Set, y: Vector, r: Vector) -> Vector | None:
         return self._models[self._turn].minimiser_over(within, y, r)
+
+    def store(self, loop: LoopState, at: Iterate) -> bool:
+        """Let a compiled loop go on with the present turn; False where it cannot."""
+        self._take_turns(at)
+        first, present = self._models[0], self._models[self._turn]
+        if not (isinstance(first, LimitedMemory) and conforms(present, ModelInC)):
+            return False
+        ready = first.store(loop, at)
+        loop.others_operations, loop.unit = self.operations - first.operations, self._unit
+        loop.turn_began, loop.turn_ends = self._began[0], self._until
+        loop.has_middle = self._middle is not None
+        if self._middle is not None:
+            loop.middle_work, loop.middle_f = self._middle
+        if present is not first:
+            ready = present.store(loop, at)
+        loop.most_on_faces = self.most
+        return ready
+
+    def load(self, loop: LoopState) -> None:
+        """Read the state after steps of a compiled loop."""
+        first = self._models[0]
+        assert isinstance(first, LimitedMemory)
+        first.load(loop)
+        if loop.has_middle:
+            self._middle = (loop.middle_work, loop.middle_f)
 
     def learn(self, pair: SecantPair) -> None:
         for model in self._models:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from slomodel.solve.compiled.loop import MOST_ROTATED, LoopState
 from slomodel.solve.directions.direction import SecantPair
 from slomodel.solve.directions.gauss_newton import GaussNewton
 from slomodel.solve.directions.newton import dense, positive
@@ -71,6 +72,15 @@ class DenseHessian:
 
     def minimiser_over(self, within: Set, y: Vector, r: Vector) -> None:
         pass
+
+    def store(self, loop: LoopState, at: Iterate) -> bool:
+        """Let a compiled loop compute the Hessian; False where it cannot."""
+        loop.by_hessian, loop.accuracy, loop.most_on_faces = True, self.accuracy, self.most
+        can = not self.is_exact and loop.n <= MOST_ROTATED
+        return can and self._evaluate.store_product(loop)
+
+    def load(self, loop: LoopState) -> None:
+        """Steps of a compiled loop leave nothing behind."""
 
     def learn(self, pair: SecantPair) -> None:
         pass

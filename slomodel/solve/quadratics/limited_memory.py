@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from slomodel.solve.compiled.boxes import MOST_UNKNOWNS
+from slomodel.solve.compiled.loop import LoopState
 from slomodel.solve.directions.direction import SecantPair
 from slomodel.solve.directions.lbfgs import LBFGS
 from slomodel.solve.norms import Vector, ratio
@@ -151,6 +155,20 @@ class LimitedMemory:
 
     def learn(self, pair: SecantPair) -> None:
         self._pairs.learn(pair)
+
+    def store(self, loop: LoopState, at: Iterate) -> bool:
+        """Let a compiled loop work on the pairs in place; False for many unknowns."""
+        self._pairs.store(loop)
+        loop.first_length = self._first
+        loop.by_hessian, loop.accuracy, loop.most_on_faces = False, self.accuracy, self.most
+        loop.operations, loop.others_operations, loop.unit = self.operations, 0.0, math.inf
+        loop.turn_ends, loop.has_middle = math.inf, True
+        return bool(loop.n <= MOST_UNKNOWNS)
+
+    def load(self, loop: LoopState) -> None:
+        """Read the state after steps of a compiled loop."""
+        self._pairs.load(loop)
+        self.operations = loop.operations
 
     def _multiply(self) -> None:
         """Bring the products of the pairs up to date, which steps in the interior do not need."""
