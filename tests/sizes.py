@@ -7,6 +7,7 @@ import ast
 import gc
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -59,14 +60,35 @@ def file_length(path: Path) -> int:
     return len(path.read_text(encoding="utf-8").splitlines())
 
 
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What the checks read of a Python file, so that it is parsed once."""
+
+    functions: tuple[tuple[str, int], ...]
+    """(`file::function`, number of lines) for every function, nested or not."""
+    classes: tuple[str, ...]
+    has_statements: bool
+    """Whether anything but docstrings stands in it."""
+
+
 @cache
+def outline(path: Path) -> Outline:
+    """The outline of a Python file."""
+    tree = parsed(path)
+    return Outline(
+        tuple(
+            (f"{relative(path)}::{node.name}", (node.end_lineno or node.lineno) - node.lineno + 1)
+            for node in statements(tree)
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        ),
+        tuple(node.name for node in tree.body if isinstance(node, ast.ClassDef)),
+        not all(isinstance(node, ast.Expr) for node in tree.body),
+    )
+
+
 def function_lengths(path: Path) -> tuple[tuple[str, int], ...]:
     """(`file::function`, number of lines) for every function of a Python file, nested or not."""
-    return tuple(
-        (f"{relative(path)}::{node.name}", (node.end_lineno or node.lineno) - node.lineno + 1)
-        for node in statements(parsed(path))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    )
+    return outline(path).functions
 
 
 def short_files() -> list[str]:
@@ -84,17 +106,15 @@ def short_files() -> list[str]:
 
 def is_only_a_docstring(path: Path) -> bool:
     """Whether a file is an `__init__.py` without any statement but its docstring."""
-    body = parsed(path).body
-    return path.name == "__init__.py" and all(isinstance(node, ast.Expr) for node in body)
+    return path.name == "__init__.py" and not outline(path).has_statements
 
 
 def repeated_class_names() -> dict[str, list[str]]:
     """Names of classes that several files of slomodel define, each with those files."""
     files = defaultdict(list)
     for path in package():
-        for node in parsed(path).body:
-            if isinstance(node, ast.ClassDef):
-                files[node.name].append(relative(path))
+        for name in outline(path).classes:
+            files[name].append(relative(path))
     return {name: where for name, where in sorted(files.items()) if len(where) > 1}
 
 

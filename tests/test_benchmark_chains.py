@@ -11,6 +11,7 @@ from benchmarks.compile_time import Growth
 from slomodel.ir.walk import postorder
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CHAINS)
 def test_a_chain_is_as_long_as_it_says_and_has_a_gradient(name: str) -> None:
     made = chain(name, 300)

@@ -35,6 +35,7 @@ def test_values_and_gradients_of_known_problems(name: str) -> None:
             assert np.abs(g - wanted).max() <= 1e-9 * np.linalg.norm(wanted)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
 def test_known_problems_are_solved_from_their_starts(name: str) -> None:
     """Every accepted point is feasible, boxes to the bit, and the theorems' inequalities hold."""

@@ -13,6 +13,7 @@ from slomodel import errors
 from slomodel.codegen.cuda.target import CUDA
 from slomodel.errors import SlomodelError
 from slomodel.solve.scipy_method import scipy_method
+from tests.sizes import parsed
 
 PACKAGE = Path(slomodel.__file__).parent
 INNER = ("ir", "functions", "calculus", "reference", "bounds", "codegen")
@@ -28,7 +29,7 @@ def texts_alone(path: Path) -> list[str]:
     """The errors of a file that are made of a text, and so have no code."""
     calls = [
         node
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     ]
     return [

@@ -87,7 +87,7 @@ def test_slow_steps_are_blamed_on_the_scale_of_a_covariate() -> None:
     model = slomodel.compile(
         text + "minimize sum(softplus(e) - y .* e)", data=data, backend="numpy"
     )
-    message = model.solve("pgd", max_iter=10).message
+    message = model.solve("pgd", max_iter=3).message
     assert "divide the data that multiply `b` by about 1e+03" in message
     assert "A smaller D" in message
     scaled = slomodel.compile(

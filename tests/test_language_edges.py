@@ -108,6 +108,7 @@ def compiled(text: str, n: int, backend: str) -> slomodel.Model:
         )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("case", CASES, ids=[f"{case[0]} at {case[1]}" for case in CASES])
 def test_value_gradient_and_hessian(case: Case, backend: str) -> None:

@@ -42,15 +42,25 @@ def contract_layers() -> dict[str, list[set[str]]]:
 CONTRACTS = contract_layers()
 
 
+@cache
+def imports_in(source: str) -> tuple[ast.Import | ast.ImportFrom, ...]:
+    """Every import in `source`, deferred ones and those for types included."""
+    return tuple(
+        node
+        for node in statements(ast.parse(source))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+    )
+
+
 def imported_parts(source: str) -> Iterator[str]:
     """First name below `slomodel` of every import in `source`, deferred ones included."""
-    for node in statements(ast.parse(source)):
+    for node in imports_in(source):
         if isinstance(node, ast.ImportFrom) and node.module == "slomodel":
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute"
             yield from parts_below_root([node.module or ""])
-        elif isinstance(node, ast.Import):
+        else:
             yield from parts_below_root([alias.name for alias in node.names])
 
 
@@ -100,11 +110,11 @@ def test_the_check_itself(part: str, source: str, wrong: list[str]) -> None:
 def modules_imported(source: str, modules: set[str]) -> set[str]:
     """Those of `modules` that `source` imports, deferred imports and imports for types included."""
     imported = set()
-    for node in statements(ast.parse(source)):
+    for node in imports_in(source):
         if isinstance(node, ast.ImportFrom):
             names = [f"{node.module}.{alias.name}" for alias in node.names]
             imported |= {name if name in modules else node.module or "" for name in names}
-        elif isinstance(node, ast.Import):
+        else:
             imported |= {alias.name for alias in node.names}
     return imported & modules
 

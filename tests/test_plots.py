@@ -69,6 +69,7 @@ def test_axis_is_logarithmic_where_the_values_allow(fun: list[float], scale: str
     figure.canvas.draw()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "fun",
     [

@@ -80,7 +80,7 @@ def test_no_number_at_the_start_is_not_success(
         assert part in found.message
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @of_every
 @pytest.mark.parametrize("dtype", [np.float32, np.int64, bool])
 def test_numbers_of_x0_are_promoted(dtype: type, name: str) -> None:
@@ -103,6 +103,7 @@ def test_kernels_in_float32_reach_what_they_can(name: str) -> None:
     np.testing.assert_allclose(found.x, 1.5, atol=1e-2 if name == "ngd" else 1e-6)
 
 
+@pytest.mark.sampled(2)
 @of_searches
 def test_a_kink_is_distinguished_from_rounding(name: str) -> None:
     with pytest.warns(NonsmoothWarning):
@@ -122,6 +123,7 @@ def test_a_kink_is_distinguished_from_rounding(name: str) -> None:
     assert "Look for a kink" in found.message
 
 
+@pytest.mark.sampled(2)
 @of_every
 def test_small_units_are_not_solved_at_once(name: str) -> None:
     model = compiled("var x[2]\nminimize 1e-12 * sum((x[i] - 3)^2 for i in 2)")
@@ -152,6 +154,7 @@ def test_a_steep_start_takes_steps_of_bounded_length(name: str) -> None:
         assert found.x[0] == pytest.approx(there, abs=1e-3)
 
 
+@pytest.mark.sampled(2)
 @of_searches
 def test_steps_at_their_cap_are_accepted(name: str) -> None:
     model = compiled("var x minimize (x - 1000)^2")

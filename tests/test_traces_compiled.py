@@ -47,6 +47,7 @@ def run(case: dict[str, Any], backend: str) -> tuple[slomodel.Solution, list[Any
     return found, [state for state in states if state.k > 0]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("backend", TARGETS)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_rows(case: dict[str, Any], backend: str) -> None:

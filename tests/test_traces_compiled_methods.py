@@ -26,6 +26,7 @@ def options(case: dict[str, Any]) -> dict[str, Any]:
     return found | ({"lift": "paper"} if method == "agp" else {})
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_rows(case: dict[str, Any]) -> None:
     params, states = case["params"], list[Any]()

@@ -69,6 +69,7 @@ def test_sharp(name: str) -> None:
     assert found.radius == radius
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", [*SHARP, *OTHERS])
 def test_hessians_in_the_set_are_below(name: str) -> None:
     text, start, radius = (SHARP | OTHERS)[name][:3]

@@ -26,7 +26,7 @@ USELESS = {
 def test_the_reason_names_the_sub_expression(name: str) -> None:
     text, culprit = USELESS[name]
     model = slomodel.compile(f"dim n var x[n]\n{text}", dims={"n": 4})
-    found = model.bounds(np.full(4, 0.3), 1.0)
+    found = model.bounds(np.full(4, 0.3), 1.0, effort="quick")
     curvature = 2.0  # of sumsq(x), as the other term is constant
     assert 1e12 * curvature < found.L1 < np.inf
     told = re.search(r"useless: (\S+) times the curvature seen in the ball", found.reason)
@@ -60,7 +60,7 @@ def test_a_large_bound_is_explained_by_its_sub_expression() -> None:
     model = slomodel.compile(
         "var x[3]\nminimize exp(9*tanh(x[0]*x[1]*x[2])) + sumsq(x)", backend="numpy"
     )
-    text = model.bounds(np.zeros(3), 1.5).explain()
+    text = model.bounds(np.zeros(3), 1.5, effort="quick").explain()
     assert "the bound is large" in text or "the bound is useless" in text
     assert "`exp(9*tanh(x[0]*x[1]*x[2]))`" in text
     small = slomodel.compile("var x\nminimize cosh(x)", backend="numpy").bounds([0.0], 1.0)

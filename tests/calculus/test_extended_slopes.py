@@ -40,6 +40,7 @@ def _exactly(x: np.longdouble) -> mpmath.mpf:
     return mpmath.mpf(head) + mpmath.mpf(float(x - np.longdouble(head)))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("function", BY_NAME, ids=str)
 def test_errors_of_the_library(function: ScalarFunction) -> None:
     """At most half of what is counted, as that is twice the largest error in doubles."""

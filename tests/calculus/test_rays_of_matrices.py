@@ -90,6 +90,7 @@ OF_DEFINITE = ("logdet_posdef", "inverse_posdef", "cholesky", "both", *list(CASE
 ILL_CONDITIONED = [pytest.param(name, 1e-5) for name in ("solve", "cholesky")]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "shift"), [*(pytest.param(name, 1.0) for name in CASES), *ILL_CONDITIONED]
 )

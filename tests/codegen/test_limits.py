@@ -69,15 +69,16 @@ def test_a_sum_of_80_arrays(target: str) -> None:
 
 
 @pytest.mark.parametrize("target", ON_CPU)
-def test_500_terms_with_constants_of_their_own(target: str) -> None:
+def test_many_terms_with_constants_of_their_own(target: str) -> None:
+    many = 150 if target == "c" else 500  # gcc takes seconds for 500
     x = build.variable("x", (literal(5),))
     total: Expr = build.const(0.0)
-    for k in range(500):
+    for k in range(many):
         total = fn.add(total, fn.cos(fn.mul(build.const(0.01 * (k + 1)), x)))
     point = np.linspace(-1.0, 1.0, 5)
     objective = build.sum_over(total, (0,))
     value, gradient = value_and_gradient(kernels_of(objective, [x], {}, target), point)
-    rates = 0.01 * np.arange(1, 501)[:, None]
+    rates = 0.01 * np.arange(1, many + 1)[:, None]
     assert value == pytest.approx(np.cos(rates * point).sum(), rel=1e-12)
     np.testing.assert_allclose(gradient, (-rates * np.sin(rates * point)).sum(0), atol=1e-10)
 

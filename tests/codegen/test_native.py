@@ -49,6 +49,7 @@ def model(**options: object) -> slomodel.Model:
     return slomodel.compile(TEXT, dims={"n": 3}, backend="c", **options)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("function", UNARY, ids=[f.name for f in UNARY])
 def test_every_function_is_near_numpys(function: fn.ScalarFunction) -> None:
     # The gradient of sum(p * f(y)) by p is f(y) itself, element by element.
@@ -74,6 +75,7 @@ def test_every_function_is_near_numpys(function: fn.ScalarFunction) -> None:
     assert same.all(), (points[~same], found[~same], expected[~same])
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 511, 512, 513, 1024, 5000])
 def test_lengths_round_those_of_blocks(n: int) -> None:
     dim = named("n")

@@ -33,6 +33,7 @@ def cut(text: str) -> bool:
     return "slo_share(job, " in text
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", MODELS)
 def test_any_number_of_threads_finds_the_same_bits(
     name: str, monkeypatch: pytest.MonkeyPatch

@@ -40,6 +40,7 @@ def exact(x: float, exponent: float) -> float:
         return -float(found) if sign else float(found)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("exponent", [p for p in EXPONENTS if abs(p) > 1.0])
 def test_their_error_is_that_of_their_roundings_over_the_whole_range(exponent: float) -> None:
     """Up to the ends where the power over- or underflows, subnormal results and operands too."""

@@ -46,7 +46,7 @@ def source_of(function: ScalarFunction, target: str) -> str:
     return Compiled("m", own, (A,), {"n": SIZE}, TARGETS[target]).source()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @EACH
 @pytest.mark.parametrize("function", sorted({*COSTLY, *SLOW}, key=str), ids=str)
 def test_a_function_of_data_is_computed_once(function: ScalarFunction, target: str) -> None:
@@ -55,6 +55,7 @@ def test_a_function_of_data_is_computed_once(function: ScalarFunction, target: s
     assert not any(map(reads_data, found))
 
 
+@pytest.mark.sampled(3)
 @EACH
 @pytest.mark.parametrize("name", NAMED)
 def test_a_function_of_the_language_is_computed_once(name: str, target: str) -> None:

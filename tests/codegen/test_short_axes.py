@@ -16,6 +16,7 @@ from slomodel.ir.walk import postorder
 from slomodel.reference import evaluate_all
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_values_whatever_is_written_out(
     kind: str, monkeypatch: pytest.MonkeyPatch
@@ -118,6 +119,7 @@ def test_pairs_of_an_inner_range(inner: str) -> None:
         assert "run += 1)" in model.source("c").split("void prepare_", 1)[1]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("condition", "is_cut"),
     [

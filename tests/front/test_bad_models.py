@@ -73,6 +73,7 @@ def test_each_is_refused_once_in_its_place_with_a_remedy(name: str) -> None:
         assert 0 <= span.start <= span.end <= len(span.source.text)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", MODELS)
 def test_check_ends_with_1_and_the_place(name: str) -> None:
     result = CliRunner().invoke(main, ["check", name])

@@ -138,6 +138,7 @@ CASES: list[tuple[str, Array, float, float, Callable[[Array, float, float], obje
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("call", "y", "p", "q", "expected"), CASES)
 def test_value_is_that_of_scipy(
     call: str, y: Array, p: float, q: float, expected: Callable[[Array, float, float], object]

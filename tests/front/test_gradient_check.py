@@ -48,6 +48,7 @@ def test_a_wrong_entry_is_seen(n: int) -> None:
     assert worst["y"] < 1e-14
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 @pytest.mark.parametrize("zero", [0.0, -0.0])
 @pytest.mark.parametrize(

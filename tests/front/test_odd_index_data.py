@@ -59,6 +59,7 @@ ODD: dict[str, tuple[list[int], int]] = {
 COMPILED = ("no terms and no groups", "duplicates and empty groups")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("name", "backend"),
     [

@@ -15,6 +15,7 @@ def test_every_problem_is_written() -> None:
     assert len(PROBLEMS) == 20
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("backend", ["numpy", "numexpr"])
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_recorded_values(name: str, backend: str) -> None:

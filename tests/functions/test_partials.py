@@ -77,6 +77,7 @@ def test_partials_of_steps_are_zero(function: ScalarFunction) -> None:
     assert [partial(function, k, operands) for k in range(function.arity)] == [None] * len(operands)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("function", "k"), BY_OPERAND, ids=str)
 def test_meaning_takes_a_complex_step(function: ScalarFunction, k: int) -> None:
     for point in regular_points(function):
@@ -115,6 +116,7 @@ def jump(values: list[tuple[float, float]]) -> float:
 SMOOTH_TESTED = [f for f in TABLE.values() if "bool" not in operand_types(f)]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("function", SMOOTH_TESTED, ids=str)
 def test_smoothness_is_what_the_derivatives_show(function: ScalarFunction) -> None:
     """A jump of the value, of the derivative or of neither at -1, 0, 1 and ties."""
@@ -144,6 +146,7 @@ def test_smoothness_is_what_the_derivatives_show(function: ScalarFunction) -> No
 TWICE = [(f, k) for f, k in BY_OPERAND if f.smoothness >= 1 and f.name not in ("div", "pow")]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("function", "k"), TWICE, ids=str)
 def test_second_derivative_jumps_only_in_class_one(function: ScalarFunction, k: int) -> None:
     """One-sided difference quotients of the derivative at -1, 0, 1 and ties."""

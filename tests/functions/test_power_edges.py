@@ -39,6 +39,7 @@ def found(backend: str, p: float) -> tuple[np.ndarray, np.ndarray]:
     return np.array(evaluate(roots, values)), np.array(columns)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.filterwarnings("ignore::slomodel.errors.ModelWarning")
 @pytest.mark.parametrize("backend", ["reference", "numpy", "numexpr", "c"])
 @pytest.mark.parametrize("p", EXPONENTS)

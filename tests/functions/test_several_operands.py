@@ -61,6 +61,7 @@ def test_the_meaning_is_the_definition(case: Case) -> None:
     assert compared > sum(inside) / 3
 
 
+@pytest.mark.sampled(2)
 @EVERY
 def test_partials_are_the_derivatives_at_every_order_of_the_operands(case: Case) -> None:
     """Where there is a kink: a number between the derivatives on its sides."""
@@ -118,7 +119,7 @@ def elements(case: Case) -> tuple[Question, list[Point]]:
     return Question(derivatives, (), values, {}), chosen
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(8)
 @EVERY
 @pytest.mark.parametrize("target", ["numpy", "numexpr", "c"])
 def test_kernels_compute_the_partials(case: Case, target: str) -> None:

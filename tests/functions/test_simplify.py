@@ -26,6 +26,7 @@ def assert_same(got: np.ndarray, want: np.ndarray, allowed: float) -> None:
         assert ulps(one.item(), other.item()) <= allowed
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("function", TWO_NUMBERS, ids=str)
 @pytest.mark.parametrize("number", CONSTANTS)
 def test_one_constant(function: ScalarFunction, number: float) -> None:

@@ -65,7 +65,7 @@ def test_domain_is_where_the_value_is_finite(function: ScalarFunction) -> None:
                 assert np.isfinite(numpy_value(function, tuple(point)))
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("function", [f for f in TABLE.values() if f.stable], ids=str)
 def test_stable_form_is_the_meaning(function: ScalarFunction) -> None:
     assert function.stable is not None

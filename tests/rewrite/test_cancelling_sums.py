@@ -166,6 +166,7 @@ LARGE: list[tuple[str, Formula, list[Point]]] = [
 CANCELLING = [*LARGE, *ROOTS, *DISTRIBUTIONS, *ENDS, *SQUARED_ARCS, *POWERS, *QUOTIENTS]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("backend", only("numpy", ["numpy", "numexpr", "c"]))
 @pytest.mark.parametrize(("text", "formula", "points"), CANCELLING, ids=[t for t, *_ in CANCELLING])
 def test_value_and_gradient(text: str, formula: Formula, points: list[Point], backend: str) -> None:

@@ -336,6 +336,7 @@ def exact(formula: Formula, point: tuple[float, ...]) -> tuple[float, list[float
         return float(mp.re(formula(*numbers))), slopes
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("variables", "data", "text", "point", "formula"), ROWS)
 def test_value_and_gradient(
     variables: str, data: str, text: str, point: tuple[float, ...], formula: Formula
@@ -346,7 +347,7 @@ def test_value_and_gradient(
     np.testing.assert_allclose(model.gradient(point), slopes, rtol=1e-12, atol=1e-58)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("backend", only("numpy", ["numpy", "numexpr", "c"]))
 @pytest.mark.parametrize(("variables", "data", "text", "point", "formula"), TAILS)
 def test_tails(

@@ -47,6 +47,7 @@ LEAST = 1e-149
 """Values below may differ: those of roots of divisors that overflow."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("text", "point"), FORMULAS, ids=[text for text, _ in FORMULAS])
 def test_spellings_agree(text: str, point: tuple[float, ...]) -> None:
     compare(text, point, range(1))

@@ -233,6 +233,7 @@ SPELLINGS: list[tuple[dict[str, list[str]], str, str, tuple[float, ...], Formula
 ]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("case", range(len(SPELLINGS)))
 def test_spellings_of_one_function_agree(case: int) -> None:
     """Value and gradient to 1e-12 near the edge, Hessian product to 1e-10."""

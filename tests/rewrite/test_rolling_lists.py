@@ -31,6 +31,7 @@ def in_text(n: int, count: int) -> str:
     return f"var x[{n}]\nminimize {' + '.join(terms)}"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("backend", ["numexpr", "numpy", "c"])
 @pytest.mark.parametrize("written", [over_edges, in_text])
 def test_indices_without_a_rule_are_a_table(written: object, backend: str) -> None:

@@ -23,6 +23,7 @@ def test_recorded_values_at_the_starts(name: str) -> None:
         np.testing.assert_allclose(gradient, start["gradient"], rtol=1e-8)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "options", [{"method": "auto"}, {"direction": "gauss-newton"}], ids=["auto", "gauss-newton"]
 )

@@ -115,7 +115,7 @@ def assert_bounds(found, hessian, centre, radius):
 @pytest.mark.parametrize("spelling", PAIRS)
 def test_pairs_of_one_element_take_no_part_in_lennard_jones(spelling, radius):
     data = {"M": upper(4)[1]} if spelling == "of data" else {}
-    found = model(PAIRS[spelling], **data).bounds(POINTS.ravel(), radius)
+    found = model(PAIRS[spelling], **data).bounds(POINTS.ravel(), radius, effort="quick")
     assert_bounds(found, lennard_jones, POINTS, radius)
 
 
@@ -126,7 +126,7 @@ def test_lennard_jones_at_random_points(seed):
     rng = np.random.default_rng(seed)
     grid = np.stack(np.meshgrid(*[np.arange(2.0)] * 3), -1).reshape(-1, 3)[:5]
     X = 1.3 * grid + 0.2 * rng.standard_normal((5, 3))
-    found = model(PAIRS["lengths"], 5).bounds(X.ravel(), 0.05)
+    found = model(PAIRS["lengths"], 5).bounds(X.ravel(), 0.05, effort="quick")
     assert_bounds(found, lennard_jones, X, 0.05)
 
 
@@ -227,6 +227,7 @@ def test_no_bound_is_passed(name, radius):
             assert not case.violates(which), (case.radius, case.bound, case.witnesses)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("radius", [0.0, 0.1])
 @pytest.mark.parametrize("name", ELEMENTS)
 def test_jets_of_nodes_with_dead_elements(name, radius):

@@ -82,14 +82,14 @@ def test_bounds_of_a_gaussian_process_hold_and_are_near_the_truth() -> None:
     text = """dim n data t[n], y[n] var l, s init 1
     let K[i in n, j in n] = exp(-(t[i] - t[j])^2 / (2 * l^2)) + where(i == j, s^2, 0)
     minimize -multi_normal_lpdf(y, 0, K)"""
-    data = {"t": rng.uniform(0, 4, 4), "y": rng.normal(size=4)}
+    data = {"t": rng.uniform(0, 4, 3), "y": rng.normal(size=3)}
     model, x = slomodel.compile(text, data=data, backend="numpy"), np.ones(2)
     found = model.bounds(x, 1e-3, effort="quick")
     hessian = np.array([model.hvp(x, one) for one in np.eye(2)])
     norm = np.abs(np.linalg.eigvalsh(hessian)).max()
     assert norm <= found.L1 <= 1.2 * norm
     assert np.isfinite(found.L2)
-    assert np.inf == model.bounds(x, 2.0).L1  # where s is 0, K may be singular
+    assert np.inf == model.bounds(x, 2.0, effort="quick").L1  # where s is 0, K may be singular
 
 
 REMAINDERS = [one for one in FUNCTIONS if one not in ("det", "cholesky")]

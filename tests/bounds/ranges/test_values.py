@@ -54,7 +54,7 @@ def _boxes(function: ScalarFunction, count: int, edge: float = 0.0):
     return interval(low, high)
 
 
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("function", _SMOOTH, ids=str)
 @pytest.mark.parametrize("k", range(5))
 def test_ranges_hold_values_at_the_ends_inside_and_at_turns(function, k):

@@ -130,6 +130,7 @@ def _largest_value(T: np.ndarray, rng: np.random.Generator) -> float:
     return best
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
 @pytest.mark.parametrize("scale", [1e-310, 1e-150, 1.0, 1e150])
 def test_norms_of_trilinear_forms(n, scale):

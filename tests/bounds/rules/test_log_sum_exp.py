@@ -79,6 +79,7 @@ TEXTS = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", TEXTS)
 def test_nothing_attained_is_above_a_claim(name: str) -> None:
     rng = np.random.default_rng(1)
