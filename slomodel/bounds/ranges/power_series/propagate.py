@@ -3,7 +3,7 @@
 Linear nodes apply to coefficients, and to norms by their magnitudes; products and functions follow
 `algebra` and `functions`. Choices are made where the values over the region decide them. Nodes
 marked constant are shifts that values do not depend on (`functions/shifted.py`): any number will
-do for them, and that at the centre is taken. Loops are executed step by step.
+do for them, and that at the centre is taken. Loops are executed step by step (`loops`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias
 
 import numpy as np
 
@@ -19,10 +18,22 @@ from slomodel import functions
 from slomodel.bounds.arithmetic.interval import Interval, from_zero, point
 from slomodel.bounds.arithmetic.monomials import Monomials
 from slomodel.bounds.arithmetic.power_series import PowerSeries, enlarged, exactly, unknown
-from slomodel.bounds.arithmetic.rounding import Array, Truths
+from slomodel.bounds.arithmetic.rounding import Array
 from slomodel.bounds.ranges.enclose import range_of
 from slomodel.bounds.ranges.power_series.functions import BINARY, UNARY, chosen, power
+from slomodel.bounds.ranges.power_series.loops import Loops
 from slomodel.bounds.ranges.power_series.matrices import matrix_operation
+from slomodel.bounds.ranges.power_series.node_values import (
+    Decision,
+    Value,
+    at_centre,
+    common_shape,
+    interval_of,
+    is_constant,
+    laid_out,
+    spread_over,
+    stacked,
+)
 from slomodel.bounds.ranges.values import value_range
 from slomodel.bounds.setting import Setting
 from slomodel.bounds.stopping import pause
@@ -44,21 +55,9 @@ from slomodel.ir.expr import (
     Scatter,
 )
 from slomodel.ir.function import RangeRule, ScalarFunction
-from slomodel.ir.loop import SliceAt, Source, StateAt
 from slomodel.ir.walk import postorder
 
 Sizes = Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Decision:
-    """Decision values over the region, 1, 0 or [0, 1], and those at its centre."""
-
-    over: Interval
-    at_centre: Truths
-
-
-Value: TypeAlias = PowerSeries | Decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,24 +77,25 @@ class SeriesPass:
                     continue
                 pause()
                 if isinstance(node, Recur):
-                    states = self._states(node, [result[o] for o in node.operands])
+                    loops = Loops(self.table, self.sizes, self.values_of)
+                    states = loops.states(node, [result[o] for o in node.operands])
                     result |= zip(node.states, states, strict=True)
                 else:
                     result[node] = self._value(node, [result[o] for o in node.operands])
         return result
 
     def _value(self, node: Expr, operands: list[Value]) -> Value:
-        if node.dtype == "bool" or not all(_is_constant(one) for one in operands):
+        if node.dtype == "bool" or not all(is_constant(one) for one in operands):
             return self._varying(node, operands)
-        own = range_of(node, [_interval(one) for one in operands], self.sizes, 0)
+        own = range_of(node, [interval_of(one) for one in operands], self.sizes, 0)
         shape = concrete(node.shape, self.sizes)
         return PowerSeries.constant(self.table, own.broadcast(shape))
 
     def _varying(self, node: Expr, operands: list[Value]) -> Value:
         if isinstance(node, Map):
-            laid = [_laid(one, node, k) for k, one in enumerate(operands)]
+            laid = [laid_out(one, node, k) for k, one in enumerate(operands)]
             result = self._applied(node.function, laid)
-            return _spread(result, concrete(node.shape, self.sizes))
+            return spread_over(result, concrete(node.shape, self.sizes))
         if node.dtype == "bool" or any(isinstance(one, Decision) for one in operands):
             return self._of_truths(node, operands)
         series = [one for one in operands if isinstance(one, PowerSeries)]
@@ -113,7 +113,7 @@ class SeriesPass:
 
     def _of_truths(self, node: Expr, operands: Sequence[Value]) -> Value:
         over = range_of(node, [self._range(one) for one in operands], self.sizes, 0)
-        at = range_of(node, [point(_at_centre(one)) for one in operands], self.sizes, 0)
+        at = range_of(node, [point(at_centre(one)) for one in operands], self.sizes, 0)
         if node.dtype == "bool":
             return Decision(over, at.lo > 0.5)
         # A step that the region does not decide has no series.
@@ -129,14 +129,14 @@ class SeriesPass:
             return self._choice(operands[0], operands[1], operands[2])
         if function.result == "bool":
             over = value_range(function, *(self._range(one) for one in operands))
-            at = value_range(function, *(point(_at_centre(one)) for one in operands))
+            at = value_range(function, *(point(at_centre(one)) for one in operands))
             return Decision(over, at.lo > 0.5)
         series = [one for one in operands if isinstance(one, PowerSeries)]
         if len(series) < len(operands):
-            return unknown(self.table, _common_shape(operands))
+            return unknown(self.table, common_shape(operands))
         if function is stop_gradient:
             return PowerSeries.constant(self.table, exactly(series[0].c[0]))
-        if all(_is_constant(one) for one in series):
+        if all(is_constant(one) for one in series):
             return PowerSeries.constant(
                 self.table, value_range(function, *(one.interval for one in series))
             )
@@ -153,7 +153,7 @@ class SeriesPass:
             return self._by_sign(first, -first)
         if function is functions.relu:
             return self._by_sign(first, PowerSeries.constant(self.table, exactly(0.0 * first.c[0])))
-        if function is functions.pow and _is_constant(series[1]) and not series[1].error.any():
+        if function is functions.pow and is_constant(series[1]) and not series[1].error.any():
             return _power(first, series[1].c[0])
         if function in (functions.maximum, functions.minimum):
             a, b = series
@@ -163,12 +163,12 @@ class SeriesPass:
         # A record without ranges has no bounds; `limited`, in no table, is known by its form.
         is_stated = function.ranges is not RangeRule.UNKNOWN
         if form is None or not (is_stated or function.name not in functions.FUNCTIONS):
-            return unknown(self.table, _common_shape(series))
+            return unknown(self.table, common_shape(series))
         inputs = [variable(f"u{k}", ()) for k in range(len(series))]
         with without_rounding():
             graph = form(*inputs)
         known: dict[Expr, Value] = dict(zip(inputs, series, strict=True))
-        rank = len(_common_shape(series))
+        rank = len(common_shape(series))
         for node in postorder(graph):
             if node in known:
                 continue
@@ -194,8 +194,8 @@ class SeriesPass:
             over = condition.interval
             condition = Decision(over, over.lo > 0.5)
         if isinstance(a, Decision) or isinstance(b, Decision):
-            return unknown(self.table, _common_shape((condition, a, b)))
-        shape = _common_shape((condition, a, b))
+            return unknown(self.table, common_shape((condition, a, b)))
+        shape = common_shape((condition, a, b))
         true, false = condition.over.lo == 1.0, condition.over.hi == 0.0
         result = chosen(np.where(true | false, true, condition.at_centre), a, b)
         undecided = np.broadcast_to(~(true | false), shape)
@@ -254,7 +254,7 @@ class SeriesPass:
         return PowerSeries(self.table, middle, norms[0], enlarged(norms[1] + error))
 
     def _einsum(self, node: Einsum, operands: Sequence[PowerSeries]) -> PowerSeries:
-        varying = [k for k, one in enumerate(operands) if not _is_constant(one)]
+        varying = [k for k, one in enumerate(operands) if not is_constant(one)]
         if len(varying) == 1:
             return self._linear(node, operands, varying[0])
         dims = concrete(node.dims, self.sizes)
@@ -278,48 +278,7 @@ class SeriesPass:
         for t in range(length):
             own = [one.each(partial(np.take, indices=t, axis=axis + 1)) for one in (factor, term)]
             parts.append(own[1] if not parts else own[0] * parts[-1] + own[1])
-        return _stacked(self.table, parts, axis)
-
-    def _states(self, node: Recur, operands: list[Value]) -> list[PowerSeries]:
-        """The states of a loop, executed step by step."""
-        loop, sizes = node.loop, self.sizes
-        length = loop.length.size(sizes)
-        places: list[list[PowerSeries | None]] = [[None] * length for _ in loop.shapes]
-        for state, first in zip(places, loop.initial, strict=True):
-            if first is not None:
-                own = operands[first]
-                for t in range(min(length, len(_at_centre(own)))):
-                    one = _slice(own, t)
-                    assert isinstance(one, PowerSeries)
-                    state[t] = one
-
-        def read(one: Expr, source: Source, t: int) -> Value:
-            if isinstance(source, StateAt):
-                value = places[source.state][t + source.shift.value(sizes)]
-                if value is None:
-                    zeros = np.zeros(concrete(one.shape, sizes))
-                    return PowerSeries.constant(self.table, exactly(zeros))
-                return value
-            if isinstance(source, SliceAt):
-                return _slice(operands[source.operand], t + source.shift.value(sizes))
-            return operands[source.operand]
-
-        bodies = [(update, set(postorder(update.value))) for update in loop.updates]
-        for t in reversed(range(length)) if loop.backwards else range(length):
-            for update, under in bodies:
-                if t < update.start.value(sizes):
-                    continue
-                given = {one: read(one, source, t) for one, source in loop.sources if one in under}
-                value = self.values_of(update.value, given)[update.value]
-                assert isinstance(value, PowerSeries)
-                state, place = places[update.state], t + update.shift.value(sizes)
-                before = state[place]
-                state[place] = value if before is None else before + value
-        result = []
-        for state, shape in zip(places, loop.shapes, strict=True):
-            zeros = PowerSeries.constant(self.table, exactly(np.zeros(concrete(shape, sizes))))
-            result.append(_stacked(self.table, [zeros if one is None else one for one in state], 0))
-        return result
+        return stacked(self.table, parts, axis)
 
 
 def _sizes(a: Interval) -> Interval:
@@ -415,66 +374,6 @@ def _constant_value(table: Monomials, node: Const, wide: Array) -> Value:
     if node.dtype == "bool":
         return Decision(point(wide), wide > 0.5)
     return PowerSeries.constant(table, exactly(wide))
-
-
-def _is_constant(value: Value) -> bool:
-    if isinstance(value, Decision):
-        return bool((value.over.lo == value.over.hi).all())
-    return value.is_constant
-
-
-def _interval(value: Value) -> Interval:
-    return value.over if isinstance(value, Decision) else value.interval
-
-
-def _at_centre(value: Value) -> Array:
-    if isinstance(value, Decision):
-        return np.asarray(value.at_centre, dtype=np.float64)
-    return np.asarray(value.c[0])
-
-
-def _common_shape(values: Sequence[Value]) -> tuple[int, ...]:
-    return np.broadcast_shapes(*(_at_centre(one).shape for one in values))
-
-
-def _laid(value: Value, node: Map, k: int) -> Value:
-    """Operand k, with axes of length 1 where the node has axes that it lacks."""
-    missing = tuple(axis for axis in range(node.rank) if axis not in node.axes[k])
-    if not missing:
-        return value
-    if isinstance(value, Decision):
-        return Decision(
-            value.over.each(lambda array: np.expand_dims(array, missing)),
-            np.expand_dims(value.at_centre, missing),
-        )
-    shifted = tuple(1 + axis for axis in missing)
-    return value.each(lambda array: np.expand_dims(array, shifted))
-
-
-def _spread(value: Value, shape: tuple[int, ...]) -> Value:
-    """The value with all elements of this shape."""
-    if isinstance(value, Decision):
-        over = value.over.broadcast(shape)
-        return Decision(over, np.broadcast_to(value.at_centre, shape))
-    return value.each(lambda array: np.broadcast_to(array, (len(array), *shape)))
-
-
-def _slice(value: Value, t: int) -> Value:
-    """Element t along the first axis."""
-    if isinstance(value, Decision):
-        return Decision(value.over.each(lambda array: array[t]), value.at_centre[t])
-    return value.each(lambda array: array[:, t])
-
-
-def _stacked(table: Monomials, parts: Sequence[PowerSeries], axis: int) -> PowerSeries:
-    degree = max((one.degree for one in parts), default=0)
-    c = np.stack([one.padded(degree) for one in parts], axis=axis + 1)
-    return PowerSeries(
-        table,
-        c,
-        np.stack([one.tail for one in parts], axis=axis),
-        np.stack([one.error for one in parts], axis=axis),
-    )
 
 
 def inputs_of(setting: Setting, series: PowerSeries) -> dict[Expr, Value]:
