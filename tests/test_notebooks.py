@@ -37,11 +37,10 @@ def displays(name: str) -> list[dict[str, Any]]:
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_regression() -> None:
-    progress, *shown = displays("regression")[1:]
+    first, progress, *shown = displays("regression")
     # The line of progress is empty once the run has ended.
     assert progress == {"text/plain": ""}
-    model = displays("regression")[0]["text/html"]
-    assert "<math" in model
+    assert "<math" in first["text/html"]
     solution, fit, numbers = shown
     assert "<polyline" in solution["text/html"]
     assert "u[south]" in fit["text/html"]

@@ -17,6 +17,7 @@ EXACT = {
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", EXACT)
 def test_within_a_percent_below(name: str) -> None:
     text, centre, exact = EXACT[name]

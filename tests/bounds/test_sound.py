@@ -59,7 +59,7 @@ def test_no_claim_is_passed_on_random_graphs(
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("smooth", [True, False])
-@settings(max_examples=3)
+@settings(max_examples=2)
 @given(data=st.data())
 def test_no_bound_is_passed_on_random_graphs(smooth: bool, data: st.DataObject) -> None:
     example: Example = data.draw(graphs(smooth=smooth, max_steps=5))

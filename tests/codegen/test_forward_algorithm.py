@@ -35,6 +35,7 @@ def _over_paths(e: np.ndarray, x: np.ndarray) -> float:
         return float(-mpmath.log(total))
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("spread", [1.0, 300.0, 5000.0])
 def test_the_value_is_that_of_all_paths(spread: float) -> None:
     rng = np.random.default_rng(1)

@@ -87,7 +87,7 @@ HOSTILE = [
 
 
 # Counting makes these take seconds each.
-LONG = ("the longest sum", "the longest product", "doubling")
+LONG = ("the longest sum", "the longest product", "doubling", "powers", "a longer sum")
 
 
 @pytest.mark.parametrize("is_long", [False, pytest.param(True, marks=pytest.mark.slow)])

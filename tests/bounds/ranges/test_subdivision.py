@@ -45,7 +45,7 @@ def test_least_squares_with_a_smooth_penalty() -> None:
     assert exact <= found.L1 <= exact + 1.05 * delta**-0.5
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     st.lists(st.floats(-20.0, 20.0), min_size=1, max_size=4),
     st.floats(1e-3, 30.0),

@@ -32,13 +32,15 @@ def test_every_kind_of_kernel_at_lengths_round_those_of_blocks(n: int) -> None:
 @pytest.mark.parametrize(("dtype", "rtol"), [("float64", 1e-13), ("float32", 2e-5)])
 def test_every_function(dtype: str, rtol: float) -> None:
     """The gradient of a sum of p * f(y) by p is f(y): all functions in one text."""
+    # In single precision a third of them: nvrtc's stand-in takes seconds for all.
+    functions = MEASURED if dtype == "float64" else MEASURED[::3]
     n = named("n")
     points = np.random.default_rng(0).uniform(0.1, 3.0, (3, 40))
-    weights = [build.variable(f"p{k}", (n,)) for k in range(len(MEASURED))]
+    weights = [build.variable(f"p{k}", (n,)) for k in range(len(functions))]
     operands = [build.variable(f"y{k}", (n,)) for k in range(3)]
     terms = [
         build.sum_over(mul(p, function(*operands[: function.arity])), (0,))
-        for p, function in zip(weights, MEASURED, strict=True)
+        for p, function in zip(weights, functions, strict=True)
     ]
     derivatives = Derivatives(balanced(add, terms), [*weights, *operands])
     text = Compiled("own", derivatives, [], {"n": 40}, TARGETS["cupy"], dtype)
@@ -47,7 +49,7 @@ def test_every_function(dtype: str, rtol: float) -> None:
     Kernels(text, {}).function("value_and_gradient")(point, out)
     found = out.reshape(-1, 40)[: len(weights)]
     with np.errstate(all="ignore"):
-        for row, function in zip(found, MEASURED, strict=True):
+        for row, function in zip(found, functions, strict=True):
             expected = np.asarray(function.numpy(*points[: function.arity]), float)
             np.testing.assert_allclose(row, expected, rtol, rtol, err_msg=str(function))
 
