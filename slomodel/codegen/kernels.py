@@ -155,9 +155,14 @@ class Compiled:
                 self._makers[name] = result
             return self._makers[name]
 
-    @without_gc()
     def begin(self, name: EntryName) -> None:
         """Start to compile the function of this name, where a compiler can do so meanwhile."""
+        # Every run asks, and most find a kernel.
+        if name not in self._makers:
+            self._begin(name)
+
+    @without_gc()
+    def _begin(self, name: EntryName) -> None:
         with self._lock:
             if name in self._makers or name in self._begun:
                 return

@@ -246,8 +246,8 @@ class Model(Proving):
             with limited(threads):
                 return on_display(walk, progress).with_model(self)
         return self._run(
-            *(method, x0, callback, progress, threads, checkpoint, resume), **run_options
-        ).with_model(self)
+            *(method, x0, callback, progress, threads, checkpoint, resume, self), **run_options
+        )
 
     def _run(
         self,
@@ -258,11 +258,12 @@ class Model(Proving):
         threads: int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         resume: str | os.PathLike[str] | None = None,
+        model: Model | None = None,
         *,
         seed: int,
         **run_options: Any,
     ) -> Solution:
-        """One run, whose solution does not refer to this model: it may be sent to a process."""
+        """One run, whose solution refers to `model`: None where it may be sent to a process."""
         inner = self.unconstrained
         # The bounds take a second to load.
         proves = resume is not None or uses_proofs(method, run_options)
@@ -285,13 +286,14 @@ class Model(Proving):
             if self._problem.constraints:
                 constrained = inner._constraints(self._coordinates)
                 solution = solve_constrained(constrained, first, **run_options)
+                solution = solution if model is None else solution.with_model(model)
             else:
                 if method == "auto" and self.backend == NATIVE.name:
                     compiled_loops.begin()
                 products: tuple[Product, ...] = ("hvp",) if method == "auto" else ()
                 objective = inner._objective(self._coordinates, products)
                 prove = inner._prover() if proves else None
-                solution = solve(objective, first, prove=prove, **run_options)
+                solution = solve(objective, first, prove=prove, model=model, **run_options)
         coordinates = self._coordinates
         solution = solution if coordinates is None else coordinates.remarked(solution)
         return self._with_remark_on_scales(solution)

@@ -6,7 +6,7 @@ import math
 import os
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,7 +31,7 @@ from slomodel.solve.run.monitor import Callback, Monitor, Progress, check_callba
 from slomodel.solve.run.resume import agreed, check_objective, start_of
 from slomodel.solve.run.run_state import RunState
 from slomodel.solve.run.saddle_escape import SaddleWatch, watch_of
-from slomodel.solve.run.solution import Solution
+from slomodel.solve.run.solution import FittedModel, Solution
 from slomodel.solve.run_options import RunOptions
 from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.status import Status
@@ -61,6 +61,7 @@ def solve(
     prove: Prove | ProofSource | None = None,
     within: Set | None = None,
     in_sets: Unpack | None = None,
+    model: FittedModel | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: str | os.PathLike[str] | None = None,
     **options: object,
@@ -78,9 +79,9 @@ def solve(
     `diagnose` describes in a sentence where a point is not finite; `prove` bounds the constants
     over balls. All iterates stay in the set `within`: x0 is moved to its nearest point, and ‖∇f‖ is
     replaced by ‖x − P(x − ∇f)‖, P the projection on the set; `in_sets` splits a vector of the
-    solver into the arrays of the variables in sets. A run that does not converge returns a status
-    and raises no exception. The run is written to `checkpoint` every few seconds; `resume`
-    continues a checkpoint bit for bit, in which case x0 may be omitted.
+    solver into the arrays of the variables in sets; `model` is that of the Solution. A run that
+    does not converge returns a status and raises no exception. The run is written to `checkpoint`
+    every few seconds; `resume` continues a checkpoint bit for bit, in which case x0 may be omitted.
     """
     run_options, of_method = RunOptions.of(options)
     trajectory = Trajectory(method, of_method, run_options)
@@ -114,17 +115,26 @@ def solve(
         run.detail = (diagnose and diagnose(start)) or what_is_not_finite(run.current)
     elif diagnose:
         run.detail = f"{run.detail} {_nonfinite_points(run, evaluate, diagnose)}".strip()
-    solution = outcome(run, evaluate, monitor, subroutine, lipschitz)
+    of_user = OfUser(user, unpack, model)
+    solution = outcome(run, evaluate, monitor, subroutine, lipschitz, of_user)
     if within is not None and in_sets is not None:
-        solution = with_multipliers(solution, within, in_sets, evaluate.sign)
-    if user is not None:
-        solution = replace(solution, x=user(solution.x), unconstrained=solution.x)
-    return replace(solution, variables=copies(unpack(solution.x))) if unpack else solution
+        return with_multipliers(solution, within, in_sets, evaluate.sign)
+    return solution
+
+
+@dataclass(frozen=True, slots=True)
+class OfUser:
+    """What a Solution has beside the run: the map to the user's x, its arrays, its model."""
+
+    user: View | None = None
+    unpack: Unpack | None = None
+    model: FittedModel | None = None
 
 
 def with_multipliers(solution: Solution, within: Set, in_sets: Unpack, sign: float) -> Solution:
     """The solution with its multipliers, ∇f plus the projected −∇f, and its active bounds."""
-    x, g = solution.x, sign * solution.jac
+    x = solution.x if solution.unconstrained is None else solution.unconstrained
+    g = sign * solution.jac
     tangential = np.empty_like(x)
     within.tangent(x, -g, tangential)
     # At bounds the two parts cancel exactly; elsewhere the multipliers are 0.
@@ -206,15 +216,18 @@ def outcome(
     monitor: Monitor,
     subroutine: Subroutine,
     lipschitz: LipschitzSource | None,
+    of_user: OfUser,
 ) -> Solution:
-    """The Solution of a run that has ended, in the solver's variables alone."""
+    """The Solution of a run that has ended."""
     assert run.status is not None
     point, nit = run.current.copy(), max(monitor.k, 0)
+    user, unpack = of_user.user, of_user.unpack
+    x = point.x if user is None else user(point.x)
     parameters = subroutine.parameters | (lipschitz.parameters if lipschitz else {})
     if run.kinds:
         parameters["steps"] = steps_by_kind(run.kinds)
     return Solution(
-        x=point.x,
+        x=x,
         fun=evaluate.sign * point.f + 0.0,
         jac=evaluate.sign * point.g,
         gradient_norm=point.gnorm,
@@ -224,7 +237,7 @@ def outcome(
         nhev=evaluate.nhev,
         status=run.status,
         message=message(run, evaluate, nit, parameters),
-        variables={},
+        variables=copies(unpack(x)) if unpack else {},
         history=monitor.recorder.history(),
         epochs=run.epochs.records(),
         method=subroutine.name,
@@ -234,6 +247,8 @@ def outcome(
         violations=run.violations,
         certificate=run.certifier.certificate() if run.certifier else None,
         calls=tuple(run.calls),
+        unconstrained=None if user is None else point.x,
+        model=of_user.model,
     )
 
 

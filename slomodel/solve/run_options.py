@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Annotated, Any, get_args, get_type_hints
 
 from slomodel.errors import Diagnostic, DomainError
@@ -112,11 +113,21 @@ class RunOptions:
     def of(given: Mapping[str, object]) -> tuple[RunOptions, dict[str, object]]:
         """Split the given options into the run options and those of the method."""
         own: dict[str, Any] = {name: value for name, value in given.items() if name in OPTIONS}
-        return RunOptions(**own), {k: v for k, v in given.items() if k not in own}
+        of_method = {k: v for k, v in given.items() if k not in own}
+        try:
+            return _checked(**own), of_method
+        except TypeError:  # of values that cannot be hashed
+            return RunOptions(**own), of_method
 
     def trajectory(self) -> dict[str, object]:
         """The options that the iterates depend on, by name."""
         return {name: getattr(self, name) for name, one in OPTIONS.items() if one.trajectory}
+
+
+@lru_cache(maxsize=16, typed=True)
+def _checked(**own: Any) -> RunOptions:
+    """Cached, since the checks take as long as a few steps."""
+    return RunOptions(**own)
 
 
 _TYPES = get_type_hints(RunOptions, include_extras=True)

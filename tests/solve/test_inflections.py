@@ -16,6 +16,16 @@ FALLING = {
     "saddle": ("var x, y\nminimize x^2 - y^2 + y^4/4", [1.0, 0.0], -0.99),
     "monkey saddle": ("var x, y\nminimize x^3 - 3*x*y^2 + (x^2 + y^2)^2", [0.0, 0.0], -0.1),
     "fourth order": ("var x, y\nminimize x^2 - y^4 + y^6", [1.0, 0.0], -0.14),
+    "a valley that bends away": (
+        "var x, y\nminimize (y - x^2)*(y - 3*x^2) + x^6",
+        [0.0, 0.0],
+        -0.14,
+    ),
+    "the same, turned": (
+        "var x, y\nlet p = x + y\nlet q = x - y\nminimize (q - p^2)*(q - 3*p^2) + p^6 + p^8",
+        [0.0, 0.0],
+        -0.07,
+    ),
     "far from 1": ("var x, y\nminimize (x/1e4)^3 + (x/1e4)^4/4 + y^2", [1e4, 1.0], -6.74),
 }
 MINIMA = {
@@ -45,6 +55,37 @@ def test_a_point_that_is_not_a_minimum_is_left_or_reported(name: str) -> None:
         assert SAID in found.message
         assert "a saddle or an inflection" in found.message
     assert (found.nit > 0) == ("already stationary" not in found.message)
+
+
+KINKS = {
+    "across": ("var x, y\nminimize 10*abs(x - 3*y) - abs(x + y) + x^2 + y^2", -0.4),
+    "three": (
+        "var x[3]\nminimize 5*abs(x[0] - 2*x[1]) + 5*abs(x[1] - 2*x[2]) - abs(sum(x)) + sumsq(x)",
+        -49 / 84,
+    ),
+    "many unknowns": (
+        "var x[30]\nminimize 10*sum(abs(x[i] - x[i + 10]) for i in 20) - abs(sum(x)) + sumsq(x)",
+        -7.5,
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::slomodel.errors.NonsmoothWarning")
+@pytest.mark.parametrize("name", KINKS)
+def test_descent_along_kinks_is_found(name: str) -> None:
+    """f rises along all directions of the variables, random ones and gradients beside the start."""
+    text, least = KINKS[name]
+    model = slomodel.compile(text, backend="numpy")
+    found = model.solve(x0=np.zeros(model.n))
+    assert found.fun == pytest.approx(least, abs=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::slomodel.errors.NonsmoothWarning")
+def test_what_was_tried_at_a_kink_is_said() -> None:
+    model = slomodel.compile("var x, y\nminimize 2*abs(x - 3*y) + abs(x + y)", backend="numpy")
+    found = model.solve(x0=[0.0, 0.0])
+    assert found.success
+    assert "There is a kink at the point; descents from 8 points" in found.message
 
 
 IN_SETS = {

@@ -103,3 +103,14 @@ def test_sums_of_squares_are_not_unbounded() -> None:
     model = slomodel.compile("var x\nminimize ((x^2)^0.002)^2", backend="numpy")
     found = model.solve("norm-armijo", [1.0], initial_step="memory", max_iter=400)
     assert found.status != "unbounded"
+
+
+def test_fits_whose_parameters_tend_to_infinity_say_so() -> None:
+    """Rates that grow in proportion: V s/(K + s) tends to (V/K) s, and rounding hides the rest."""
+    s = np.linspace(0.1, 2.0, 12)
+    noise = 0.02 * np.cos(7.0 * np.arange(12))
+    text = "dim m\ndata s[m], v[m]\nvar V init 1, K init 1\nminimize sumsq(v - V*s/(K + s))"
+    for bend in (0.02, -0.03):
+        v = 0.5 * s * (1.0 + noise) + bend * s**2
+        found = slomodel.compile(text, data={"s": s, "v": v}, backend="numpy").solve()
+        assert ("tends to a limit" in found.message) == (bend > 0.0), found.message

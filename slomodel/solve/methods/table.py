@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.constants.choice import lipschitz_source
@@ -69,10 +70,10 @@ def auto(given: Options, context: MethodContext) -> NormArmijo | ProjectedSearch
         return auto_in_set(given, context, context.within)
     direction, reason = chosen(context.facts, len(context.x0))
     method = search_along_lines(given, context, direction, REACH)
-    method = replace(method, logarithmic=context.facts.logarithmic)
+    own: dict[str, Any] = {"logarithmic": context.facts.logarithmic}
     if DIRECTIONS[method.direction].predicts and not {"line_search", "theta"} & set(given):
-        method = interpolating(method, given, context)
-    return method if "direction" in given else replace(method, chosen_for=reason)
+        own |= interpolating(given, context)
+    return replace(method, chosen_for="" if "direction" in given else reason, **own)
 
 
 def auto_in_set(given: Options, context: MethodContext, within: Set) -> ProjectedSearch:
@@ -86,20 +87,17 @@ def auto_in_set(given: Options, context: MethodContext, within: Set) -> Projecte
     return method if "direction" in given else replace(method, chosen_for=reason)
 
 
-def interpolating(method: NormArmijo, given: Options, context: MethodContext) -> NormArmijo:
+def interpolating(given: Options, context: MethodContext) -> dict[str, Any]:
     """The line search of `auto` for directions with a model of f, in no units of f or x.
 
     δ̄ grows, and starts from ‖x0‖ alone unless that is 0.
     """
-    size = norm(context.x0) or 1.0
-    return replace(
-        method,
-        delta_bar=method.delta_bar if "delta_bar" in given else min(REACH * size, LARGEST),
-        sigma=method.sigma if "sigma" in given else DESCENT,
-        interpolates=True,
-        grows="delta_bar" not in given,
-        gtol=context.gtol if context.own_test else None,
-    )
+    own: dict[str, Any] = {"interpolates": True, "grows": "delta_bar" not in given}
+    if "delta_bar" not in given:
+        own["delta_bar"] = min(REACH * (norm(context.x0) or 1.0), LARGEST)
+    if "sigma" not in given:
+        own["sigma"] = DESCENT
+    return own | {"gtol": context.gtol if context.own_test else None}
 
 
 def farthest_move(context: MethodContext, reach: float) -> float:

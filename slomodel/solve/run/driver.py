@@ -12,10 +12,11 @@ from slomodel.solve.norms import EPS, norm
 from slomodel.solve.objective import BudgetSpent, EvaluationLost, Evaluator
 from slomodel.solve.run.blocks import blocks_of
 from slomodel.solve.run.checkpoint import Keeper
+from slomodel.solve.run.kinks import falls_at_a_kink
 from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.run.run_state import RunState
 from slomodel.solve.run.saddle_escape import SaddleWatch, saddles_left
-from slomodel.solve.run.stationary_point import Beyond, falls_at_a_kink, falls_beyond
+from slomodel.solve.run.stationary_point import Beyond, falls_beyond
 from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.stagnation.pole import PoleWatch, unresolved
 from slomodel.solve.stagnation.unbounded import Drift, depth
@@ -125,7 +126,7 @@ def describe_curvature(
         seen = look_beyond(evaluate, run)
         remedy = "Use method='auto' or second_order=True, or another start."
         said = f"{seen.message(evaluate.sign)} {remedy}" if seen else ""
-    run.detail = f"{run.detail} {said}".strip()
+    run.detail = " ".join(filter(None, (run.detail, said, run.tried)))
 
 
 def look_beyond(evaluate: Evaluator, run: RunState) -> Beyond | None:
@@ -140,9 +141,10 @@ def look_beyond(evaluate: Evaluator, run: RunState) -> Beyond | None:
         return None
     try:
         if not facts.smooth:
-            seen = falls_at_a_kink(evaluate, run.current, run.so_far)
-            if seen is not None:
-                return seen
+            examined = falls_at_a_kink(evaluate, run.current, run.so_far)
+            run.tried = examined.tried
+            if examined.lower is not None:
+                return examined.lower
         if not facts.curvature:
             return None
         return falls_beyond(
@@ -186,7 +188,7 @@ def go_on_from(accepted: Iterate, monitor: Monitor, run: RunState) -> None:
     """Continue a run that lingered or had ended from a point beyond a saddle."""
     kind = BEYOND if run.leaves_saddles else ""
     run.status, run.detail, run.remedy, run.sentence = None, "", "", ""
-    run.hessian = None
+    run.hessian, run.tried = None, ""
     length = norm(accepted.x - run.current.x)
     run.accept(AcceptedStep(accepted, length, at_boundary=True, kind=kind))
     monitor.record(run.current, run.step, run.epoch)

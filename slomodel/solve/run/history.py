@@ -70,8 +70,7 @@ class Recorder:
         self._rows = array("d", rows.ravel().tolist())
 
     def history(self) -> History:
-        table = self.rows()
-        time, fun, gradient_norm, step, epoch = (np.ascontiguousarray(c) for c in table.T)
+        time, fun, gradient_norm, step, epoch = self.rows().T.copy()
         return History(time, fun, gradient_norm, step, epoch.astype(np.int64))
 
 

@@ -26,8 +26,9 @@ class RunState:
     `first_f` and ‖x‖ = `first_size`. `sentence` replaces that of the status; with `own_test` the
     method tests its points itself, and the tolerance is 0. With `leaves_saddles` the run goes on
     from stationary points beyond which f is lower. `kinds` has the number of steps of each kind and
-    their decrease of f. `hessian` (n, n) is that at the end, if it was computed. f may be unbounded
-    below `depth`, which is examined when it is below `examined` first.
+    their decrease of f. `hessian` (n, n) is that at the end, if it was computed; `tried` says what
+    was tried at a kink there. f may be unbounded below `depth`, which is examined when it is below
+    `examined` first.
     """
 
     current: Iterate
@@ -59,6 +60,7 @@ class RunState:
     proofs: Clocked | None = None
     kinds: dict[str, list[float]] = field(default_factory=dict)
     hessian: Vector | None = None
+    tried: str = ""
 
     @property
     def so_far(self) -> SoFar:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import chain, combinations
+from functools import partial
 
 import numpy as np
 
@@ -39,10 +39,8 @@ STEEPER = 10.0
 # Number of halved steps at which f must not rise: a lower point beyond a barrier does not
 # contradict a minimum.
 HALVINGS = 20
-# A kink is looked for at this distance, and along so many random directions: at a stationary point
-# without one, f changes there by its square alone.
-AT_KINK = 16.0**-4
-SIDES = 4
+# Products of the conjugate gradients that bend a direction of little curvature into its valley.
+BENDING = 25
 # Largest n for which the message shows the direction.
 SHOWN = 4
 
@@ -121,52 +119,69 @@ def falls_beyond(
         if is_quadratic:
             return None
         steps = (step for step in steps if _bends_down(evaluate, at, step))
-    result = (_lower(evaluate, at, step, ritz.value) for step in steps if step.any())
-    return next((one for one in result if one is not None), None)
+    result = (lower_at(evaluate, at, step, ritz.value) for step in steps if step.any())
+    seen = next((one for one in result if one is not None), None)
+    if seen is not None or ritz.value < -NULL * size or evaluate.within is not None:
+        return seen
+    return _falls_in_valley(evaluate, at, ritz, scale, hessian)
 
 
-def falls_at_a_kink(evaluate: Evaluator, at: Iterate, so_far: SoFar) -> Beyond | None:
-    """A lower point beside a kink whose gradient is computed as 0, as that of −|x| at 0; or None.
+def _falls_in_valley(
+    evaluate: Evaluator, at: Iterate, ritz: Ritz, scale: float, hessian: Vector | None
+) -> Beyond | None:
+    """A lower point x + tv + t²w along a direction v without curvature; None if none.
 
-    The directions tried are those of the variables for n ≤ FEW, random ones, the gradients there,
-    and their differences, which are normal to the kink if there is one between two points.
+    The valley of f, whose points are minima along the other directions, is this curve up to O(t³),
+    with H w = −D³f[v, v]/2: along v alone (y − x²)(y − 3x²) rises at 0, and along the curve it
+    falls. Golubitsky & Schaeffer, Singularities and Groups in Bifurcation Theory (1985), Section
+    VII.1 (the Lyapunov–Schmidt reduction).
     """
-    scale = max(1.0, so_far.size, norm(at.x))
-    noise = CLEAR * ROUNDING * evaluate.eps * abs(at.f)
-    for v in _beside_kinks(evaluate, at, AT_KINK * scale):
-        for way in (1.0, -1.0):
-            step = way * AT_KINK * scale * v
-            if not evaluate.value(evaluate.inside(at.x + step)) < at.f - noise:
-                continue
-            for reach in (*REACHES, *SHORTER[:2]):
-                longer = evaluate.inside(at.x + (reach / AT_KINK) * step) - at.x
-                result = _lower(evaluate, at, longer, -math.inf) if longer.any() else None
-                if result is not None:
-                    return result
+    v, t = ritz.vector, REACHES[1] * scale
+    third = np.empty_like(v)
+    g = np.empty_like(v)
+    for sign in (1.0, -1.0):
+        evaluate.gradient(at.x + sign * t * v, g)
+        third = g.copy() if sign > 0.0 else third + g - 2.0 * at.g
+    third *= 0.5 / t**2
+    third -= v.dot(third) * v
+    if not 0.0 < norm(third) < math.inf:
+        return None
+    if hessian is not None:
+        values, vectors = np.linalg.eigh(hessian)
+        kept = values > NULL * ritz.largest
+        w = -vectors[:, kept] @ ((vectors[:, kept].T @ third) / values[kept])
+    else:
+        w = _solved(evaluate, at, v, -third)
+
+    def bent(way: float, part: float) -> Vector:
+        return np.asarray(part * way * v + (part * way) ** 2 * w)
+
+    for way in (sign * reach * scale for reach in REACHES for sign in (1.0, -1.0)):
+        seen = lower_at(evaluate, at, bent(way, 1.0), 0.0, partial(bent, way))
+        if seen is not None:
+            return seen
     return None
 
 
-def _beside_kinks(evaluate: Evaluator, at: Iterate, distance: float) -> Iterator[Vector]:
-    """Different unit vectors (n,) along which f may fall from a kink, up to their signs."""
-    n, generator = len(at.x), np.random.default_rng(0)
-    sides = generator.standard_normal((SIDES, n))
-    seen: list[Vector] = []
-    gradients: list[Vector] = []
-    for point in (*sides, *-sides):
-        g = np.empty(n)
-        evaluate.gradient(evaluate.inside(at.x + (distance / norm(point)) * point), g)
-        gradients.append(g)
-    pairs = (
-        combinations(gradients, 2)
-        if n <= FEW
-        else zip(gradients[:SIDES], gradients[SIDES:], strict=True)
-    )
-    across = (one - two for one, two in pairs)
-    for v in chain(np.eye(n) if n <= FEW else (), sides, gradients, across):
-        length = norm(v)
-        if 0.0 < length < math.inf and all(abs(v.dot(one)) < (1.0 - NULL) * length for one in seen):
-            seen.append(v / length)
-            yield seen[-1]
+def _solved(evaluate: Evaluator, at: Iterate, v: Vector, b: Vector) -> Vector:
+    """w (n,) with H w = b orthogonally to v, all (n,), by a few conjugate gradients."""
+    w, r = np.zeros_like(b), b.copy()
+    p, square = r.copy(), float(r.dot(r))
+    first, product = square, np.empty_like(b)
+    for _ in range(min(len(b), BENDING)):
+        evaluate.hvp(at.x, p, product)
+        q = product - v.dot(product) * v
+        curvature = float(p.dot(q))
+        if not curvature > 0.0:
+            break
+        w += (square / curvature) * p
+        r -= (square / curvature) * q
+        before, square = square, float(r.dot(r))
+        if not square > NULL**4 * first:
+            break
+        p *= square / before
+        p += r
+    return w
 
 
 def _least(evaluate: Evaluator, at: Iterate, hessian: Vector | None) -> Ritz | None:
@@ -208,8 +223,17 @@ def _bends_down(evaluate: Evaluator, at: Iterate, step: Vector) -> bool:
     return float(v.dot(product)) < 0.0
 
 
-def _lower(evaluate: Evaluator, at: Iterate, step: Vector, curvature: float) -> Beyond | None:
-    """The point at `step` (n,), if f is significantly lower there and decreases along the way."""
+def lower_at(
+    evaluate: Evaluator,
+    at: Iterate,
+    step: Vector,
+    curvature: float,
+    path: Callable[[float], Vector] | None = None,
+) -> Beyond | None:
+    """The point at `step` (n,), if f is significantly lower there and decreases along the way.
+
+    The way is straight, or at.x + path(t) for t from 0 to 1.
+    """
     noise = ROUNDING * evaluate.eps * abs(at.f)
     wanted = max(CLEAR * noise, STEEPER * at.gnorm * norm(step))
     x = evaluate.inside(at.x + step)
@@ -218,7 +242,8 @@ def _lower(evaluate: Evaluator, at: Iterate, step: Vector, curvature: float) -> 
         return None
     last = f
     for k in range(1, HALVINGS + 1):
-        nearer = evaluate.value(evaluate.inside(at.x + 0.5**k * step))
+        part = 0.5**k * step if path is None else path(0.5**k)
+        nearer = evaluate.value(evaluate.inside(at.x + part))
         if not last <= nearer + noise or not nearer <= at.f + noise:
             return None
         last = nearer

@@ -52,6 +52,8 @@ FAR = 100.0
 LEAST_FALLS = 3
 # Where f rises at a step halved fewer times than this, the point may be a minimum all the same.
 BARRIERS = 20
+# Halvings of the way from the start in which those doublings are looked for.
+MOST_HALVINGS = 60
 # Within this part of the decrease so far, f has reached its limit, and the run has converged. Runs
 # on exp(−x), and on losses of data that can be separated, end there, since f is as small as its
 # gradient; on 1/x, where f is the root of its gradient, a test of the gradient ends them before.
@@ -120,30 +122,45 @@ def falls_without_end(evaluate: Evaluator, at: Iterate, step: Vector, lowest: fl
     return Halt(Status.unbounded, f"{detail} distance, and no less in those before.")
 
 
-def falls_to_a_limit(evaluate: Evaluator, at: Iterate, step: Vector, gained: float) -> Halt | None:
-    """A Halt if f, from a stationary point on, only falls along `at` + step, 2·step, … (n,).
+def falls_to_a_limit(evaluate: Evaluator, at: Iterate, gone: Vector, gained: float) -> Halt | None:
+    """A Halt if f only falls along the way from the start, `gone` (n,), and beyond its end.
 
-    It falls at LEAST_FALLS doublings or more, and then to the end or until it is constant, and
-    rises nowhere before. `gained` is the decrease so far.
+    It falls at LEAST_FALLS doublings of the distance or more, and then to the end or until it is
+    constant up to rounding, and rises nowhere. Where it is constant from the point on, the
+    doublings are those before. `gained` is the decrease so far.
     """
     noise = ROUNDINGS * evaluate.eps * abs(at.f)
-    nearer = (evaluate.inside(at.x + 0.5**k * step) for k in range(1, BARRIERS))
+    nearer = (evaluate.inside(at.x + 0.5**k * gone) for k in range(1, BARRIERS))
     if any(evaluate.value(x) > at.f + noise for x in nearer):
         return None  # a local minimum
     last, factor, falls = at.f, 1.0, 0
-    while factor * norm(step) < FAR_OUT:
-        f = evaluate.value(evaluate.inside(at.x + factor * step))
-        if not last - f > ROUNDINGS * evaluate.eps * abs(f):
-            if f != last or falls < LEAST_FALLS:
-                return None
-            break
-        last, factor, falls = f, 2.0 * factor, falls + 1
-    if falls < LEAST_FALLS:
+    while factor * norm(gone) < FAR_OUT:
+        f = evaluate.value(evaluate.inside(at.x + factor * gone))
+        if last - f > ROUNDINGS * evaluate.eps * abs(f):
+            last, factor, falls = f, 2.0 * factor, falls + 1
+        elif abs(f - last) <= ROUNDINGS * evaluate.eps * abs(f):
+            factor *= 2.0**LEAPS
+        else:
+            return None
+    if falls < LEAST_FALLS and falls + _falls_before(evaluate, at, gone) < LEAST_FALLS:
         return None
-    shown = _shown(evaluate, last, 0.5 * factor * norm(step))
+    shown = _shown(evaluate, last, 0.5 * factor * norm(gone))
     if at.f - last <= REACHED * gained:
         return Halt(Status.converged, f"{TENDS} {shown}")
     return Halt(Status.no_minimum, shown)
+
+
+def _falls_before(evaluate: Evaluator, at: Iterate, gone: Vector) -> int:
+    """At how many doublings of the distance f fell on the straight way here, up to LEAST_FALLS."""
+    after, falls = at.f, 0
+    for k in range(1, MOST_HALVINGS):
+        f = evaluate.value(evaluate.inside(at.x - (1.0 - 0.5**k) * gone))
+        noise = ROUNDINGS * evaluate.eps * abs(f)
+        if not f >= after - noise or falls == LEAST_FALLS:
+            break
+        falls += f > after + noise
+        after = f
+    return falls
 
 
 def _shown(evaluate: Evaluator, f: float, distance: float) -> str:

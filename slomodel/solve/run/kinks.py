@@ -1,0 +1,185 @@
+"""Descent from kinks: points at which the gradient is computed as 0, or small, and jumps beside."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, combinations
+
+import numpy as np
+
+from slomodel.solve.norms import Vector, norm
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.run.stationary_point import (
+    FEW,
+    NULL,
+    REACHES,
+    SHORTER,
+    Beyond,
+    SoFar,
+    lower_at,
+)
+from slomodel.solve.stagnation.resolution import ROUNDING
+from slomodel.solve.stagnation.scaled_descent import CLEAR
+from slomodel.solve.subroutine import Iterate
+
+# A kink is looked for at this distance, and along so many random directions: at a stationary point
+# without one, f changes there by its square alone.
+AT_KINK = 16.0**-4
+SIDES = 4
+# A jump of the gradient does not shrink with the distance, as a change by curvature does.
+NEARER, JUMPS = 1.0 / 16.0, 0.5
+# Largest n for which descents beside a kink have a matrix, their steps, 2n more, and the largest
+# distance, in units of AT_KINK.
+MOST_UNKNOWNS, STEPS, FARTHEST = 200, 30, 16.0
+# Weak Wolfe conditions: fractions of the slope, and the most trials of a step.
+DESCENT, FLATTER, TRIALS = 1e-4, 0.5, 30
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """A lower point beside a kink, if one was found, and else a sentence on what was tried."""
+
+    lower: Beyond | None
+    tried: str = ""
+
+
+def falls_at_a_kink(evaluate: Evaluator, at: Iterate, so_far: SoFar) -> Examined:
+    """A lower point beside a kink whose gradient is computed as 0, as that of −|x| at 0.
+
+    The directions tried are those of the variables for n ≤ FEW, random ones, the gradients there,
+    and their differences, which are normal to the kink if there is one between two points. If f
+    rises along all of them it may fall along the kink, as 10|x − 3y| − |x + y| does: descents from
+    points beside it end there.
+    """
+    scale = max(1.0, so_far.size, norm(at.x))
+    distance = AT_KINK * scale
+    noise = CLEAR * ROUNDING * evaluate.eps * abs(at.f)
+    sides = np.random.default_rng(0).standard_normal((SIDES, len(at.x)))
+    around = [(distance / norm(v)) * v for v in (*sides, *-sides) if norm(v) > 0.0]
+    gradients = [_gradient(evaluate, at, step) for step in around]
+    for v in _beside_kinks(sides, gradients):
+        for way in (distance, -distance):
+            if not evaluate.value(evaluate.inside(at.x + way * v)) < at.f - noise:
+                continue
+            seen = _farther(evaluate, at, way * v, scale)
+            if seen is not None:
+                return Examined(seen)
+    if evaluate.within is not None or not _jumps(evaluate, at, around, gradients):
+        return Examined(None)
+    if len(at.x) > MOST_UNKNOWNS:
+        tried = f"the objective does not fall along {SIDES} random directions"
+        return Examined(None, f"There is a kink at the point, from which {tried}.")
+    for step in around:
+        lower = _descent(evaluate, at, step, noise)
+        if lower is not None:
+            seen = _farther(evaluate, at, lower, scale)
+            return Examined(seen or lower_at(evaluate, at, lower, -math.inf))
+    tried = f"descents from {len(around)} points at a distance of {distance:.2g} end no lower"
+    return Examined(None, f"There is a kink at the point; {tried}.")
+
+
+def _gradient(evaluate: Evaluator, at: Iterate, step: Vector) -> Vector:
+    g = np.empty_like(at.g)
+    evaluate.gradient(evaluate.inside(at.x + step), g)
+    return g
+
+
+def _farther(evaluate: Evaluator, at: Iterate, step: Vector, scale: float) -> Beyond | None:
+    """The farthest lower point along a short step (n,) along which f falls."""
+    length = norm(step)
+    for reach in (*REACHES, *SHORTER[:2]):
+        longer = evaluate.inside(at.x + (reach * scale / length) * step) - at.x
+        result = lower_at(evaluate, at, longer, -math.inf) if longer.any() else None
+        if result is not None:
+            return result
+    return None
+
+
+def _beside_kinks(sides: Vector, gradients: Sequence[Vector]) -> Iterator[Vector]:
+    """Different unit vectors (n,) along which f may fall from a kink, up to their signs."""
+    n = sides.shape[1]
+    seen: list[Vector] = []
+    pairs = (
+        combinations(gradients, 2)
+        if n <= FEW
+        else zip(gradients[:SIDES], gradients[SIDES:], strict=True)
+    )
+    across = (one - two for one, two in pairs)
+    for v in chain(np.eye(n) if n <= FEW else (), sides, gradients, across):
+        length = norm(v)
+        if 0.0 < length < math.inf and all(abs(v.dot(one)) < (1.0 - NULL) * length for one in seen):
+            seen.append(v / length)
+            yield seen[-1]
+
+
+def _jumps(
+    evaluate: Evaluator, at: Iterate, around: Sequence[Vector], gradients: Sequence[Vector]
+) -> bool:
+    """Whether the gradient jumps between two opposite steps (n,), however short they are."""
+    half = len(around) // 2
+    changes = [norm(one - two) for one, two in zip(gradients, gradients[half:], strict=False)]
+    if not changes or not max(changes) > 0.0:
+        return False
+    widest = int(np.argmax(changes))
+    near = (NEARER * around[widest], NEARER * around[half + widest])
+    one, two = (_gradient(evaluate, at, step) for step in near)
+    return norm(one - two) > JUMPS * changes[widest]
+
+
+def _descent(evaluate: Evaluator, at: Iterate, step: Vector, noise: float) -> Vector | None:
+    """A step (n,) to a point lower than a kink, by BFGS from `step` (n,) beside it; None if none.
+
+    Lewis & Overton, Nonsmooth optimization via quasi-Newton methods (2013).
+    """
+    n, x = len(step), at.x + step
+    f, g = evaluate.value(x), np.empty_like(step)
+    gnorm = evaluate.gradient(x, g)
+    farthest = FARTHEST * norm(step)
+    H = np.eye(n) * (norm(step) / (gnorm or 1.0))
+    for _ in range(STEPS + 2 * n):
+        v = -H.dot(g)
+        slope = float(g.dot(v))
+        if not -math.inf < slope < 0.0:
+            return None
+        found = _weak_wolfe(evaluate, x, f, v, slope)
+        if found is None:
+            return None
+        new, f, after = found
+        if f < at.f - noise:
+            return new - at.x
+        if norm(new - at.x) > farthest:
+            return None
+        s, y = new - x, after - g
+        sy = float(s.dot(y))
+        if sy > 0.0:
+            u, w = s / sy, H.dot(y)
+            w -= (0.5 * (sy + float(y.dot(w)))) * u
+            change = np.multiply.outer(u, w)
+            H -= change + change.T
+        x, g = new, after
+    return None
+
+
+def _weak_wolfe(
+    evaluate: Evaluator, x: Vector, f: float, v: Vector, slope: float
+) -> tuple[Vector, float, Vector] | None:
+    """A point along v (n,) that is lower and less steep, with its value and gradient, by halving.
+
+    None if there is none in TRIALS trials.
+    """
+    low, high, t = 0.0, math.inf, 1.0
+    g = np.empty_like(v)
+    for _ in range(TRIALS):
+        new = x + t * v
+        value = evaluate.value(new)
+        if not value < f + DESCENT * t * slope:
+            high = t
+        else:
+            evaluate.gradient(new, g)
+            if not float(g.dot(v)) < FLATTER * slope:
+                return new, value, g
+            low = t
+        t = 2.0 * low if high == math.inf else 0.5 * (low + high)
+    return None
