@@ -102,9 +102,15 @@ def _remainder(
     ) * scale
 
 
-def violations(ray: RandomRay, points: Sequence[float] = (0.0, 0.13, 0.5, 0.77, 1.0)) -> list[str]:
-    """What is proved and not true at these fractions of the ray."""
-    proved = ray.proved()
+def violations(
+    ray: RandomRay,
+    points: Sequence[float] = (0.0, 0.13, 0.5, 0.77, 1.0),
+    numbers: Sequence[float] | None = None,
+) -> list[str]:
+    """What is proved, by the reference or by a kernel's `numbers`, and not true at these fractions
+    of the ray.
+    """
+    proved = ray.proved() if numbers is None else numbers
     middle, radius, ends = proved[0:6:2], proved[1:6:2], proved[6:]
     wrong = []
     with mpmath.workdps(DIGITS):
