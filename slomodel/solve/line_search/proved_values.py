@@ -33,9 +33,11 @@ class ProvedValues:
         self._theta = theta
         self._sigma = sigma
         self._spare = spare_like(start)
-        # The last point with an enclosed value, that value and its error.
+        # The last point with an enclosed value, that value and its error; the iterate of the last
+        # search, whose arrays other searches overwrite later, if that accepted one.
         self._x = np.full_like(start.x, math.nan)
         self._f, self._error = math.nan, 0.0
+        self._accepted: Iterate | None = None
         # Whether the first trial was accepted, so that the next one probably is.
         self._at_once = True
 
@@ -45,11 +47,12 @@ class ProvedValues:
         The accepted point is stored in arrays that the second search after this one overwrites.
         """
         self.trials = 0
+        is_known, self._accepted = at is self._accepted, None
         new, evaluate = self._spare, self._evaluate
         wanted = -self._sigma * vnorm * slope_along(at.g, at.gnorm, v, vnorm)
         if not self._error <= UNSURE * delta * wanted:
             return None
-        if not np.array_equal(self._x, at.x):
+        if not (is_known or np.array_equal(self._x, at.x)):
             self._enclose(at.x, new.g)
         before, error = self._f, self._error
         while self.trials < TRIALS and error <= UNSURE * delta * wanted:
@@ -64,7 +67,8 @@ class ProvedValues:
                     before, self._f, descent, error, self._error
                 ):
                     self._at_once = self.trials == 1
-                    new.f, new.gnorm, self._spare = self._f, gnorm, at
+                    new.f, new.gnorm = self._f, gnorm
+                    self._spare, self._accepted = at, new
                     return AcceptedTrial(new, delta, by_rounding=False)
                 error = max(error, self._error) if math.isfinite(self._f) else error
             self._at_once = False

@@ -365,17 +365,17 @@ class NormArmijoRun:
             return self._unproved(current, D, search.unproved)
         if accepted is not None:
             length = accepted.delta * vnorm
-            resolved = FLOOR_ULPS * EPS * norm(current.x)
-            self._stagnation.at_floor = search.at_floor and length <= resolved
+            at_floor = search.at_floor and length <= FLOOR_ULPS * EPS * norm(current.x)
+            self._stagnation.at_floor = at_floor
         if accepted is None or self._stagnation.after(accepted.point, accepted.delta * vnorm / D):
             return self._restart_or_halt(current, D)
         self.delta = self.delta_first = accepted.delta
         full_length = accepted.delta >= longest * (1.0 - 4.0 * EPS)
         taken = self._accept(current, accepted, vnorm, full_length, own)
-        facts: dict[str, float | str] = {}
-        if search.step is not None:
-            facts["limited"] = float(search.step.limited)
-            facts["curvature"] = search.step.curvature / (vnorm * vnorm)
+        if search.step is None:
+            return replace(taken, in_units=True) if in_units else taken
+        facts = {"limited": float(search.step.limited)}
+        facts["curvature"] = search.step.curvature / (vnorm * vnorm)
         return replace(taken, in_units=in_units, facts=facts)
 
     def _unproved(self, current: Iterate, D: float, why: str) -> Halt:
