@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from math import prod
 
 from slomodel.errors import ShapeError
@@ -40,6 +41,43 @@ def repeats(node: Einsum) -> bool:
     """
     held = {label for own in node.inputs for label in own}
     return not held.issuperset(range(len(node.dims)))
+
+
+@dataclass(frozen=True, slots=True)
+class ContractionTree:
+    """A contraction with some of its factors written out, as one sum of products over labels."""
+
+    factors: tuple[tuple[Expr, Axes], ...]
+    output: Axes
+    dims: Shape
+    contractions: tuple[Einsum, ...]
+    """The nodes that were written out, the root first."""
+
+
+def contraction_tree(root: Einsum, inner: Collection[Expr]) -> ContractionTree:
+    """A contraction in which the factors in `inner`, contractions themselves, are written out.
+
+    Those of `inner` have no diagonals. The labels of the root keep their numbers.
+    """
+    factors: list[tuple[Expr, Axes]] = []
+    contractions = [root]
+    dims = list(root.dims)
+    waiting = [*zip(root.operands, root.inputs, strict=True)][::-1]
+    while waiting:
+        node, own = waiting.pop()
+        if node not in inner:
+            factors.append((node, own))
+            continue
+        assert isinstance(node, Einsum)
+        contractions.append(node)
+        place = dict(zip(node.output, own, strict=True))
+        for label, dim in enumerate(node.dims):
+            if label not in place:
+                place[label] = len(dims)
+                dims.append(dim)
+        below = [tuple(place[label] for label in labels) for labels in node.inputs]
+        waiting += [*zip(node.operands, below, strict=True)][::-1]
+    return ContractionTree(tuple(factors), root.output, tuple(dims), tuple(contractions))
 
 
 def einsum(

@@ -10,12 +10,12 @@ and shares the partial products of the value.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from slomodel.functions.cost import Sizes, cheapest, work_of_product
 from slomodel.ir import build
 from slomodel.ir.dims import Shape, concrete, number_of_elements
 from slomodel.ir.expr import Axes, Einsum, Expr, Input, remake
+from slomodel.ir.linear import ContractionTree, contraction_tree
 from slomodel.ir.walk import dependents, postorder, users
 from slomodel.rewrite.facts import Facts
 from slomodel.rewrite.work import is_varying_input
@@ -38,10 +38,10 @@ def contraction_order(root: Expr, facts: Facts) -> tuple[Expr, tuple[str, ...]]:
     for node in order:
         result = None
         if isinstance(node, Einsum) and node in varying and node not in inner:
-            flat = _flattened(node, inner)
-            result = _multiplied(flat, done, facts.sizes)
+            tree = contraction_tree(node, inner)
+            result = _multiplied(tree, done, facts.sizes)
             if result is not None:
-                notes.append(_note(flat))
+                notes.append(_note(tree))
         done[node] = result or remake(node, tuple(done[operand] for operand in node.operands))
     return done[root], tuple(notes)
 
@@ -59,68 +59,35 @@ def _is_plain(node: Einsum) -> bool:
     return len(set(node.output)) == len(node.output) and len(present) == len(node.dims)
 
 
-@dataclass(frozen=True, slots=True)
-class _Flat:
-    """A tree of contractions as one sum of products; `trees` are its nodes, the root first."""
-
-    terms: tuple[Expr, ...]
-    labels: tuple[Axes, ...]
-    output: Axes
-    dims: Shape
-    trees: tuple[Einsum, ...]
-
-
-def _flattened(root: Einsum, inner: set[Expr]) -> _Flat:
-    terms: list[Expr] = []
-    labels: list[Axes] = []
-    trees = [root]
-    dims = list(root.dims)
-    waiting = list(reversed(list(zip(root.operands, root.inputs, strict=True))))
-    while waiting:
-        node, own = waiting.pop()
-        if node not in inner:
-            terms.append(node)
-            labels.append(own)
-            continue
-        assert isinstance(node, Einsum)
-        trees.append(node)
-        place = dict(zip(node.output, own, strict=True))
-        for label, dim in enumerate(node.dims):
-            if label not in place:
-                place[label] = len(dims)
-                dims.append(dim)
-        below = [tuple(place[label] for label in one) for one in node.inputs]
-        waiting += reversed(list(zip(node.operands, below, strict=True)))
-    return _Flat(tuple(terms), tuple(labels), root.output, tuple(dims), tuple(trees))
-
-
-def _multiplied(flat: _Flat, done: Mapping[Expr, Expr], sizes: Sizes) -> Expr | None:
+def _multiplied(tree: ContractionTree, done: Mapping[Expr, Expr], sizes: Sizes) -> Expr | None:
     """The product pair by pair in the cheapest order; None if that does not save work.
 
     Equal factors stay together, since the calculus and the schedule share their work.
     """
-    count = len(flat.terms)
-    if not 2 < count <= _MOST_TERMS or len(set(flat.terms)) < count or not _is_plain(flat.trees[0]):
+    count = len(tree.factors)
+    if not 2 < count <= _MOST_TERMS or len({factor for factor, _ in tree.factors}) < count:
         return None
-    numbers = concrete(flat.dims, sizes)
-    path, least = cheapest(flat.labels, flat.output, numbers)
-    if least >= _WORTH * _present_work(flat, sizes):
+    if not _is_plain(tree.contractions[0]):
         return None
-    parts = [(done[term], own) for term, own in zip(flat.terms, flat.labels, strict=True)]
+    numbers = concrete(tree.dims, sizes)
+    path, least = cheapest([own for _, own in tree.factors], tree.output, numbers)
+    if least >= _WORTH * _present_work(tree, sizes):
+        return None
+    parts = [(done[factor], own) for factor, own in tree.factors]
     for step in path:
         chosen = [parts.pop(k) for k in sorted(step, reverse=True)][::-1]
         if len(chosen) != 2:
             return None
-        read = {label for _, own in parts for label in own} | set(flat.output)
-        parts.append(_pair(chosen, read, flat.output if not parts else None, flat.dims))
+        read = {label for _, own in parts for label in own} | set(tree.output)
+        parts.append(_pair(chosen, read, tree.output if not parts else None, tree.dims))
     return parts[0][0]
 
 
-def _present_work(flat: _Flat, sizes: Sizes) -> float:
+def _present_work(tree: ContractionTree, sizes: Sizes) -> float:
     """Operations of the tree as written; of all terms at once if it is a single contraction."""
-    if len(flat.trees) == 1:
-        return float(len(flat.terms) * number_of_elements(flat.dims, sizes))
-    parts = ((tree.inputs, tree.output, concrete(tree.dims, sizes)) for tree in flat.trees)
+    if len(tree.contractions) == 1:
+        return float(len(tree.factors) * number_of_elements(tree.dims, sizes))
+    parts = ((one.inputs, one.output, concrete(one.dims, sizes)) for one in tree.contractions)
     return sum(work_of_product(*part) for part in parts)
 
 
@@ -142,6 +109,6 @@ def _pair(
     return einsum, kept
 
 
-def _note(flat: _Flat) -> str:
-    names = [term.name if isinstance(term, Input) else "…" for term in flat.terms]
+def _note(tree: ContractionTree) -> str:
+    names = [factor.name if isinstance(factor, Input) else "…" for factor, _ in tree.factors]
     return f"product of {', '.join(names)}"

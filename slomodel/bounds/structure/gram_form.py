@@ -24,7 +24,7 @@ from slomodel.functions.compound import same
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, number_of_elements
 from slomodel.ir.expr import Axes, Einsum, Expr, Map, remake
-from slomodel.ir.linear import repeats
+from slomodel.ir.linear import contraction_tree, repeats
 
 _MOST_TERMS = 8
 """Largest number of terms of a residual: there is a Gram matrix for each pair."""
@@ -183,29 +183,12 @@ def _flattened(sign: float, node: Einsum, holding: Collection[Expr]) -> SignedCo
     """A product in which factors that are themselves products with data are written out; the labels
     of the output come first, in its order.
     """
-    summed = [label for label in range(len(node.dims)) if label not in node.output]
-    order = [*node.output, *summed]
-    dims = [node.dims[label] for label in order]
-    place = {label: k for k, label in enumerate(order)}
-    result: list[tuple[Expr, Axes]] = []
-    stack = [(o, tuple(place[label] for label in own)) for o, own in _factors(node)]
-    while stack:
-        factor, own = stack.pop()
-        if factor not in holding:
-            result.append((factor, own))
-            continue
-        assert isinstance(factor, Einsum)
-        inside = dict(zip(factor.output, own, strict=True))
-        for label in range(len(factor.dims)):
-            if label not in inside:
-                inside[label] = len(dims)
-                dims.append(factor.dims[label])
-        stack += [(o, tuple(inside[label] for label in axes)) for o, axes in _factors(factor)]
-    return SignedContraction(sign, tuple(result), tuple(dims))
-
-
-def _factors(node: Einsum) -> list[tuple[Expr, Axes]]:
-    return list(zip(node.operands, node.inputs, strict=True))
+    tree = contraction_tree(node, holding)
+    summed = [label for label in range(len(tree.dims)) if label not in tree.output]
+    order = [*tree.output, *summed]
+    number = {label: k for k, label in enumerate(order)}
+    factors = [(one, tuple(number[label] for label in own)) for one, own in tree.factors]
+    return SignedContraction(sign, tuple(factors), tuple(tree.dims[label] for label in order))
 
 
 def _with_data(order: Sequence[Expr], varying: Collection[Expr]) -> set[Expr]:

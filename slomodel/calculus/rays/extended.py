@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import cache
 
 import slomodel.functions as table
-from slomodel.calculus.rays.conditions import is_decided_alike
+from slomodel.calculus.rays.conditions import EXACT, ROUNDED_ONCE, is_decided_alike
 from slomodel.calculus.rays.numbers import MidRad, in_extended_precision
 from slomodel.calculus.rays.ray import ray_graph
 from slomodel.errors import MissingRule
@@ -34,15 +34,6 @@ from slomodel.ir.expr import (
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import postorder, rewrite
 
-_EXACT = frozenset(
-    {
-        *(table.abs, table.neg, table.sign, table.relu, table.maximum, table.minimum, table.clip),
-        *(table.where, table.same, table.stop_gradient, table.limited, table.floor),
-        *(table.lt, table.le, table.gt, table.ge, table.eq, table.ne),
-        *(table.land, table.lor, table.lnot),
-    }
-)
-_ROUNDED_ONCE = frozenset({table.add, table.sub, table.mul, table.div, table.square, table.sqrt})
 OF_THE_LIBRARY = frozenset(
     {
         *(table.exp, table.expm1, table.log, table.log1p, table.pow),
@@ -60,7 +51,7 @@ OF_FORMULAS = frozenset(
 
 
 _JUMPING = (table.sign, table.floor)
-_EXTENDED = _EXACT | _ROUNDED_ONCE | OF_THE_LIBRARY | OF_FORMULAS
+_EXTENDED = EXACT | ROUNDED_ONCE | OF_THE_LIBRARY | OF_FORMULAS
 
 
 def extended_slope(objective: Expr, directions: Mapping[Input, Input]) -> MidRad:
