@@ -13,6 +13,7 @@ import slomodel.functions as fn
 from slomodel.bounds.arithmetic.monomials import monomials
 from slomodel.bounds.arithmetic.power_series import PowerSeries, variables
 from slomodel.bounds.ranges.power_series.functions import UNARY, power
+from slomodel.bounds.ranges.power_series.logistic import log_sum_exp
 from slomodel.bounds.ranges.power_series.matrices import matrix_operation
 from slomodel.ir.function import ScalarFunction
 
@@ -208,3 +209,24 @@ def test_a_matrix_that_may_be_singular_is_unknown() -> None:
     A = PowerSeries(table, c, np.zeros((2, 2)), np.zeros((2, 2)))
     for name in ("inverse", "logdet", "cholesky", "det"):
         assert not np.isfinite(matrix_operation(name, [A]).norm).any()  # type: ignore[arg-type]
+
+
+def test_log_sum_exp_converges_up_to_its_poles() -> None:
+    """Of 0, z, 2z - 40, -inf and 3 - z for |z| <= 1.5: as log of a sum it needs |z| < 0.7."""
+    table = monomials(1, 8)
+    z = variables(table, np.zeros(1), np.array([1.5]))
+    shifts = np.array([0.0, 0.0, -40.0, -np.inf, 3.0])
+    slopes = np.array([0.0, 1.0, 2.0, 0.0, -1.0])
+    u = PowerSeries(
+        table,
+        np.concatenate([shifts[None], np.outer(z.c[1:, 0], slopes)]),
+        np.zeros(5),
+        np.zeros(5),
+    )
+    with np.errstate(all="ignore"):
+        own = log_sum_exp(u, (0,))
+    assert np.isfinite(own.norm)
+    for at in np.linspace(-1.0, 1.0, 9):
+        exact = np.log(np.sum(np.exp(shifts + 1.5 * at * slopes)))
+        rest = abs(np.polynomial.polynomial.polyval(at, own.c) - exact)
+        assert rest <= own.tail * abs(at) ** 9 + own.error + 1e-14

@@ -1,9 +1,6 @@
 """Scalar functions of power series, by the coefficients of each function at the constant term.
 
-With u = u_0 + v, φ(u) = Σ φ_k v^k for φ_k = φ^(k)(u_0)/k!, where Σ |φ_k| ‖v‖^k < ∞. The sum up to
-the degree p of the table is computed by Horner's rule; of the others, v = q + e with ‖e‖ <= ε and
-no constant term in q, q^k is above that degree, and the rest is at most ε Σ k |φ_k| ‖v‖^(k-1): both
-follow from an upper bound on S(w) = Σ_{k>p} |φ_k| w^k, as S is convex. Such bounds are
+Upper bounds on S, the sum of the coefficients above the degree (`composed`), are
 
     exp:    |φ_k| = e^u_0/k!,                          sin, cos: |φ_k| <= 1/k!,
     u^c:    |φ_(k+1)/φ_k| = |c - k|/((k + 1)|u_0|),    log u: |φ_k| = 1/(k u_0^k),
@@ -15,47 +12,23 @@ Where a function is monotone or has branches, these are chosen by the values ove
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import factorial, pi, sqrt
 
 import numpy as np
 
 import slomodel.functions as table
 from slomodel.bounds.arithmetic.interval import Interval, point
-from slomodel.bounds.arithmetic.power_series import PowerSeries, enlarged, exactly, nearly
+from slomodel.bounds.arithmetic.power_series import PowerSeries, exactly, nearly
 from slomodel.bounds.arithmetic.rounding import LARGEST, SMALLEST_NORMAL, Array, Truths
 from slomodel.bounds.ranges.derivatives import derivative_range
+from slomodel.bounds.ranges.power_series.composed import composed, everywhere, geometric, scaled
+from slomodel.bounds.ranges.power_series.logistic import sigmoid, softplus
 from slomodel.bounds.ranges.values import value_range
 from slomodel.ir.function import ScalarFunction
 
 _ROUNDINGS = 64
 """Of a coefficient: each degree adds four, of a power, a quotient, a product and its factors."""
-_MOST_RATIO = 0.99
-"""Of geometric sums: 1 less the ratio is then known to 1e-13."""
-_WIDER = 1.0 / 64.0
-"""By which ‖v‖ is enlarged for a bound on the derivative of S."""
-Beyond = Callable[[Array], Array]
-"""S(w), an upper bound up to roundings."""
-
-
-def composed(u: PowerSeries, coefficients: Sequence[Interval], beyond: Beyond) -> PowerSeries:
-    """φ(u) from its coefficients at the constant term of u, and S."""
-    v = u.without_constant
-    w = v.norm
-    own = v.table
-    result = PowerSeries.constant(own, coefficients[-1])
-    for one in coefficients[-2::-1]:
-        result = result * v + PowerSeries.constant(own, one)
-    wider = w * (1.0 + _WIDER)
-    tail = enlarged(beyond(w))
-    rise = np.where(u.error > 0.0, enlarged(beyond(wider)) / (w * (0.9 * _WIDER)), 0.0)
-    result = result.with_error(enlarged(u.error * rise))
-    return PowerSeries(own, result.c, enlarged(result.tail + tail), result.error)
-
-
-def _geometric(first: Array, ratio: Array) -> Array:
-    """first (1 + q + q² + …) for the ratio q, infinite where that is close to 1."""
-    return np.asarray(np.where(ratio < _MOST_RATIO, first / np.maximum(1.0 - ratio, 1e-3), np.inf))
 
 
 def _is_normal(x: Array) -> Truths:
@@ -71,7 +44,7 @@ def exponential(u: PowerSeries, function: ScalarFunction = table.exp) -> PowerSe
     rest = [nearly(size / factorial(k), _ROUNDINGS) for k in range(1, p + 1)]
 
     def beyond(w: Array) -> Array:
-        sums = _geometric(size * w ** (p + 1) / factorial(p + 1), w / (p + 2))
+        sums = geometric(size * w ** (p + 1) / factorial(p + 1), w / (p + 2))
         return np.asarray(np.minimum(sums, size * np.exp(w)))
 
     return composed(u, [first, *rest], beyond)
@@ -97,7 +70,7 @@ def power(u: PowerSeries, c: float) -> PowerSeries:
     def beyond(w: Array) -> Array:
         q = w / np.abs(at)
         first = abs(binomial) * np.abs(size) * q ** (p + 1)
-        return _geometric(first, ratio * q)
+        return geometric(first, ratio * q)
 
     return composed(u, coefficients, beyond)
 
@@ -123,7 +96,7 @@ def logarithm(u: PowerSeries, function: ScalarFunction = table.log) -> PowerSeri
 
     def beyond(w: Array) -> Array:
         q = w / from_pole
-        return _geometric(q ** (p + 1) / (p + 1), q)
+        return geometric(q ** (p + 1) / (p + 1), q)
 
     return composed(u, [first, *rest], beyond)
 
@@ -141,7 +114,7 @@ def circular(u: PowerSeries, function: ScalarFunction) -> PowerSeries:
         coefficients.append(pair[k % 2] * factor / scale)
 
     def beyond(w: Array) -> Array:
-        return _geometric(w ** (p + 1) / factorial(p + 1), w / (p + 2))
+        return geometric(w ** (p + 1) / factorial(p + 1), w / (p + 2))
 
     return composed(u, coefficients, beyond)
 
@@ -155,7 +128,7 @@ def error_function(u: PowerSeries) -> PowerSeries:
         k = p + 1
         first = scale * np.sqrt(2.0 ** (k - 1) * factorial(k - 1)) / factorial(k) * w**k
         # √(2k) k!/((k + 1) k!) <= √(2/k) from one coefficient to the next.
-        return _geometric(first, w * sqrt(2.0 / k))
+        return geometric(first, w * sqrt(2.0 / k))
 
     return composed(u, _by_derivatives(table.erf, u.c[0], p), beyond)
 
@@ -170,8 +143,8 @@ def log_gamma(u: PowerSeries, function: ScalarFunction) -> PowerSeries:
         # Of log Γ: (1 + u_0/(k - 1))/k q^k, and of its derivative (1 + u_0/k) q^k/u_0.
         k, q = p + 1, w / at
         if order:
-            return _geometric((1.0 + at / k) * q**k / at, q)
-        return _geometric((1.0 + at / (k - 1)) / k * q**k, q)
+            return geometric((1.0 + at / k) * q**k / at, q)
+        return geometric((1.0 + at / (k - 1)) / k * q**k, q)
 
     return composed(u, _by_derivatives(function, at, p), beyond)
 
@@ -185,46 +158,15 @@ def _by_derivatives(function: ScalarFunction, at: Array, p: int) -> list[Interva
     return result
 
 
-def _constant(u: PowerSeries, value: float) -> PowerSeries:
-    return PowerSeries.constant(u.table, exactly(np.full((1,) * len(u.shape), value)))
-
-
-def sigmoid(u: PowerSeries) -> PowerSeries:
-    """1/(1 + e^-u), as e^u/(1 + e^u) for u < 0."""
-    sign = np.where(u.c[0] > 0.0, -1.0, 1.0)
-    size = exponential(_scaled(u, sign))
-    one = _constant(u, 1.0)
-    whole = power(one + size, -1.0)
-    return chosen(sign < 0.0, whole, size * whole)
-
-
-def softplus(u: PowerSeries) -> PowerSeries:
-    """log(1 + e^u), as u + log(1 + e^-u) for u > 0."""
-    sign = np.where(u.c[0] > 0.0, -1.0, 1.0)
-    result = logarithm(exponential(_scaled(u, sign)), table.log1p)
-    return result + _scaled(u, np.where(sign < 0.0, 1.0, 0.0))
-
-
 def hyperbolic_tangent(u: PowerSeries) -> PowerSeries:
-    """2/(1 + e^-2|u|) - 1, times the sign of u_0."""
-    sign = np.where(u.c[0] > 0.0, 1.0, -1.0)
-    size = exponential(_scaled(u, -2.0 * sign))
-    whole = power(_constant(u, 1.0) + size, -1.0)
-    return _scaled(whole + whole - _constant(u, 1.0), sign)
+    """2/(1 + e^-2u) - 1."""
+    return scaled(sigmoid(scaled(u, 2.0)), 2.0) - everywhere(u, 1.0)
 
 
 def log_cosh(u: PowerSeries) -> PowerSeries:
-    """|u| + log(1 + e^-2|u|) - log 2, by the sign of u_0."""
-    sign = np.where(u.c[0] > 0.0, 1.0, -1.0)
-    own = _scaled(u, sign)
+    """log(1 + e^2u) - u - log 2."""
     two = PowerSeries.constant(u.table, value_range(table.log, point(np.full(u.shape, 2.0))))
-    return own + logarithm(exponential(_scaled(u, -2.0 * sign)), table.log1p) - two
-
-
-def _scaled(u: PowerSeries, factor: Array) -> PowerSeries:
-    """The series times small powers of two, 0 or their negatives."""
-    size = np.abs(factor)
-    return PowerSeries(u.table, u.c * factor, u.tail * size, u.error * size)
+    return softplus(scaled(u, 2.0)) - u - two
 
 
 def quotient(a: PowerSeries, b: PowerSeries) -> PowerSeries:
@@ -239,20 +181,9 @@ def arc_tangent(u: PowerSeries) -> PowerSeries:
 
     def beyond(w: Array) -> Array:
         q = w / distance
-        return _geometric(q ** (p + 1) / (p + 1), q)
+        return geometric(q ** (p + 1) / (p + 1), q)
 
     return composed(u, _by_derivatives(table.atan, at, p), beyond)
-
-
-def chosen(condition: Truths, a: PowerSeries, b: PowerSeries) -> PowerSeries:
-    """a where a condition holds, and b elsewhere."""
-    degree = max(a.degree, b.degree)
-    return PowerSeries(
-        a.table,
-        np.where(condition, a.padded(degree), b.padded(degree)),
-        np.where(condition, a.tail, b.tail),
-        np.where(condition, a.error, b.error),
-    )
 
 
 UNARY: dict[ScalarFunction, Callable[[PowerSeries], PowerSeries]] = {

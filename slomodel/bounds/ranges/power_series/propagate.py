@@ -2,13 +2,14 @@
 
 Linear nodes apply to coefficients, and to norms by their magnitudes; products and functions follow
 `algebra` and `functions`. Choices are made where the values over the region decide them. Nodes
-marked constant are shifts that values do not depend on (`functions/shifted.py`): any number will
-do for them, and that at the centre is taken. Loops are executed step by step (`loops`).
+marked constant are shifts that values do not depend on (`functions/shifted.py`): any function will
+do for them, and the polynomial of the element that is the largest at the centre is taken, so that
+the exponential of that element remains 1. Loops are executed step by step (`loops`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -20,7 +21,9 @@ from slomodel.bounds.arithmetic.monomials import Monomials
 from slomodel.bounds.arithmetic.power_series import PowerSeries, enlarged, exactly, unknown
 from slomodel.bounds.arithmetic.rounding import Array
 from slomodel.bounds.ranges.enclose import range_of
-from slomodel.bounds.ranges.power_series.functions import BINARY, UNARY, chosen, power
+from slomodel.bounds.ranges.power_series.composed import chosen
+from slomodel.bounds.ranges.power_series.functions import BINARY, UNARY, power
+from slomodel.bounds.ranges.power_series.logistic import log_sum_exp
 from slomodel.bounds.ranges.power_series.loops import Loops
 from slomodel.bounds.ranges.power_series.matrices import matrix_operation
 from slomodel.bounds.ranges.power_series.node_values import (
@@ -37,11 +40,13 @@ from slomodel.bounds.ranges.power_series.node_values import (
 from slomodel.bounds.ranges.values import value_range
 from slomodel.bounds.setting import Setting
 from slomodel.bounds.stopping import pause
+from slomodel.bounds.structure.log_sum_exp import log_sum_operand
 from slomodel.functions.compound import stop_gradient
 from slomodel.ir.build import variable
 from slomodel.ir.dims import concrete
 from slomodel.ir.exact import without_rounding
 from slomodel.ir.expr import (
+    Axes,
     Const,
     Einsum,
     Expr,
@@ -71,18 +76,32 @@ class SeriesPass:
     def values_of(self, root: Expr, given: Mapping[Expr, Value]) -> dict[Expr, Value]:
         """The values of all nodes under a root."""
         result = dict(given)
+        order = postorder(root)
+        every = frozenset(order)
+        log_sums = {
+            node: own for node in order if (own := log_sum_operand(node, every)) is not None
+        }
         with np.errstate(all="ignore"):
-            for node in postorder(root):
-                if node in result:
-                    continue
+            for node in _needed(root, order, result, log_sums):
                 pause()
-                if isinstance(node, Recur):
+                if node in log_sums:
+                    result[node] = self._log_sum(node, *log_sums[node], result)
+                elif isinstance(node, Recur):
                     loops = Loops(self.table, self.sizes, self.values_of)
                     states = loops.states(node, [result[o] for o in node.operands])
                     result |= zip(node.states, states, strict=True)
                 else:
                     result[node] = self._value(node, [result[o] for o in node.operands])
         return result
+
+    def _log_sum(
+        self, node: Expr, u: Expr, summed: Axes, known: Mapping[Expr, Value]
+    ) -> PowerSeries:
+        """log Σ exp(u - m), from u itself."""
+        own, shift = known[u], known[_shift_of(node)]
+        assert isinstance(own, PowerSeries)
+        assert isinstance(shift, PowerSeries)
+        return log_sum_exp(own, summed) - shift
 
     def _value(self, node: Expr, operands: list[Value]) -> Value:
         if node.dtype == "bool" or not all(is_constant(one) for one in operands):
@@ -135,7 +154,7 @@ class SeriesPass:
         if len(series) < len(operands):
             return unknown(self.table, common_shape(operands))
         if function is stop_gradient:
-            return PowerSeries.constant(self.table, exactly(series[0].c[0]))
+            return _polynomial(series[0])
         if all(is_constant(one) for one in series):
             return PowerSeries.constant(
                 self.table, value_range(function, *(one.interval for one in series))
@@ -281,6 +300,29 @@ class SeriesPass:
         return stacked(self.table, parts, axis)
 
 
+def _shift_of(log_sum: Expr) -> Expr:
+    """The m of log Σ exp(u - m)."""
+    (total,) = log_sum.operands
+    (exponential,) = total.operands
+    return exponential.operands[0].operands[1]
+
+
+def _needed(
+    root: Expr,
+    order: Sequence[Expr],
+    known: Collection[Expr],
+    log_sums: Mapping[Expr, tuple[Expr, Axes]],
+) -> list[Expr]:
+    """The nodes of a postorder that the root is computed from; of log-sum-exps, u and m alone."""
+    wanted, result = {root}, []
+    for node in reversed(order):
+        if node in wanted and node not in known:
+            result.append(node)
+            own = log_sums.get(node)
+            wanted.update(node.operands if own is None else (own[0], _shift_of(node)))
+    return result[::-1]
+
+
 def _sizes(a: Interval) -> Interval:
     return from_zero(a.magnitude)
 
@@ -356,6 +398,12 @@ def _matrix(array: Array, own: tuple[int, ...], order: tuple[int, ...], axis: in
     """A matrix, or a vector with a further axis of length 1."""
     moved = np.transpose(array, (0, *(1 + own.index(label) for label in order)))
     return np.expand_dims(moved, axis) if len(order) == 1 else moved
+
+
+def _polynomial(u: PowerSeries) -> PowerSeries:
+    """The coefficients as a polynomial, or their constants where there is no such polynomial."""
+    c = u.c if np.isfinite(u.c).all() else u.c[:1]
+    return PowerSeries(u.table, c, np.zeros(u.shape), np.zeros(u.shape))
 
 
 def _power(u: PowerSeries, exponents: Array) -> PowerSeries:
