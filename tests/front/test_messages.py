@@ -46,7 +46,7 @@ CASES = [
     ("minimize sum((A @ x) ¦@ s)", "E205", "write `s * (A @ x)`"),
     ("minimize sum(A' ¦@ x)", "E205", "did you mean `A`?"),
     ("minimize sum(A ¦@ y)", "E205", "did you mean `A'`?"),
-    ("minimize sum(T ¦@ u)", "E205", "einsum"),
+    ("minimize sum(T ¦@ u)", "E205", "sums over the last axis"),
     ("minimize sum(B ¦* C)", "E206", "write `B .* C` for the elementwise or `B @ C`"),
     (
         "minimize sum(1 ¦/ B)",

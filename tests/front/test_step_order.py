@@ -115,6 +115,14 @@ CASES: dict[str, tuple[str, int, Callable[[Row], complex]]] = {
         2,
         _early_steps,
     ),
+    "a step that reads the first one": (
+        """var a, b
+        let h[t in n] = where(t > 2, a * h[t-1] + C[0, t], where(t == 1, h[0]^2,
+          where(t == 2, h[1]^2, b)))
+        minimize sumsq(h)""",
+        2,
+        _early_steps,
+    ),
     "a first row": (
         f"""var a, b
         let D[i in m, j in n] = where(j == 0, C[i, 0] * a, {BODY})  first C[0, j] * b

@@ -202,7 +202,7 @@ def unfit_product(scope: Scope, span: Span, left: Operand, right: Operand) -> St
         span,
         remedy,
         marks=marks(left, right),
-        note=note(scope, [(left, a[-1]), (right, b[0])]),
+        note=note(scope, [(left, a[-1]), (right, b[max(len(b) - 2, 0)])]),
     )
 
 

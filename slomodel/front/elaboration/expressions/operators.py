@@ -234,15 +234,19 @@ def _matrix_product(scope: Scope, factors: _Factors) -> Value:
         remedy = f"write `{scalar.bracketed} * {other.bracketed}`"
         message = f"`@` needs arrays: {show(a)} and {show(b)}"
         raise shape_error("E205", message, span, remedy, marks=marks(left, right))
-    if a.rank > 2 or b.rank > 2:
-        remedy = 'write `einsum("ijk,kl->ijl", A, B)` or a sum by index'
-        message = f"`@` needs vectors and matrices: {show(a)} and {show(b)}"
-        raise shape_error("E205", message, span, remedy, marks=marks(*factors.operands))
-    if with_unit_axes(a).axes[-1] != with_unit_axes(b).axes[0]:
+    a, b = with_unit_axes(a), with_unit_axes(b)
+    if a.axes[-1] != b.axes[max(b.rank - 2, 0)]:
         raise unfit_product(scope, span, *factors.operands)
-    own, other_keys = ("i", "k")[2 - a.rank :], ("k", "j")[: b.rank]
-    output = (*own[:-1], *other_keys[1:])
-    return contract([(a, own), (b, other_keys)], output)
+    stacked = max(a.rank, b.rank, 2) - 2
+    if min(a.rank, b.rank) > 2 and a.axes[:-2] != b.axes[:-2]:
+        message = f"`@` needs equal dims before the last two: {show(a)} and {show(b)}"
+        remedy = 'write `einsum("aij,bjk->abik", A, B)` or a sum by index'
+        raise shape_error("E205", message, span, remedy, marks=marks(*factors.operands))
+    stack = tuple(range(stacked))
+    own = ((*stack, "i", "k") if a.rank > 2 else ("i", "k"))[-a.rank :]
+    other_keys = (*stack, "k", "j") if b.rank > 2 else ("k", "j")[: b.rank]
+    rows, columns = ("i",) * (a.rank > 1), ("j",) * (b.rank > 1)
+    return contract([(a, own), (b, other_keys)], (*stack, *rows, *columns))
 
 
 def _sparse_product(scope: Scope, factors: _Factors) -> Value:

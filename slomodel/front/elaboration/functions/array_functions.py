@@ -42,6 +42,7 @@ from slomodel.functions import abs, add, div, eq, ne, square, where
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, show_shape
 from slomodel.ir.expr import Affine, Map
+from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import inputs
 from slomodel.problem import Check
 
@@ -174,33 +175,58 @@ def _cumulative(call: ArrayCall) -> Value:
     return replace(call.x, expr=cumulative(call.name, call.x.expr, len(call.x.labels) + axes[0]))
 
 
-@_entry("sumsq(x)", "x", meaning="sum of the squares of all elements", takes_sparse=True)
+@_entry(
+    "sumsq(x, axis=None)",
+    "x",
+    meaning="sum of the squares of all elements, or along one axis",
+    takes_sparse=True,
+)
 def _sumsq(call: ArrayCall) -> Value:
-    x = call.x if call.sparse is None else sparse.elements(call.sparse)
-    return total(combine(square, x)) if x.rank else combine(square, x)
+    return _sum_of_each(call, square)
 
 
-def _root_of_squares(call: ArrayCall) -> Value:
-    return square_root(_sumsq(call))
-
-
-@_entry("norm2(x)", "x", meaning="root of the sum of squares of a vector")
+@_entry(
+    "norm2(x, axis=None)",
+    "x",
+    meaning="root of the sum of squares of a vector, or of the vectors along an axis",
+)
 def _norm2(call: ArrayCall) -> Value:
-    remedy = "write `fro(A)` for the root of the sum of squares of a matrix, `abs` of a number"
-    call.need_rank((1,), "`norm2` takes a vector", remedy)
-    return _root_of_squares(call)
+    if axis_of(call.arguments["axis"], None, call.x, call.scope) is None:
+        remedy = "write `fro(A)` for the root of the sum of squares of a matrix, "
+        remedy += "`norm2(A, axis=1)` for those of its rows, `abs` of a number"
+        call.need_rank((1,), "`norm2` takes a vector", remedy)
+    return square_root(_sumsq(call))
 
 
 @_entry("fro(x)", "x", meaning="root of the sum of squares of any array", takes_sparse=True)
 def _fro(call: ArrayCall) -> Value:
-    return _root_of_squares(call)
+    return square_root(_sum_of_each(call, square))
 
 
-@_entry("norm1(x)", "x", meaning="sum of the absolute values of all elements", takes_sparse=True)
+@_entry(
+    "norm1(x, axis=None)",
+    "x",
+    meaning="sum of the absolute values of all elements, or along one axis",
+    takes_sparse=True,
+)
 def _norm1(call: ArrayCall) -> Value:
-    magnitudes = combine(abs, call.x if call.sparse is None else sparse.elements(call.sparse))
-    call.scope.note(magnitudes, call.span)
-    return total(magnitudes)
+    return _sum_of_each(call, abs)
+
+
+def _sum_of_each(call: ArrayCall, function: ScalarFunction) -> Value:
+    """The sum of a function that is 0 at 0, over all elements or along one axis."""
+    if call.sparse is not None:
+        each = combine(function, sparse.stored(call.sparse))
+        call.scope.note(each, call.span)
+        whole = replace(each, pattern=call.sparse.pattern)
+        if "axis" not in call.arguments:
+            return sparse.sum_of_entries(whole, None, call.scope.model)
+        return _sum_of_sparse(call, whole)[0]
+    each = combine(function, call.x)
+    call.scope.note(each, call.span)
+    if not call.x.rank:
+        return each
+    return total(each, axes=call.axes() if "axis" in call.arguments else None)
 
 
 @_entry("dot(x, y)", "x", "y", meaning="sum of the products of two vectors")

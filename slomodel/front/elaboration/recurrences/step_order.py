@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from slomodel.front.text.syntax import (
+    ChainTerm,
     Compare,
     Expr,
     FunctionCall,
@@ -89,9 +90,9 @@ def read_ahead(statement: Let, orders: Mapping[str, StepOrder]) -> Index | None:
 
 
 def with_own_indices(statement: Let, group: Sequence[Let]) -> Let:
-    """The definition with reads at its index in place of what a condition says is equal to it.
+    """The definition with reads relative to its index where a condition says what the index is.
 
-    In `where(i == 0, D[0, j-1], …)` the first read is `D[i, j-1]`.
+    In `where(i == 0, D[0, j-1], …)` the read is `D[i, j-1]`; in `where(t == 1, h[0], …)`, `h[t-1]`.
     """
     own = {one.name.text: _own(one) for one in group}
     new: dict[Node, Expr] = {}
@@ -100,30 +101,39 @@ def with_own_indices(statement: Let, group: Sequence[Let]) -> Let:
             for read in nodes(branch):
                 if not isinstance(read, Index) or _text(read.base) not in own:
                     continue
-                pairs = zip(read.items, own[_text(read.base)], strict=False)
-                found = [name == index.text and _written(item) == place for item, name in pairs]
-                if any(found):
-                    padded = (*found, *[False] * (len(read.items) - len(found)))
-                    items = zip(read.items, padded, strict=True)
-                    new[read] = replace(
-                        read, items=tuple(index if one else item for item, one in items)
-                    )
+                names = own[_text(read.base)]
+                if index.text not in names or len(names) != len(read.items):
+                    continue
+                pairs = zip(read.items, names, strict=True)
+                items = tuple(
+                    _relative(item, index, place) if name == index.text else item
+                    for item, name in pairs
+                )
+                if items != read.items:
+                    new[read] = replace(read, items=items)
     return replace(statement, expr=replaced(statement.expr, new)) if new else statement
 
 
-def _equal_in_branch(node: Node, own: Sequence[str]) -> Iterator[tuple[Name, str, Node]]:
-    """Of a `where` on `index == place`: the index, the place as written, and the branch."""
+def _equal_in_branch(node: Node, own: Sequence[str]) -> Iterator[tuple[Name, Expr, Node]]:
+    """Of a `where` on `index == place`: the index, the place, and the branch."""
     if not isinstance(node, FunctionCall) or node.function.text != "where" or len(node.args) != 3:
         return
     test = node.args[0]
     if isinstance(test, Compare) and test.op in ("==", "!="):
         for index, place in ((test.left, test.right), (test.right, test.left)):
             if isinstance(index, Name) and index.text in own:
-                yield index, _written(place), node.args[1 if test.op == "==" else 2]
+                yield index, place, node.args[1 if test.op == "==" else 2]
 
 
-def _written(node: Node) -> str:
-    return "".join(node.span.text.split())
+def _relative(item: Item, index: Name, place: Expr) -> Item:
+    """An item of a read as the index, or the index less a number, where the index is `place`."""
+    if "".join(item.span.text.split()) == "".join(place.span.text.split()):
+        return index
+    if not isinstance(item, NumberLiteral) or not isinstance(place, NumberLiteral):
+        return item
+    earlier = replace(item, value=abs(place.value - item.value))
+    op = "-" if item.value < place.value else "+"
+    return SumChain(index, (ChainTerm(op, earlier, item.span),), item.span)
 
 
 _Reads = dict[str, list[tuple[str, tuple[Item, ...]]]]
