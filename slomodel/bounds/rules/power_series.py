@@ -95,30 +95,37 @@ def power_series(setting: Setting, radius: float) -> Enclosure | None:
         return _over(setting, table, cell, at, region, norm(at - setting.x) <= radius)
 
     try:
-        cells = _covering(bounded, setting, table, radius)
+        covers = _coverings(bounded, setting, table, radius)
     except MissingRule:
         return None
-    if not all(one.is_finite for one in cells):
+    cells = covers[-1]
+    # Halves have one unknown more that is bounded by itself, so that their bounds may be larger.
+    bounds = [np.array([[*one.ends, one.third] for one in cover]).max(axis=0) for cover in covers]
+    *ends, third = np.min(bounds, axis=0).tolist()
+    if not np.isfinite([*ends, third]).all():
         return None
-    ends = max(one.ends[0] for one in cells), max(one.ends[1] for one in cells)
     lines = (f"power series of degree {table.degree}",)
     if len(cells) > 1:
         lines = (f"power series of degree {table.degree} over {len(cells)} cells",)
     by = Derivation(lines=lines)
-    over = DerivativeBounds(ends, max(one.third for one in cells))
+    over = DerivativeBounds((ends[0], ends[1]), third)
     return Enclosure(over=over, second_by=by, third_by=by)
 
 
-def _covering(
+def _coverings(
     bounded: Callable[[CellOfBall], _Cell | None],
     setting: Setting,
     table: Monomials,
     radius: float,
-) -> Sequence[_Cell]:
-    """Cells that cover the ball, the worst divided until bounds are close or the work is spent."""
+) -> list[list[_Cell]]:
+    """Cells that cover the ball, the worst divided until bounds are close or the work is spent.
+
+    All covers met on the way: the whole ball first.
+    """
     first = bounded(CellOfBall.whole(setting.n))
     assert first is not None
     cells, depths, spent = [first], [0], 1
+    covers = [[first]]
     most = min(_MOST_CELLS, setting.effort.count(_operations(setting, table)))
     deepest = most.bit_length() + _DEEPER
     while spent + 2 <= most:
@@ -130,10 +137,11 @@ def _covering(
             break
         parts = [bounded(part) for part in own.cell.halves(int(np.argmax(own.worth)), radius)]
         within = [one for one in parts if one is not None]
-        cells[worst : worst + 1] = within
+        cells = [*cells[:worst], *within, *cells[worst + 1 :]]
+        covers.append(cells)
         depths[worst : worst + 1] = [depths[worst] + 1] * len(within)
         spent += 2
-    return cells
+    return covers
 
 
 def _excess(one: _Cell, low: Sequence[float]) -> float:
@@ -204,8 +212,8 @@ def _over(
     p = table.degree
     one_by_one = tuple(np.flatnonzero(np.isfinite(region.half)).tolist())
     table = monomials(table.n, p, one_by_one)
-    # From this ratio on, the terms of the tail are largest at its first degree.
-    widening = (p + 2.0) / (p - 1.0)
+    # From this ratio on, the second derivatives in the tail are largest at its first degree.
+    widening = (p + 2.0) / p
     reach = np.maximum(region.widths, _NARROWEST) * widening
     root = _series(setting, table, at, reach, widening)
     if not np.isfinite([root.tail, root.error]).all() or not np.isfinite(root.c).all():
