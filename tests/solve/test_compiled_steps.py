@@ -95,6 +95,7 @@ def models() -> dict[str, slomodel.Model]:
         "bowl": slomodel.compile(BOWL, data={"w": rng.uniform(0.5, 20.0, 30)}, backend="c"),
         "flat": slomodel.compile(FLAT, backend="c"),
         "walls": slomodel.compile(WALLS, backend="c"),
+        "many_walls": slomodel.compile(WALLS.replace("12", "40").replace("11", "39"), backend="c"),
         "rates": slomodel.compile(RATES, data={"A": A, "y": counts}, backend="c"),
     }
 
@@ -103,6 +104,7 @@ MODELS = models()
 DIRECTIONS = {
     **dict.fromkeys(("decay", "circles"), "levenberg-marquardt"),
     **dict.fromkeys(("walls", "rates"), "lbfgs/newton"),
+    "many_walls": "lbfgs/newton-cg",
 }
 
 
@@ -163,7 +165,7 @@ def test_counts_are_those_of_the_calls(name: str, monkeypatch: pytest.MonkeyPatc
     assert (compiled.nfev, compiled.njev, compiled.nhev) == (plain.nfev, plain.njev, plain.nhev)
 
 
-@pytest.mark.parametrize("name", ["valley", "decay", "walls"])
+@pytest.mark.parametrize("name", ["valley", "decay", "walls", "many_walls"])
 def test_watched_runs_have_the_same_bits(name: str) -> None:
     """A callback or a display ends blocks, which changes nothing."""
     model, seen = MODELS[name], list[State]()
@@ -186,7 +188,7 @@ def test_budgets_are_kept(limit: str, most: int) -> None:
 
 @pytest.mark.parametrize(
     ("name", "most"),
-    [("valley", 5), ("valley", 21), ("bowl", 1), ("decay", 3), ("walls", 20), ("rates", 2)],
+    [("valley", 5), ("valley", 21), ("bowl", 1), ("decay", 3), ("many_walls", 20), ("rates", 2)],
 )
 def test_resumed_runs_have_the_same_bits(name: str, most: int, tmp_path: Path) -> None:
     model = MODELS[name]

@@ -1,13 +1,12 @@
-/* Steps of projected_search.py over a box: the minimiser of minimize.py with a dense matrix, from
-   pairs or from the Hessian, and the search of arc.py. */
+/* Steps of projected_search.py over a box: the minimiser of minimize.py with the compact form of
+   pairs or, for few unknowns, a matrix of theirs or the Hessian; and the search of arc.py. */
 
 /* B of limited_memory.py by its pairs, oldest first; without any it has one curvature. */
-static void model_of_pairs(LoopState *l, double gnorm) {
+static void model_of_pairs(LoopState *l) {
     const long n = l->n;
-    double *B = l->model, *Bs = l->w, theta = l->count ? 1.0 / l->gamma : gnorm / l->first_length;
-    if (!(theta > 0.0 && isfinite(theta))) theta = 1.0;
+    double *B = l->model, *Bs = l->w;
     memset(B, 0, n * n * sizeof(double));
-    for (long i = 0; i < n; i++) B[i * n + i] = theta;
+    for (long i = 0; i < n; i++) B[i * n + i] = l->curvature;
     for (long k = 0; k < l->count; k++) {
         const double *s = row(l, l->S, k), *y = row(l, l->Y, k);
         for (long i = 0; i < n; i++) Bs[i] = dot(B + i * n, s, n);
@@ -19,8 +18,10 @@ static void model_of_pairs(LoopState *l, double gnorm) {
     }
 }
 
-static void product(const LoopState *l, const double *s, double *Bs) {
+static int product(LoopState *l, const double *s, double *Bs) {
+    if (!l->model) return compact_product(l, s, Bs);
     for (long i = 0; i < l->n; i++) Bs[i] = dot(l->model + i * l->n, s, l->n);
+    return 1;
 }
 
 /* The positions of the elements that move on the face in which -r leaves x; their number. */
@@ -34,7 +35,7 @@ static long face(const LoopState *l, const double *x, const double *r) {
 }
 
 /* Write the minimiser d over the first `count` positions in `free`, by Cholesky's factor. */
-static int solve_on_face(LoopState *l, long count, const double *r, double *d) {
+static int dense_solve(LoopState *l, long count, const double *r, double *d) {
     double *L = l->factor, *z = l->w;
     for (long i = 0; i < count; i++) {
         for (long j = 0; j <= i; j++) {
@@ -60,25 +61,29 @@ static int solve_on_face(LoopState *l, long count, const double *r, double *d) {
 static int on_face(LoopState *l, const double *y, const double *r, long count, double *end) {
     static const double factors[] = {FACTORS};
     const long n = l->n;
-    double *d = l->d, *s = l->s, *Bs = l->y;
-    if (!solve_on_face(l, count, r, d)) return 0;
+    double *d = l->d, *s = l->s, *Bs = l->y, *Bd = l->Bd;
+    if (!(l->model ? dense_solve(l, count, r, d) : compact_solve(l, count, r, d, Bd))) return 0;
     for (unsigned k = 0; k < sizeof factors / sizeof *factors; k++) {
         for (long i = 0; i < n; i++) end[i] = y[i] + factors[k] * d[i];
-        into_box(l, end);
+        const int moved = into_box(l, end);
         for (long i = 0; i < n; i++) s[i] = end[i] - y[i];
         const double slope = dot(r, s, n);
         if (slope >= 0.0) continue;
-        product(l, s, Bs);
+        if (l->model || moved) {
+            if (!product(l, s, Bs)) return 0;
+        } else {
+            for (long i = 0; i < n; i++) Bs[i] = factors[k] * Bd[i];
+        }
         if (slope + 0.5 * dot(s, Bs, n) <= SUFFICIENT * slope) return 1;
     }
     return 0;
 }
 
-/* The step of the model along P(y - r/b) - y, b its curvature along r. */
-static void projected(LoopState *l, const double *y, const double *r, double *end) {
+/* The step of the model along P(y - r/b) - y, b its curvature along r; 0 without products. */
+static int projected(LoopState *l, const double *y, const double *r, double *end) {
     const long n = l->n;
     double *s = l->s, *Bs = l->y;
-    product(l, r, Bs);
+    if (!product(l, r, Bs)) return 0;
     const double curvature = dot(r, Bs, n), square = dot(r, r, n);
     const double t = curvature > 0.0 && square > 0.0 ? square / curvature : 1.0;
     for (long i = 0; i < n; i++) end[i] = y[i] - t * r[i];
@@ -86,7 +91,7 @@ static void projected(LoopState *l, const double *y, const double *r, double *en
     for (long i = 0; i < n; i++) s[i] = end[i] - y[i];
     product(l, s, Bs);
     const double slope = dot(r, s, n), bend = dot(s, Bs, n);
-    if (bend <= -slope) return;
+    if (bend <= -slope) return 1;
     const double length = -slope / bend;
     for (long i = 0; i < n; i++) {
         s[i] *= length;
@@ -94,6 +99,7 @@ static void projected(LoopState *l, const double *y, const double *r, double *en
         end[i] = y[i] + s[i];
     }
     into_box(l, end);
+    return 1;
 }
 
 /* The minimiser of the model over the box, in `end`, and its decrease; 0 without a model. */
@@ -108,12 +114,14 @@ static int minimiser(LoopState *l, const Point *at, double *decrease) {
         *decrease = -0.5 * dot(at->g, l->v, n);
         if (!into_box(l, y)) return 1;
     }
-    if (!l->by_hessian) model_of_pairs(l, at->gnorm);
-    else if (!positive_hessian(l, at->x)) return 0;
+    l->curvature = theta_of(l, at->gnorm);
+    l->has_factors = l->has_face = 0;
+    if (l->by_hessian && !positive_hessian(l, at->x)) return 0;
+    if (!l->by_hessian && l->model) model_of_pairs(l);
     memcpy(y, at->x, n * sizeof(double));
     memcpy(r, at->g, n * sizeof(double));
     for (long k = 0; k < l->most_on_faces; k++) {
-        if (!on_face(l, y, r, count, trial)) projected(l, y, r, trial);
+        if (!on_face(l, y, r, count, trial) && !projected(l, y, r, trial)) return 0;
         const double curvature = dot(l->s, l->y, n);
         memcpy(y, trial, n * sizeof(double));
         for (long i = 0; i < n; i++) r[i] += l->y[i];

@@ -13,9 +13,9 @@ from slomodel.solve.subroutine import Iterate
 MOST_UNKNOWNS = 20
 """Largest n for which a dense matrix costs no more than the compact form of its pairs."""
 
-_VECTORS = ("end", "r", "d", "trial")
-_MATRICES = ("model", "factor")
-_OF_HESSIANS = ("hessian", "scaled", "eigenvectors")
+_VECTORS = ("end", "r", "d", "Bd", "trial")
+_OF_MATRICES = ("model", "factor", "hessian", "scaled", "eigenvectors")
+_OF_PAIRS = ("SS", "SY", "YY", "free_SS", "free_SY", "free_YY")
 
 
 @runtime_checkable
@@ -32,18 +32,26 @@ class ModelInC(Protocol):
 
 
 class BoxArrays:
-    """The arrays of a model over the box between two limits, (n,)."""
+    """The arrays of a model over the box between two limits, (n,).
 
-    def __init__(self, loop: LoopState, limits: tuple[Vector, Vector]) -> None:
-        n = int(loop.n)
+    For more than MOST_UNKNOWNS it is the compact form of at most `pairs` pairs.
+    """
+
+    def __init__(self, loop: LoopState, limits: tuple[Vector, Vector], pairs: int) -> None:
+        n, rows = int(loop.n), 2 * pairs
         sizes = dict.fromkeys(_VECTORS, n)
-        sizes |= dict.fromkeys((*_MATRICES, *_OF_HESSIANS), n * n)
+        if n <= MOST_UNKNOWNS:
+            sizes |= dict.fromkeys(_OF_MATRICES, n * n)
+        else:
+            sizes |= dict.fromkeys((*_OF_PAIRS, "inner_matrix", "factors"), rows * rows)
+            sizes |= {"taken": rows * n, "moves_now": n, "moved_before": n, "c": rows}
         self._held = np.zeros(sum(sizes.values()))
         at = address(self._held)
         for name, size in sizes.items():
             setattr(loop, name, at)
             at += size * self._held.itemsize
         self._limits = tuple(np.ascontiguousarray(end, np.float64) for end in limits)
-        self._free = np.empty(n, np.int_)
+        self._positions = np.empty(2 * (n + rows), np.int_)
         loop.low, loop.high = map(address, self._limits)
-        loop.free = address(self._free)
+        parts = np.split(self._positions, (n, 2 * n, 2 * n + rows))
+        loop.free, loop.changed, loop.order, loop.order_of_face = map(address, parts)

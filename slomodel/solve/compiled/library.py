@@ -16,7 +16,10 @@ from slomodel.solve.methods import auto, ball
 from slomodel.solve.quadratics import limited_memory, minimize
 from slomodel.solve.stagnation import pole, resolution, stagnation, unbounded
 
-_PARTS = ("vectors.c", "search.c", "quasi_newton.c", "least_squares.c", "hessian.c", "boxes.c")
+_PARTS = (
+    *("vectors.c", "search.c", "quasi_newton.c", "least_squares.c"),
+    *("hessian.c", "compact.c", "boxes.c"),
+)
 
 LEVEL = "-O1"
 """A fifth of the time to compile; long sums are written with vectors."""
@@ -67,6 +70,7 @@ _THRESHOLDS: dict[str, float] = {
     "LENGTHEN_ARC": arc.LENGTHEN,
     "SUFFICIENT": minimize.SUFFICIENT,
     "STEP_OF_PAIRS": limited_memory.STEP,
+    "RESOLVED": limited_memory.RESOLVED,
 }
 
 

@@ -22,7 +22,7 @@ _NUMBERS = (
     # Least squares.
     *("limit", "length", "last_f", "predicted", "in_range", "square", "before"),
     # A model over a box, and its turn among others.
-    *("first_length", "theta", "accuracy", "confirm_below"),
+    *("first_length", "curvature", "theta", "accuracy", "confirm_below"),
     *("operations", "others_operations", "unit"),
     *("turn_began", "turn_ends", "middle_work", "middle_f"),
 )
@@ -52,7 +52,7 @@ _COUNTS = (
     *("watches_pole", "pole_levels", "pole_base"),
     *("first", "count", "memory", "pair_rows", "learned"),
     *("m", "affine_count", "has_columns", "moves", "was_good", "is_whole", "slow"),
-    *("by_hessian", "most_on_faces", "has_middle"),
+    *("by_hessian", "most_on_faces", "has_middle", "multiplied", "has_factors", "has_face"),
 )
 _ARRAYS = (
     *("points", "v", "s", "y", "w", "coefficients", "rows", "logarithmic", "curvatures"),
@@ -61,9 +61,11 @@ _ARRAYS = (
     *("root", "lengths", "old_lengths", "units", "first_change", "change", "small"),
     *("singular", "along", "V", "s_all", "b_all", "V_all"),
     *("hessian", "scaled", "eigenvectors", "inverse"),
-    *("low", "high", "model", "factor", "end", "r", "d", "trial"),
+    *("low", "high", "model", "factor", "end", "r", "d", "Bd", "trial"),
+    *("SS", "SY", "YY", "free_SS", "free_SY", "free_YY", "taken", "moves_now", "moved_before"),
+    *("inner_matrix", "factors", "c"),
 )
-_POSITIONS = ("affine", "others", "kept", "free")
+_POSITIONS = ("affine", "others", "kept", "free", "changed", "order", "order_of_face")
 _TABLES = ("value_table", "gradient_table", "residual_table", "product_table")
 _FUNCTIONS = ("value", "gradient", "residual", "product")
 

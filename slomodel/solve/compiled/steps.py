@@ -17,8 +17,9 @@ from slomodel.solve.subroutine import Block, BlockLimits, Iterate
 
 # Steps and seconds of a block, so that limits of time, interrupts and displays are observed.
 MOST_STEPS, SECONDS = 200, 0.02
-# An evaluation of more operations takes longer than the Python of a step.
-MOST_OPERATIONS = 1e6
+# An evaluation of more operations takes longer than the Python of a step, which for a box is that
+# of a minimisation.
+MOST_OPERATIONS, MOST_OPERATIONS_IN_BOX = 1e6, 1e7
 # Most steps in Python after a block in which no step was plain; there are 1, 1, 2, 4, … of them.
 LONGEST_WAIT = 16
 
@@ -80,7 +81,7 @@ class CompiledSteps:
         loop.coefficients, loop.rows = address(self._held.coefficients), address(self._held.rows)
         loop.logarithmic = 0 if logarithmic is None else address(logarithmic)
         within = evaluate.within
-        self._box = None if within is None else BoxArrays(loop, within.limits())
+        self._box = None if within is None else BoxArrays(loop, within.limits(), memory)
 
     @property
     def last_step(self) -> Vector:
@@ -140,6 +141,7 @@ def compiled_steps(
     evaluate: Evaluator, n: int, memory: int, logarithmic: Vector | None
 ) -> CompiledSteps | None:
     """The compiled loop of a run; None without kernels in C, or where they take longer."""
-    if not evaluate.is_compiled or evaluate.operations > MOST_OPERATIONS or library() is None:
+    most = MOST_OPERATIONS if evaluate.within is None else MOST_OPERATIONS_IN_BOX
+    if not evaluate.is_compiled or evaluate.operations > most or library() is None:
         return None
     return CompiledSteps(evaluate, n, memory, logarithmic)

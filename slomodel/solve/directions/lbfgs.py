@@ -116,6 +116,9 @@ class LBFGS:
     def store(self, loop: LoopState) -> None:
         """Let a compiled loop work on the pairs in place."""
         loop.memory, loop.pair_rows = self.memory, len(self._S)
+        if loop.learned != self.learned:
+            # Rows may have been moved.
+            loop.multiplied = -1
         loop.first, loop.count, loop.learned = self._first, self.count, self.learned
         loop.S, loop.Y, loop.D, loop.Rinv = map(address, (self._S, self._Y, self._D, self._Rinv))
         loop.gamma = self.gamma

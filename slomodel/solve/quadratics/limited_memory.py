@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from slomodel.solve.compiled.boxes import MOST_UNKNOWNS
 from slomodel.solve.compiled.loop import LoopState
 from slomodel.solve.directions.direction import SecantPair
 from slomodel.solve.directions.lbfgs import LBFGS
@@ -157,13 +156,13 @@ class LimitedMemory:
         self._pairs.learn(pair)
 
     def store(self, loop: LoopState, at: Iterate) -> bool:
-        """Let a compiled loop work on the pairs in place; False for many unknowns."""
+        """Let a compiled loop work on the pairs in place."""
         self._pairs.store(loop)
         loop.first_length = self._first
         loop.by_hessian, loop.accuracy, loop.most_on_faces = False, self.accuracy, self.most
         loop.operations, loop.others_operations, loop.unit = self.operations, 0.0, math.inf
         loop.turn_ends, loop.has_middle = math.inf, True
-        return bool(loop.n <= MOST_UNKNOWNS)
+        return True
 
     def load(self, loop: LoopState) -> None:
         """Read the state after steps of a compiled loop."""
