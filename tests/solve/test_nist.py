@@ -42,6 +42,14 @@ def test_certified_parameters(
     assert found.fun / of_y**2 == pytest.approx(certified["rss"], rel=1e-8)
 
 
+def test_the_noise_of_small_residuals_is_measured_where_a_step_is_rejected() -> None:
+    """Residuals of 1e-5 from data of 1: f has fewer digits than eps·f says."""
+    x0 = np.array(recorded("Lanczos3")["starts"][0]["b"])
+    found = model_of("Lanczos3").solve(x0=x0, gtol=1e-9)
+    assert found.success
+    assert found.nfev < 60
+
+
 @pytest.mark.parametrize(
     ("direction", "start", "scales"), [("newton-cg", 0, SCALES[0]), ("lbfgs", 1, SCALES[1])]
 )

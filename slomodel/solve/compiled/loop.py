@@ -82,7 +82,11 @@ class LoopState(ctypes.Structure):
 
 def address(array: NDArray[Any]) -> int:
     """The address of the elements of an array, which has to live as long as it is used."""
-    return int(array.__array_interface__["data"][0])
+    try:
+        # A tenth of the time of the array's own description, but not for empty or fixed arrays.
+        return ctypes.addressof(ctypes.c_char.from_buffer(array.data))
+    except (TypeError, ValueError, BufferError):
+        return int(array.__array_interface__["data"][0])
 
 
 STRUCT = "\n".join(

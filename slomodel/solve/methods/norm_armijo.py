@@ -11,11 +11,7 @@ import numpy as np
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.compiled.steps import CompiledSteps, Pace, compiled_steps
 from slomodel.solve.constants.proved import ProofSource
-from slomodel.solve.directions.direction import (
-    Predicting,
-    Propose,
-    SecantPair,
-)
+from slomodel.solve.directions.direction import Predicting, Propose, SecantPair
 from slomodel.solve.directions.levenberg_marquardt import LevenbergMarquardt
 from slomodel.solve.directions.quasi_newton import QuasiNewton
 from slomodel.solve.directions.table import DIRECTIONS
@@ -327,6 +323,8 @@ class NormArmijoRun:
             slope = slope_along(current.g, current.gnorm, v, vnorm)
             delta = min(1.0, self._longest(v, vnorm, D))
             accepted = search.search(current, v, vnorm, slope, delta, delta, once=True)
+            if accepted is None and self._stagnation.measures_floor(current):
+                accepted = search.search(current, v, vnorm, slope, delta, delta, once=True)
             self.trials += search.trials
             if accepted is not None:
                 return accepted

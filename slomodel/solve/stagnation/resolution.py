@@ -48,19 +48,32 @@ class Resolution:
         terms, it is the least change of f along −g in units of the variables' magnitudes.
         """
         before = self.noise(at)
-        spread = 0.0
-        for k in (*range(-PROBES, 0), *range(1, PROBES + 1)):
-            change = abs(evaluate.value(evaluate.inside(at.x * (1.0 + k * self.eps))) - at.f)
-            spread = max(spread, change if math.isfinite(change) else 0.0)
+        spread = self._spread(evaluate, at)
         v, t = in_magnitudes(at, longest), self.eps
         while spread == 0.0 and t < 1.0:
             change = abs(evaluate.value(evaluate.inside(at.x + t * v)) - at.f)
             spread = change if math.isfinite(change) else 0.0
             t *= STRETCH
+        self._assume(at, spread)
+        return self._measured > before
+
+    def measure_nearby(self, evaluate: Evaluator, at: Iterate) -> bool:
+        """Measure the spread of f over a few ulps of x alone; True if it was underestimated."""
+        before = self.noise(at)
+        self._assume(at, self._spread(evaluate, at))
+        return self._measured > before
+
+    def _spread(self, evaluate: Evaluator, at: Iterate) -> float:
+        spread = 0.0
+        for k in (*range(-PROBES, 0), *range(1, PROBES + 1)):
+            change = abs(evaluate.value(evaluate.inside(at.x * (1.0 + k * self.eps))) - at.f)
+            spread = max(spread, change if math.isfinite(change) else 0.0)
+        return spread
+
+    def _assume(self, at: Iterate, spread: float) -> None:
         # A change in more than half the digits of f over a few ulps of x is a jump, not rounding.
         if 2.0 * spread <= math.sqrt(self.eps) * max(abs(at.f), self._scale):
             self._measured = max(self._measured, 2.0 * spread)
-        return self._measured > before
 
     def within_noise(
         self, evaluate: Evaluator, at: Iterate, excess: float, largest_f: float, far: float

@@ -126,6 +126,7 @@ class Stagnation:
         self._evaluate = evaluate
         self._gain = gain
         self.at_floor = False
+        self._has_measured = False
         self._idle = 0
         self._idle_steps = idle_steps
 
@@ -159,6 +160,16 @@ class Stagnation:
         gained = self._gain.gained(point, self.resolution.noise(point), fraction)
         self._idle = 0 if gained else self._idle + 1
         return self._idle >= (FLOOR_STEPS if self.at_floor else self._idle_steps)
+
+    def measures_floor(self, at: Iterate) -> bool:
+        """Measure the noise of f where a step is first rejected at its resolution.
+
+        True if it was underestimated: searches then try far fewer points.
+        """
+        if not self.at_floor or self._has_measured:
+            return False
+        self._has_measured = True
+        return self.resolution.measure_nearby(self._evaluate, at)
 
     def store(self, loop: LoopState) -> None:
         """Write the state of a line search into that of a compiled loop."""
