@@ -22,6 +22,22 @@ Indices = NDArray[np.intp]
 # A row is that of a hub if it has this many times the mean number of entries, and at least so many.
 # Hubs are eliminated last, and are left out of the ordering by which fill is estimated.
 HUB, FULL = 10.0, 20
+# Largest bandwidth for which LAPACK's band factorisation takes less time than a general one.
+WIDEST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """An order of the unknowns in which all entries (n, n) are within `width` of the diagonal.
+
+    The entries `chosen`, those on and below it, are the elements `at` of LAPACK's array of a band,
+    (width + 1, n) in Fortran order.
+    """
+
+    order: Indices
+    width: int
+    chosen: Indices
+    at: Indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +46,8 @@ class ColouredHessian:
 
     `products` is the number of colours. The entry at `rows`, `columns` is the element `at` of the
     product with the sum of the unit vectors of colour `group`. `fill` estimates, from above, the
-    entries of a Cholesky factor, and `flops` the multiplications to compute it.
+    entries of a Cholesky factor, and `flops` the multiplications to compute it. `band` is that of
+    the matrix, if it is narrow.
     """
 
     n: int
@@ -42,6 +59,7 @@ class ColouredHessian:
     at: Indices
     fill: float
     flops: float
+    band: Band | None = None
 
     def entries(self, product: Callable[[Vector, Vector], None]) -> Vector:
         """The entries of the Hessian; `product(v, out)` writes its product with v (n,) into out."""
@@ -95,13 +113,17 @@ def _of(pattern: Sparse, colours: Indices, products: int) -> ColouredHessian:
     lower = colours[rows] < colours[columns]
     group = np.where(lower, colours[rows], colours[columns])
     at = np.where(lower, columns, rows)
-    fill, flops = _factor(pattern)
-    own = (len(colours), colours, products, rows, columns, group, at, fill, flops)
+    fill, flops, place = _factor(pattern)
+    band = None if place is None else _band(place, rows, columns)
+    own = (len(colours), colours, products, rows, columns, group, at, fill, flops, band)
     return ColouredHessian(*own)
 
 
-def _factor(pattern: Sparse) -> tuple[float, float]:
-    """Estimates of fill and flops of a Cholesky factor: those of the profile after reordering."""
+def _factor(pattern: Sparse) -> tuple[float, float, Indices | None]:
+    """Estimates of fill and flops of a Cholesky factor: those of the profile after reordering.
+
+    And the places (n,) of the unknowns in that order, if there are no hubs.
+    """
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 
     n = pattern.shape[0]
@@ -116,4 +138,19 @@ def _factor(pattern: Sparse) -> tuple[float, float]:
     first = np.arange(len(order))
     np.minimum.at(first, place[entries.row], place[entries.col])
     widths = np.arange(len(order)) - first + 1.0 + hubs
-    return float(widths.sum()) + hubs * hubs, float((widths * widths).sum()) + float(hubs) ** 3
+    fill, flops = (
+        float(widths.sum()) + hubs * hubs,
+        float((widths * widths).sum()) + float(hubs) ** 3,
+    )
+    return fill, flops, None if hubs else place
+
+
+def _band(place: Indices, rows: Indices, columns: Indices) -> Band | None:
+    """The band of entries in the order of these places (n,); None if it is wide."""
+    below = place[rows] - place[columns]
+    width = int(below.max(initial=0))
+    if width > WIDEST:
+        return None
+    chosen = np.flatnonzero(below >= 0)
+    at = below[chosen] + (width + 1) * place[columns[chosen]]
+    return Band(np.argsort(place), width, chosen, at)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import slomodel
+from slomodel.solve.coloured_hessian import coloured
 from slomodel.solve.directions.levenberg_marquardt import damping_of
-from slomodel.solve.directions.sparse_newton import positive_factor
+from slomodel.solve.directions.sparse_newton import positive_band, positive_factor
 
 CHAIN = """
 dim n = 60
@@ -36,6 +37,30 @@ def test_pivots_show_definiteness() -> None:
         solved = np.linalg.solve(matrix + (0.5 - least) * np.eye(12), b)
         np.testing.assert_allclose(shifted.solve(b), solved, rtol=1e-9, atol=1e-9)
     assert kinds == {True, False}
+
+
+@pytest.mark.parametrize("width", [0, 1, 4])
+def test_a_band_is_found_in_any_order_and_solved_as_the_matrix(width: int) -> None:
+    """The unknowns are shuffled; the least eigenvalue is that of the whole matrix, by LAPACK."""
+    from scipy.sparse import csr_array
+
+    rng = np.random.default_rng(width)
+    n = 15
+    band = np.triu(np.tril(rng.normal(size=(n, n)), width), -width)
+    order = rng.permutation(n)
+    matrix = (band + band.T + 2.0 * np.eye(n))[np.ix_(order, order)]
+    structure = coloured(csr_array(matrix != 0.0))
+    assert structure is not None
+    assert structure.band is not None
+    assert structure.band.width <= 2 * width
+    entries = matrix[structure.rows, structure.columns]
+    least = float(np.linalg.eigvalsh(matrix)[0])
+    assert positive_band(structure.band, entries, -1e-9 - least) is None
+    factor = positive_band(structure.band, entries, 0.5 - least)
+    assert factor is not None
+    b = rng.normal(size=n)
+    solved = np.linalg.solve(matrix + (0.5 - least) * np.eye(n), b)
+    np.testing.assert_allclose(factor.solve(b), solved, rtol=1e-9, atol=1e-9)
 
 
 def test_a_sparse_hessian_replaces_many_steps() -> None:

@@ -1,12 +1,13 @@
-"""The inverse of a sparse Hessian, factored by SuperLU and made positive definite."""
+"""The inverse of a sparse Hessian, factored by SuperLU or LAPACK, and made positive definite."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from slomodel.solve.coloured_hessian import ColouredHessian, Sparse
+from slomodel.solve.coloured_hessian import Band, ColouredHessian, Sparse
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
@@ -119,13 +120,46 @@ class SparseNewton:
         assert structure is not None
         assert self._entries is not None
         assert self.units is not None
-        H = _scaled(structure.matrix(self._entries), self.units)
+        if structure.band is not None:
+            scaled = self._entries * self.units[structure.rows] * self.units[structure.columns]
+            factor = partial(positive_band, structure.band, scaled)
+        else:
+            factor = partial(positive_factor, _scaled(structure.matrix(self._entries), self.units))
         while self._shift <= MOST_SHIFT:
-            self._factor = positive_factor(H, self._shift)
+            self._factor = factor(self._shift)
             if self._factor is not None:
                 return True
             self._shift = max(RAISE * self._shift, FIRST_SHIFT)
         return False
+
+
+class BandFactor:
+    """The Cholesky factor of a band matrix (n, n)."""
+
+    def __init__(self, band: Band, factor: Vector) -> None:
+        self._order = band.order
+        self._factor = factor
+
+    def solve(self, r: Vector) -> Vector:
+        """The product of the inverse with r (n,)."""
+        from scipy.linalg.lapack import dpbtrs
+
+        result = np.empty_like(r)
+        result[self._order], _ = dpbtrs(self._factor, r[self._order], lower=1)
+        return result
+
+
+def positive_band(band: Band, entries: Vector, shift: float) -> BandFactor | None:
+    """The factor of H + shift·I from the entries of H, all in a band; None if not positive."""
+    from scipy.linalg.lapack import dpbtrf
+
+    n = len(band.order)
+    elements = np.zeros((band.width + 1) * n)
+    elements[band.at] = entries[band.chosen]
+    elements[:: band.width + 1] += shift
+    matrix = elements.reshape((band.width + 1, n), order="F")
+    factor, failed = dpbtrf(matrix, lower=1, overwrite_ab=1)
+    return None if failed else BandFactor(band, factor)
 
 
 def _scaled(H: Sparse, units: Vector) -> Sparse:
