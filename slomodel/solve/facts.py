@@ -97,9 +97,9 @@ class SparselyCurved(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CompiledResiduals:
-    """Residuals (m,) and their derivatives along v (n,) as a function of C.
+    """Residuals (m,) and their derivatives along v (n,) as a C function.
 
-    It maps (x, v, 0, …) to 2n numbers without meaning, then residuals and derivatives, in arrays of
+    It maps (x, v, 0, …) to 2n unused numbers, then residuals and derivatives, in arrays of
     the same `length`; both are multiplied by `root` (m,).
     """
 

@@ -113,7 +113,7 @@ def _total(parts: Sequence[Bounded[float]], n: int) -> Bounded[float]:
 
 
 def _varying(one: CurvedSum, n: int) -> Bounded[float]:
-    """A matrix that dominates the terms with one row that moves, and with two."""
+    """A matrix that dominates the terms with one row that depends on x, and those with two."""
     fixed: dict[Slots, Array] = {}
     once, twice = np.zeros((n, n)), np.zeros((n, n))
     single, double = _zeros(one), _zeros(one)

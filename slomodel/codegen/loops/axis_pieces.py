@@ -59,7 +59,7 @@ def in_pieces(roots: Sequence[Expr], numbers: Numbers) -> list[Expr]:
 
 
 def _is_put(node: Expr) -> bool:
-    """Whether a node is a slice inside zeros, with the axes of the array."""
+    """Whether a node is an array with its axes in order, placed in a slice of an array of zeros."""
     if not isinstance(node, Scatter) or node.operands[0].rank != node.rank:
         return False
     if not is_slice(node.index):

@@ -174,7 +174,7 @@ def _is_too_long(text: str) -> bool:
 
 
 def _has_many_scalars(text: str) -> bool:
-    """Whether so many scalars are computed one after another, without a loop between them."""
+    """Whether a C text computes a long run of scalars without a loop between them."""
     count = 0
     for line in text.splitlines():
         count = count + 1 if _SCALAR.match(line) else 0

@@ -191,7 +191,7 @@ def described(symbol: Symbol) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StateRead:
-    """What an index reads of a state: a value, to which the indices `items` are left to apply.
+    """A state that is read at an index: its value, and the indices `items` that remain to apply.
 
     The value may be the whole history of the state, where the first of these is a place in time;
     `is_earlier` then says of places whether they come before the step.

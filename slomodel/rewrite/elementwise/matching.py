@@ -231,7 +231,7 @@ def varies(node: Expr) -> bool:
 
 
 def product_of(factors: Sequence[Expr]) -> Expr:
-    """The product of expressions, 1 without any."""
+    """The product of expressions; 1 if there are none."""
     result: Expr = Const(1.0)
     for factor in factors:
         result = mul(result, factor)

@@ -80,9 +80,10 @@ def growth(node: Map) -> Expr | None:
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """Where factors beside an exponential are 0: some of data, or some that depend on variables.
+    """Conditions under which an exponential has no effect, as a factor beside it is 0.
 
-    The derivatives by the latter have the exponential as a factor, and the limit is `largest`.
+    `by_data`: that factor is data. `by_variables`: it depends on variables, so that derivatives by
+    these have the exponential as a factor; its exponent is limited to `largest`.
     """
 
     by_data: Expr | None

@@ -338,7 +338,7 @@ def _numerator(term: FactoredProduct, below: Mapping[Part, int]) -> SumOfProduct
 
 
 def _is_linear(total: SumOfProducts) -> bool:
-    """Whether the numerator is a number or of degree one: it is a double where the terms are."""
+    """Whether a numerator has degree at most one, so that it overflows only where its terms do."""
     return all(sum(abs(p) for _, p in monomial) <= 1 for monomial in total.monomials)
 
 

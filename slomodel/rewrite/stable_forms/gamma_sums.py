@@ -202,7 +202,7 @@ def _sum(terms: Sequence[Expr]) -> Expr:
 
 
 def _grouped(group: _GammaGroup) -> list[Expr] | None:
-    """The terms grouped anew; None if that is no better."""
+    """The terms regrouped; None if that does not improve them."""
     if len(group.terms) < 2:
         return None
     terms: list[_GammaTerm] = []

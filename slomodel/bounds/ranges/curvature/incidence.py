@@ -101,9 +101,9 @@ class UnknownsApart:
 
 @once_per_setting
 def unknowns_apart(setting: Setting, nodes: tuple[Expr, ...]) -> UnknownsApart:
-    """Few groups for the nodes whose elements read few unknowns each; none where that saves little.
+    """Groups of unknowns for nodes whose elements read few each; singletons if that saves little.
 
-    Unknown by unknown into the first group that it fits.
+    Each unknown in turn joins the first group without an unknown that shares an element with it.
     """
     n = setting.n
     none = UnknownsApart(np.arange(n), n, {})

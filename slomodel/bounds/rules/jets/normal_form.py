@@ -138,7 +138,7 @@ def _moved(operand: Expr, axis: int, by: int) -> Expr:
 
 
 def _paired(node: Einsum, sizes: Mapping[str, int]) -> Expr:
-    """A product of many factors as products of two, each time the pair of least cost."""
+    """A product of many factors as nested products of two, the cheapest pair first."""
     dims = concrete(node.dims, sizes)
     factors: list[tuple[Expr, Axes]] = list(zip(node.operands, node.inputs, strict=True))
     while len(factors) > 2:
