@@ -267,7 +267,8 @@ class Evaluating:
         """The pattern of the Hessian with at most so many colours; cached, as runs may be many."""
         if most not in self._few_colours:
             pattern = self._pattern
-            self._few_colours[most] = None if pattern is None else coloured(pattern, most)
+            found = None if pattern is None else coloured(pattern, most, factored=True)
+            self._few_colours[most] = found
         return self._few_colours[most]
 
     @cached_property

@@ -22,6 +22,8 @@ Indices = NDArray[np.intp]
 # A row is that of a hub if it has this many times the mean number of entries, and at least so many.
 # Hubs are eliminated last, and are left out of the ordering by which fill is estimated.
 HUB, FULL = 10.0, 20
+# The most elements of a factor (400 MB), and operations to compute it (some seconds).
+MOST_FILL, MOST_FLOPS = 5e7, 2e10
 # Largest bandwidth for which LAPACK's band factorisation takes less time than a general one.
 WIDEST = 20
 
@@ -75,14 +77,24 @@ class ColouredHessian:
         return csc_array((entries, (self.rows, self.columns)), shape=(self.n, self.n))
 
 
-def coloured(pattern: Sparse, most: int | None = None) -> ColouredHessian | None:
+def coloured(
+    pattern: Sparse, most: int | None = None, *, factored: bool = False
+) -> ColouredHessian | None:
     """The colours of a symmetric Boolean pattern in CSR format; None for more than `most` colours.
 
+    With `factored` None too, before colours are looked for, if a factor would be too large.
     Two unknowns with a common neighbour share a colour only if the colour of the neighbour is
     lower, and adjacent ones never do. Then for an entry between colours c < d the unknown of
     colour c is the only neighbour of that colour of the other.
     """
     n = pattern.shape[0]
+    # An unknown has at most one neighbour of each lower colour.
+    if most is not None and pattern.nnz - n > 2 * n * (most - 1):
+        return None
+    factor = _factor(pattern)
+    fill, flops, _ = factor
+    if factored and (fill > MOST_FILL or flops > MOST_FLOPS):
+        return None
     indptr, indices = pattern.indptr.tolist(), pattern.indices.tolist()
     degrees = np.diff(pattern.indptr)
     # Bit sets: the colours of the neighbours of each unknown so far.
@@ -104,16 +116,18 @@ def coloured(pattern: Sparse, most: int | None = None) -> ColouredHessian | None
         products = max(products, free + 1)
         if most is not None and products > most:
             return None
-    return _of(pattern, np.array(colours, np.intp), products)
+    return _of(pattern, np.array(colours, np.intp), products, factor)
 
 
-def _of(pattern: Sparse, colours: Indices, products: int) -> ColouredHessian:
+def _of(
+    pattern: Sparse, colours: Indices, products: int, factor: tuple[float, float, Indices | None]
+) -> ColouredHessian:
     entries = pattern.tocoo()
     rows, columns = entries.row.astype(np.intp), entries.col.astype(np.intp)
     lower = colours[rows] < colours[columns]
     group = np.where(lower, colours[rows], colours[columns])
     at = np.where(lower, columns, rows)
-    fill, flops, place = _factor(pattern)
+    fill, flops, place = factor
     band = None if place is None else _band(place, rows, columns)
     own = (len(colours), colours, products, rows, columns, group, at, fill, flops, band)
     return ColouredHessian(*own)

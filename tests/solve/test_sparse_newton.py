@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import slomodel
+from slomodel.solve import coloured_hessian
 from slomodel.solve.coloured_hessian import coloured
 from slomodel.solve.directions.levenberg_marquardt import damping_of
 from slomodel.solve.directions.sparse_newton import positive_band, positive_factor
@@ -61,6 +62,18 @@ def test_a_band_is_found_in_any_order_and_solved_as_the_matrix(width: int) -> No
     b = rng.normal(size=n)
     solved = np.linalg.solve(matrix + (0.5 - least) * np.eye(n), b)
     np.testing.assert_allclose(factor.solve(b), solved, rtol=1e-9, atol=1e-9)
+
+
+def test_colours_are_not_looked_for_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take longer than what shows that they, or the factor, would be too many."""
+    from scipy.sparse import csr_array
+
+    chain = csr_array(np.eye(20) + np.eye(20, k=1) + np.eye(20, k=-1))
+    assert coloured(chain, 5, factored=True) is not None
+    monkeypatch.setattr(coloured_hessian, "_of", None)
+    assert coloured(csr_array(np.ones((20, 20))), 5) is None
+    monkeypatch.setattr(coloured_hessian, "MOST_FILL", 30.0)
+    assert coloured(chain, 5, factored=True) is None
 
 
 def test_a_sparse_hessian_replaces_many_steps() -> None:

@@ -21,9 +21,8 @@ FIRST_SHIFT, RAISE, LOWER, NEGLIGIBLE, MOST_SHIFT = 1e-3, 4.0, 10.0, 1e-6, 1e6
 COLUMN, FLOP, CALL = 500.0, 0.1, 5e4
 # Ratios of the actual to the predicted decrease that are poor and good.
 POOR, GOOD = 0.25, 0.75
-# A Hessian is sparse if its pattern needs at most n/SPARSE products, and its factor has at most so
-# many elements (400 MB) and operations (some seconds).
-SPARSE, MOST_FILL, MOST_FLOPS = 4, 5e7, 2e10
+# A Hessian is sparse if its pattern needs at most n/SPARSE products.
+SPARSE = 4
 
 
 class SparseNewton:
@@ -47,14 +46,7 @@ class SparseNewton:
     @property
     def structure(self) -> ColouredHessian | None:
         """The pattern of H, if it is sparse enough."""
-        coloured_hessian = self._evaluate.coloured_hessian(self._n // SPARSE)
-        if (
-            coloured_hessian is None
-            or coloured_hessian.fill > MOST_FILL
-            or coloured_hessian.flops > MOST_FLOPS
-        ):
-            return None
-        return coloured_hessian
+        return self._evaluate.coloured_hessian(self._n // SPARSE)
 
     @property
     def work(self) -> float:
