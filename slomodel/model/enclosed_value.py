@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from slomodel.calculus import Known
 from slomodel.calculus.rays.numbers import MidRad
 from slomodel.calculus.rays.ray import enclosed_value
-from slomodel.codegen.kernels import Compiled, Derivatives, Kernels
+from slomodel.codegen.kernels import Compiled, Derivatives, Evaluate, Kernels
 from slomodel.errors import MissingRule
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Expr
@@ -23,9 +23,9 @@ Vector = NDArray[np.float64]
 
 
 class _PointAndResult(threading.local):
-    """The argument (x, 0) and the result of the kernel of one thread."""
+    """The kernel of one thread, its argument (x, 0) and x, its result (∇f, e) and ∇f."""
 
-    pair: tuple[Vector, Vector] | None = None
+    parts: tuple[Evaluate, Vector, Vector, Vector, Vector] | None = None
 
 
 class EnclosedValues:
@@ -33,7 +33,7 @@ class EnclosedValues:
 
     The kernel is that of value and gradient of a function of one vector (x, e), with the bound in
     place of the derivative by e. `plain` is the objective without choices between formulas, if
-    these occur. Raises MissingRule where there is no bound.
+    these occur: it is taken where there is no bound with them. Raises MissingRule without any.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class EnclosedValues:
         x, graphs = own.variables, computed(compiled.prepared)
         error = build.variable("error of value", ())
         rewritten, *gradient = substitute((own.objective, *own.gradient), graphs)
-        enclosed = _first_enclosed((*filter(None, [plain]), rewritten, written))
+        enclosed = _first_enclosed((rewritten, *filter(None, [plain]), written))
         given = compiled.given
         taken = {one.name for one in (*x, error, *given)}
         radius = Const(0.0) if enclosed.rad is None else enclosed.rad
@@ -60,13 +60,16 @@ class EnclosedValues:
 
     def __call__(self, x: Vector, out: Vector) -> tuple[float, float]:
         """f at x with a bound on its error; ∇f is written into `out`, both (n,)."""
-        if self._own.pair is None:
-            self._own.pair = (np.zeros(len(x) + 1), np.empty(len(x) + 1))
-        point, result = self._own.pair
-        point[:-1] = x
-        value = self._kernels.function("value_and_gradient")(point, result)
-        out[:] = result[:-1]
-        return float(value), float(result[-1])
+        parts = self._own.parts
+        if parts is None:
+            kernel = self._kernels.function("value_and_gradient")
+            argument, result = np.zeros(len(x) + 1), np.empty(len(x) + 1)
+            parts = self._own.parts = (kernel, argument, argument[:-1], result, result[:-1])
+        kernel, argument, point, result, gradient = parts
+        point[:] = x
+        value = kernel(argument, result)
+        out[:] = gradient
+        return value, float(result[-1])
 
 
 def _first_enclosed(objectives: Sequence[Expr]) -> MidRad:

@@ -242,7 +242,7 @@ class Evaluator:
         if not again:
             self._count_value()
         self.njev += 1
-        began = perf_counter()
+        began = 0.0 if self._errors_loaded else perf_counter()
         value, error = self._objective.value_with_error(x, out)
         if not self._errors_loaded:
             self._errors_loaded = True
