@@ -37,7 +37,7 @@ _FLOPS_A_STEP = 2.0**16
 """Those of a node of a step of a recurrence, few of which are products of two series."""
 _FLOPS_A_PAIR = 3.0
 """Those of a product of two coefficients, which are gathered and added by place."""
-_CELLS_OF_HIGH = 24
+_CELLS_OF_HIGH = 8
 """Cells that the effort has to permit for degrees above 4."""
 _MOST_CELLS = 256
 """Cells at most, however cheap one is."""

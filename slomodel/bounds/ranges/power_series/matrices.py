@@ -1,11 +1,15 @@
 """Operations on matrices of power series: fixed points, whose defects prove how near they are.
 
-For matrices of series let ‖M‖∞ be the largest sum of the norms of a row: a norm of matrices over a
-Banach algebra, ‖MN‖∞ <= ‖M‖∞‖N‖∞. With constant X and Y, N = XAY = I - G is near I:
+For matrices of series let ‖M‖ be the largest Σ_j ‖m_ij‖ d_j/d_i with weights d > 0: a norm of
+matrices over a Banach algebra, ‖MN‖ <= ‖M‖‖N‖, least for the Perron vector d of the norms. With
+constant X and Y, N = XAY = I - G is near I; for positive definite A, X = Λ^(-1/2)Uᵀ and Y = Xᵀ by
+its eigenvectors, in which a change of scale is diagonal, and log det A = log det N - log det XXᵀ:
 
 - *Solutions* of NZ = B: Z ← B + GZ raises the degree to which Z is right by one. For any Z with
-  D = B - NZ and ρ = ‖G‖∞ < 1, N⁻¹B - Z = Σ G^k D, each column at most |D| + ρ/(1 - ρ) max|D|.
-- log det N = -Σ tr G^k/k, of which the part above degree p is at most m ρ^(p+1)/((p + 1)(1 - ρ)).
+  D = B - NZ and ρ = ‖G‖ < 1, N⁻¹B - Z = Σ G^k D, at most Σ M^k |D| for the norms M of G, and row i
+  of M^k |D| at most d_i ρ^k max|D|/d.
+- log det N = -Σ tr G^k/k. As (M^j)_li <= ρ^j d_l/d_i, the part above degree p is at most
+  Σ_i (M^(p+1) d)_i/d_i / ((p + 1)(1 - ρ)).
 - *Cholesky factors* I + L of N solve L = Φ(-G - LLᵀ), Φ the lower triangle with half the diagonal,
   ‖Φ(S)‖_F <= ‖S‖_F/√2 for symmetric S and ‖M‖_F² = Σ‖m_ij‖². If F(L) is within d of L and a ball of
   radius ε >= d + √2(‖L‖_F + ε)ε about it, F maps that ball into itself as a contraction where
@@ -22,11 +26,17 @@ import numpy as np
 from slomodel.bounds.arithmetic.interval import Interval, increasing, point, total
 from slomodel.bounds.arithmetic.monomials import Monomials
 from slomodel.bounds.arithmetic.power_series import PowerSeries, enlarged, exactly, unknown
-from slomodel.bounds.arithmetic.rounding import Array
+from slomodel.bounds.arithmetic.rounding import SMALLEST_NORMAL, UNIT, Array
 from slomodel.bounds.ranges.matrices import solution
 from slomodel.bounds.structure.near_identity import triangular_inverses
 from slomodel.ir.expr import MatrixFunction
 
+_PERRON_STEPS = 12
+"""Steps towards the Perron vector, each a product with a matrix: any weights are valid."""
+_LEAST_WEIGHT = 1e-3
+"""Added to weights, relative to the largest, so that none is near 0."""
+_TERMS = 6
+"""Terms of geometric sums by products of matrices of norms, smaller than powers of one norm."""
 _MOST_RHO = 0.999
 """Largest ‖G‖: 1 less it is then known to 1e-13."""
 
@@ -40,19 +50,17 @@ def matrix_operation(function: MatrixFunction, operands: list[PowerSeries]) -> P
         A = A.each(np.triu)
     elif function == "cholesky":
         A = A.each(lambda array: np.tril(array) + np.swapaxes(np.tril(array, -1), -1, -2))
-    is_symmetric = function.endswith(("posdef", "symmetric")) or function == "cholesky"
-    factors = _inverses(
-        A, is_symmetric and function not in ("solve_symmetric", "inverse_symmetric")
-    )
     shape = operands[-1].shape if function.startswith("solve") else A.shape
     if function.startswith(("det", "logdet")):
         shape = A.shape[:-2]
-    if factors is None or function == "det":
+    factors = None if function == "det" else _inverses(A, function)
+    if factors is None:
         return unknown(table, shape)
     X, Y, sign = factors
     G = _constant(table, np.eye(A.shape[-1])) - _constant(table, X) @ A @ _constant(table, Y)
     if function.startswith("logdet"):
-        value = _log_determinant(G, Y, function == "logdet_posdef")
+        is_symmetric = function == "logdet_posdef"
+        value = _log_determinant(G, _log_of_gram(X) if is_symmetric else _log_of_diagonal(Y))
         return value if (sign > 0.0).all() else unknown(table, shape)
     if function == "cholesky":
         lower = PowerSeries.constant(table, solution(point(X), point(_eye_like(X))).each(np.tril))
@@ -73,37 +81,64 @@ def _eye_like(X: Array) -> Array:
     return np.broadcast_to(np.eye(X.shape[-1]), X.shape)
 
 
-def _inverses(A: PowerSeries, is_symmetric: bool) -> tuple[Array, Array, Array] | None:
+def _inverses(A: PowerSeries, function: MatrixFunction) -> tuple[Array, Array, Array] | None:
+    """X and Y with XAY near I at the centre, and the sign of det A there; None without them."""
     at_centre = A.c[0]
     if not (at_centre.size and np.isfinite(at_centre).all()):
         return None
     with np.errstate(all="ignore"):
-        X, Y, sign = triangular_inverses(at_centre, is_symmetric)
+        if function.endswith("posdef"):
+            values, vectors = np.linalg.eigh(at_centre)
+            X = np.swapaxes(vectors / np.sqrt(values)[..., np.newaxis, :], -1, -2)
+            Y, sign = np.swapaxes(X, -1, -2), np.ones(at_centre.shape[:-2])
+        else:
+            X, Y, sign = triangular_inverses(at_centre, function == "cholesky")
     if not (np.isfinite(X).all() and np.isfinite(Y).all()):
         return None
-    return (X, Y, sign) if np.diagonal(Y, axis1=-2, axis2=-1).all() else None
+    if not function.endswith("posdef") and not np.diagonal(Y, axis1=-2, axis2=-1).all():
+        return None
+    return X, Y, sign
 
 
-def _row_norm(size: Array) -> float:
-    """The largest sum of a row of any matrix of a batch."""
-    return float(enlarged(size.sum(axis=-1)).max(initial=0.0))
+def _weights(size: Array) -> Array:
+    """Positive weights (…, n) near the Perron vectors of matrices of norms."""
+    d = np.ones(size.shape[:-1])
+    usable = np.where(np.isfinite(size), size, 0.0)
+    for _ in range(_PERRON_STEPS):
+        d = (usable @ d[..., np.newaxis])[..., 0]
+        d = d / np.maximum(d.max(axis=-1, keepdims=True), SMALLEST_NORMAL) + _LEAST_WEIGHT
+    return d
+
+
+def _weighted_norm(size: Array, d: Array) -> float:
+    """The largest weighted sum of a row of any matrix of a batch."""
+    sums = (size @ d[..., np.newaxis])[..., 0] / d
+    return float(enlarged(sums).max(initial=0.0))
 
 
 def _solved(G: PowerSeries, B: PowerSeries) -> PowerSeries | None:
     """Z with (I - G)Z = B."""
-    rho = _row_norm(G.norm)
+    d = _weights(G.norm)
+    rho = _weighted_norm(G.norm, d)
     if not rho < _MOST_RHO:
         return None
     Z = B
     for _ in range(G.table.degree):
         Z = _polynomial(B + G @ Z)
     defect = B + G @ Z - Z
-    factor = enlarged(np.asarray(rho / (1.0 - rho) * (1.0 + 2.0**-40)))
-    tail, error = (
-        own + factor * own.max(axis=-2, keepdims=True, initial=0.0)
-        for own in (defect.tail, enlarged(defect.size_of_coefficients + defect.error))
-    )
-    return PowerSeries(Z.table, Z.c, enlarged(tail), enlarged(error))
+    errors = enlarged(defect.size_of_coefficients + defect.error)
+    tail, error = (_neumann(G.norm, own, d, rho) for own in (defect.tail, errors))
+    return PowerSeries(Z.table, Z.c, tail, error)
+
+
+def _neumann(M: Array, D: Array, d: Array, rho: float) -> Array:
+    """Bounds on Σ M^k D of matrices of norms; the last terms by their weighted norm."""
+    total, term, wide = D, D, d[..., np.newaxis]
+    for _ in range(_TERMS):
+        term = enlarged(M @ term)
+        total = enlarged(total + term)
+    most = (term / wide).max(axis=-2, keepdims=True, initial=0.0)
+    return enlarged(total + wide * most * (rho / (1.0 - rho) * (1.0 + 2.0**-40)))
 
 
 def _polynomial(u: PowerSeries) -> PowerSeries:
@@ -112,31 +147,54 @@ def _polynomial(u: PowerSeries) -> PowerSeries:
     return PowerSeries(u.table, u.c, nothing, nothing)
 
 
-def _log_determinant(G: PowerSeries, Y: Array, is_symmetric: bool) -> PowerSeries:
-    """log|det A| = log det(I - G) - log|det X| - log|det Y|, X with a unit diagonal or Yᵀ."""
+def _log_of_diagonal(Y: Array) -> Interval:
+    """log|det A| - log det(XAY) for X with a unit diagonal, or Yᵀ, and triangular Y."""
+    own = np.diagonal(Y, axis1=-2, axis2=-1)
+    return -total(increasing(np.log, point(np.abs(own))), -1)
+
+
+def _log_of_gram(X: Array) -> Interval:
+    """-log det XXᵀ, for X whose rows are nearly orthogonal.
+
+    With scaled rows s_i x_i, their products are I + F; |log det(I + F)| <= n‖F‖/(1 - ‖F‖).
+    """
+    n = X.shape[-1]
+    scale = 1.0 / np.sqrt((X * X).sum(axis=-1))
+    S = X * scale[..., np.newaxis]
+    size = np.abs(S) @ np.swapaxes(np.abs(S), -1, -2)
+    off = np.abs(S @ np.swapaxes(S, -1, -2) - np.eye(n)) + (4.0 * (n + 8) * UNIT) * size
+    f = enlarged(off.sum(axis=-1).max(axis=-1))
+    far = np.where(f < 0.5, enlarged(n * f / np.maximum(1.0 - f, 0.5)), np.inf)
+    logs = total(increasing(np.log, point(scale)), -1)
+    return logs + logs + Interval(-far, far)
+
+
+def _log_determinant(G: PowerSeries, rest: Interval) -> PowerSeries:
+    """log|det A| = log det(I - G) + rest."""
     table, n = G.table, G.shape[-1]
-    rho = _row_norm(G.norm)
+    d = _weights(G.norm)
+    rho = _weighted_norm(G.norm, d)
     shape = G.shape[:-2]
     if not rho < _MOST_RHO:
         return unknown(table, shape)
-    own = np.diagonal(Y, axis1=-2, axis2=-1)
-    pivots = total(increasing(np.log, point(np.abs(own))), -1)
-    if is_symmetric:
-        pivots = pivots + pivots
-    result = PowerSeries.constant(table, -pivots)
+    result = PowerSeries.constant(table, rest)
     power = G
     for k in range(1, table.degree + 1):
         result = result - _trace(power) * PowerSeries.constant(table, _over(k, len(shape)))
         if k < table.degree:
             power = power @ G
     p = table.degree + 1
-    rest = enlarged(np.asarray(n * rho**p / (p * (1.0 - rho)) * (1.0 + 2.0**-40)))
+    last = d[..., np.newaxis]
+    for _ in range(p):
+        last = enlarged(G.norm @ last)
+    rows = (last[..., 0] / d).sum(axis=-1)
+    beyond = enlarged(rows / (p * (1.0 - rho)) * (1.0 + 2.0**-40))
     # In the powers above the degree, errors and the constant of G have coefficients of any degree.
     wrong = enlarged(
-        np.asarray(n * rho ** (p - 1) / (1.0 - rho) * _row_norm(G.error + np.abs(G.c[0])))
+        np.asarray(n * rho ** (p - 1) / (1.0 - rho) * _weighted_norm(G.error + np.abs(G.c[0]), d))
     )
     return PowerSeries(
-        table, result.c, enlarged(result.tail + rest), enlarged(result.error + wrong)
+        table, result.c, enlarged(result.tail + beyond), enlarged(result.error + wrong)
     )
 
 
