@@ -2,9 +2,9 @@
 
     python -m benchmarks.unseen [NAME …] [--quick] [--write]
 
-One row for each model of `unseen_models`, and of the second and third parts, `unseen_more` and
-`unseen_third`: value and
-gradient, and the product of the Hessian and a vector, at 20 points one after another, on target c,
+One row for each model of `unseen_models`, and of the further parts, `unseen_more`,
+`unseen_third` and `unseen_fourth`: value and gradient, and the product of the Hessian and a vector,
+at 20 points one after another, on target c,
 in double precision and on one thread. A ratio is the median over pairs of alternating runs,
 peer / slomodel: above 1 slomodel is faster. JAX runs compiled, on one thread; both are checked
 against each other before they are timed. `limit` is the part of the measured time of value and
@@ -38,6 +38,7 @@ from benchmarks.limits import limit, work
 from benchmarks.measure import Call, cpu_seconds, seconds
 from benchmarks.result_page import ResultPage
 from benchmarks.targets import mean
+from benchmarks.unseen_fourth import FOURTH
 from benchmarks.unseen_models import MODELS, Unseen
 from benchmarks.unseen_more import MORE
 from benchmarks.unseen_third import THIRD
@@ -95,6 +96,7 @@ def deviation(found: Array, wanted: Array) -> float:
 def measured(one: Unseen, quick: bool) -> Row:
     """One row; raises ValueError if JAX or numba find another value or derivative."""
     from benchmarks import unseen_jax
+    from benchmarks.unseen_fourth_loops import FOURTH_LOOPS
     from benchmarks.unseen_loops import LOOPS
     from benchmarks.unseen_more_loops import MORE_LOOPS
     from benchmarks.unseen_third_loops import THIRD_LOOPS
@@ -121,7 +123,7 @@ def measured(one: Unseen, quick: bool) -> Row:
         lambda k: model.hvp(xs[k], vs[k]),
         lambda k: peer.hvp(xs[k], vs[k]),
     ]
-    loops = LOOPS | MORE_LOOPS | THIRD_LOOPS
+    loops = LOOPS | MORE_LOOPS | THIRD_LOOPS | FOURTH_LOOPS
     if one.name in loops:
         loop = loops[one.name](data)
         _check(one.name, "numba", value, gradient, *loop(xs[0]))
@@ -155,7 +157,7 @@ def rows_here(names: Sequence[str], quick: bool) -> list[Row]:
     # The first model of a process also loads the grammar.
     slomodel.compile("var x\nminimize x^2").value_and_gradient(np.ones(1))
     rows = []
-    for one in (*MODELS, *MORE, *THIRD):
+    for one in (*MODELS, *MORE, *THIRD, *FOURTH):
         if names and one.name not in names:
             continue
         with warnings.catch_warnings(), tempfile.TemporaryDirectory() as cache:
@@ -214,8 +216,9 @@ def _rest(row: Row) -> str:
 def summary(rows: Sequence[Row]) -> str:
     """Geometric means, and every target that is missed."""
     lines = []
-    part = {one.name: "second part, " for one in MORE} | {one.name: "third part, " for one in THIRD}
-    for own in ("", "second part, ", "third part, "):
+    parts = {"second part, ": MORE, "third part, ": THIRD, "fourth part, ": FOURTH}
+    part = {one.name: own for own, models in parts.items() for one in models}
+    for own in ("", *parts):
         lines += _means([row for row in rows if part.get(row.model, "") == own], own)
     lines.append("\nTargets missed:\n")
     for row in rows:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import slomodel
+from benchmarks.unseen_fourth import FOURTH
 from benchmarks.unseen_models import MODELS
 from benchmarks.unseen_more import MORE
 from benchmarks.unseen_third import THIRD
@@ -36,7 +37,7 @@ def _is_gcc() -> bool:
 
 
 def _text(name: str) -> str:
-    one = next(one for one in (*MODELS, *MORE, *THIRD) if one.name == name)
+    one = next(one for one in (*MODELS, *MORE, *THIRD, *FOURTH) if one.name == name)
     data = one.data(np.random.default_rng(0))
     compiled = slomodel.compile(one.source, data=data, backend="c")._compiled
     entry = compiled.derivatives.entry("value_and_gradient")
@@ -79,7 +80,7 @@ def test_steps_of_a_stencil_are_vectorised() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not _is_gcc(), reason="reads the report of gcc")
-@pytest.mark.parametrize("name", [one.name for one in (*MODELS, *MORE, *THIRD)])
+@pytest.mark.parametrize("name", [one.name for one in (*MODELS, *MORE, *THIRD, *FOURTH)])
 def test_passes_of_unseen_models_are_vectorised(name: str) -> None:
     _check(_text(name), 2)  # choices of which gcc makes branches, in 4 of the models
 
