@@ -8,7 +8,7 @@ one scalar call, and a sum would prevent the loop from being vectorised.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import prod
 
 from slomodel.codegen.loops.names import Names
@@ -134,10 +134,10 @@ class BlockedLoop:
         lines = ["{", *indented([*inside, *(one.end for one in self.totals), *after]), "}"]
         return [*self.fills(), *lines]
 
-    def fills(self) -> list[str]:
-        """The initialisation of arrays that are not initialised inside the loop."""
-        rolled = self.rolling
-        every = [fill for fill in self.nest.fills if self.names.base(fill.array) not in rolled]
+    def fills(self, others: Collection[str] = ()) -> list[str]:
+        """The initialisation of arrays that are not initialised inside the loop, nor `others`."""
+        inside = {*self.rolling, *others}
+        every = [fill for fill in self.nest.fills if self.names.base(fill.array) not in inside]
         return [line for one in every for line in fill_lines(one, self.names)]
 
     def _counted(self) -> dict[int, int]:

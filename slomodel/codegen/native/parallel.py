@@ -1,8 +1,10 @@
 """Long loops and products cut into parts for several threads; no result depends on their number.
 
 The parts depend on sizes alone, each has totals of its own, and these are combined in the order of
-the parts. Neighbouring parts of a loop may overlap in arrays that it initialises on the way; the
-iterations of a part that write to the overlap are postponed until all parts are done. Parts of
+the parts. Neighbouring parts of a loop may overlap in arrays to which they add; the iterations of a
+part that write to the overlap are postponed until all parts are done. Small arrays to which all
+parts add, such as sums over the axis that is cut or at places of index data, have a copy for each
+part; the copies are added in the order of the parts. Parts of
 products are calls of BLAS on one thread: where rows or columns of the result are cut it copies the
 other operand for each part; where sums are cut each part leaves a result.
 """
@@ -15,17 +17,26 @@ from dataclasses import dataclass
 from math import prod
 from typing import Literal
 
-from slomodel.codegen.loops.nest import Apply, Element, Reduce, Store
+from slomodel.codegen.loops.nest import Apply, Copy, Element, Fill, Reduce, Store
 from slomodel.codegen.loops.pointers import Pointer
 from slomodel.codegen.loops.text import indented
 from slomodel.codegen.native.loops import BlockedLoop
 from slomodel.codegen.native.passes import BLOCK
+from slomodel.codegen.native.plain import fill_line
 
 LONG = 4_000_000
 """Scalar operations that take some hundred microseconds; starting threads takes about ten."""
 _COSTLY = 8
+_MOVED = 2
+"""Operations that take as long as reading or writing an element of an array outside the cache."""
 _PART = 32 * BLOCK
 _MOST = 64
+_OVERLAPS = 32
+"""The iterations of a part are this many times those left over, which one thread computes."""
+_COPIES = 8
+"""Parts of a loop whose arrays are copied for each, at most."""
+_COST_OF_COPIES = 20
+"""The operations of a loop are at least this many times those that zero and add the copies."""
 
 Axis = Literal[0, 1, 2]
 """Rows of the result, its columns, terms of its sums, in the order of columns that BLAS uses."""
@@ -49,12 +60,21 @@ _ALIGNED = 16
 class Parts:
     """Division of one axis: `number` parts of `step`, without their last `overlap`.
 
-    The iterations left over are further parts, numbered after the others.
+    The iterations left over are further parts, numbered after the others. `copied` are the
+    addresses of arrays of which parts have copies, with their sizes. `filled` are those that each
+    part initialises where it is the first to write, with size, value, first place and stride.
     """
 
     step: int
     number: int
     overlap: int
+    copied: tuple[tuple[str, int], ...] = ()
+    filled: tuple[tuple[str, Fill, int, int], ...] = ()
+
+    @property
+    def copies(self) -> int:
+        """The number of elements of all copies: the first part has the array itself."""
+        return (self.number - 1) * sum(size for _, size in self.copied)
 
     def ends(self, end: int) -> list[str]:
         """The bounds of part k, written with constants so that the compiler knows the lengths."""
@@ -68,18 +88,26 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """The statements of a loop and, if it is cut, the function that computes one part."""
+    """The statements of a loop and, if it is cut, the function that computes one part.
+
+    `copies` is the number of elements that it needs in the workspace.
+    """
 
     lines: list[str]
     function: list[str]
+    copies: int = 0
 
 
-def shared_lines(loop: BlockedLoop, name: str, heads: Sequence[str]) -> Shared:
-    """A loop cut into parts, if that pays: calls of function `name`, which begins with `heads`."""
+def shared_lines(loop: BlockedLoop, name: str, heads: Sequence[str], start: int) -> Shared:
+    """A loop cut into parts, if that pays: calls of function `name`, which begins with `heads`.
+
+    Copies of arrays lie in the workspace from `start` on.
+    """
     parts = _parts(loop) if loop.is_loop and loop.axes else None
     if parts is None:
         return Shared(loop.lines(), [])
-    nest = loop.loops(("lo", "hi"))
+    own, joins = _copies(loop, parts, start)
+    nest = [*own, *_filling(parts), *loop.loops(("lo", "hi"))]
     scalars = sorted(set(re.findall(r"\bs\d+\b", "\n".join(loop.body))))
     before, after = loop.ends()
     width = max(1, 2 * len(loop.totals))
@@ -95,6 +123,7 @@ def shared_lines(loop: BlockedLoop, name: str, heads: Sequence[str]) -> Shared:
         f"const slo_job job = {{{name}, c, in, out, {parts.number}, 0, 0, 1}};",
         "static _Thread_local slo_times known;",
         "slo_share(job, (long)blas[2], &known);",
+        *joins,
         *again,
         f"for (long k = 0; k < {places if loop.totals else 0}; k++) {{",
         *indented([line for one in loop.totals for line in one.joining(width)]),
@@ -103,12 +132,13 @@ def shared_lines(loop: BlockedLoop, name: str, heads: Sequence[str]) -> Shared:
         *after,
     ]
     function = _function(loop, name, nest, scalars, [*heads, *ends])
-    return Shared([*loop.fills(), "{", *indented(lines), "}"], function)
+    by_parts = {base for base, *_ in parts.filled}
+    return Shared([*loop.fills(by_parts), "{", *indented(lines), "}"], function, parts.copies)
 
 
 def _parts(loop: BlockedLoop) -> Parts | None:
     """The parts of a loop; None if there would be too few or if they cannot be separated."""
-    axes, work = loop.axes, 0
+    axes, work = loop.axes, _MOVED * sum(any(one.steps) for one in loop.pointers)
     for statement in loop.nest.statements:
         if not isinstance(statement, Store):
             costly = (
@@ -117,43 +147,115 @@ def _parts(loop: BlockedLoop) -> Parts | None:
                 and statement.function.costly
             )
             work += _COSTLY if costly else 1
-    overlap = _overlap(loop)
-    if prod(loop.nest.shape) * work < LONG or overlap is None:
+    total = prod(loop.nest.shape) * work
+    meeting = _meeting(loop) if total >= LONG else None
+    if meeting is None:
         return None
+    overlap, copied, filled = meeting
     end = axes[loop.divided][0]
     inner = prod(size for size, _ in axes) // end
-    step = max(1, -(-_PART // inner), -(-end // _MOST))
+    step = max(1, -(-_PART // inner), -(-end // _MOST), _OVERLAPS * overlap)
+    if copied:
+        elements = sum(size for _, size in copied)
+        most = min(_COPIES, total // (_COST_OF_COPIES * max(1, elements)))
+        if most < 2:
+            return None
+        step = max(step, -(-end // most))
     if len(axes) == 1 or loop.turned:
         step = -(-step // loop.block) * loop.block
     number = -(-end // step)
-    return Parts(step, number, overlap) if number > 1 and overlap <= step else None
+    is_cut = number > 1 and not (overlap and copied)
+    return Parts(step, number, overlap, copied, filled) if is_cut else None
 
 
-def _overlap(loop: BlockedLoop) -> int | None:
-    """The number of elements in which neighbouring parts overlap; None if parts may mix freely."""
+def _meeting(
+    loop: BlockedLoop,
+) -> tuple[int, tuple[tuple[str, int], ...], tuple[tuple[str, Fill, int, int], ...]] | None:
+    """The iterations in which parts overlap, arrays to be copied, and arrays that parts fill.
+
+    None if there is an array that can be neither cut nor copied.
+    """
     rolled = {id(one) for own in loop.rolling.values() for _, one in own}
-    targets: list[Pointer] = []
+    targets: dict[str, list[Pointer]] = {}
+    extremes: set[str] = set()
     for statement in loop.nest.statements:
         if (
             isinstance(statement, Reduce)
             and isinstance(statement.target, Element)
             and id(statement) not in rolled
         ):
-            targets.append(loop.pointers.of(statement.target))
-    if any(one.lookups or one.starts for one in targets):
-        return None
-    bases = [target.base for target in targets]
-    if len(set(bases)) < len(bases) or not all(_is_apart(one, loop) for one in targets):
-        return None
-    return max((own[0][0] - own[-1][0] for own in loop.rolling.values()), default=0)
+            pointer = loop.pointers.of(statement.target)
+            targets.setdefault(pointer.base, []).append(pointer)
+            if statement.op != "sum":
+                extremes.add(pointer.base)
+    fills = {loop.names.base(fill.array): fill for fill in loop.nest.fills}
+    overlap = max((own[0][0] - own[-1][0] for own in loop.rolling.values()), default=0)
+    copied, filled = [], []
+    for base, pointers in targets.items():
+        shared, fill = _shared_iterations(pointers, loop), fills.get(base)
+        if shared is not None:
+            overlap = max(overlap, shared[0])
+            if isinstance(fill, Fill) and pointers[0].steps[loop.divided] > 0:
+                filled.append((base, fill, shared[1], pointers[0].steps[loop.divided]))
+        elif fill is not None and base not in extremes:
+            copied.append((base, _size(fill)))
+        else:
+            return None
+    return overlap, tuple(copied), tuple(filled)
 
 
-def _is_apart(pointer: Pointer, loop: BlockedLoop) -> bool:
-    """Whether different indices along the axis that is cut always give different elements."""
-    sizes = [size for size, _ in loop.axes]
-    reach = sum((size - 1) * abs(step) for size, step in zip(sizes, pointer.steps, strict=True))
-    own = abs(pointer.steps[loop.divided])
-    return reach - (sizes[loop.divided] - 1) * own < own
+def _size(fill: Fill | Copy) -> int:
+    return fill.size if isinstance(fill, Fill) else prod(fill.shape)
+
+
+def _shared_iterations(pointers: Sequence[Pointer], loop: BlockedLoop) -> tuple[int, int] | None:
+    """In how many iterations along the axis that is cut one part writes where the next begins.
+
+    With it comes the first place that the loop writes. None if parts meet everywhere, or at places
+    of index data.
+    """
+    if any(one.lookups or one.starts for one in pointers):
+        return None
+    own = {one.steps[loop.divided] for one in pointers}
+    if len(own) > 1 or min(own) == 0:
+        return None
+    axes = [size - 1 for size, _ in loop.axes]
+    axes[loop.divided] = 0
+    lows, highs = [], []
+    for one in pointers:
+        moves = [size * step for size, step in zip(axes, one.steps, strict=True)]
+        lows.append(one.position.offset + sum(min(move, 0) for move in moves))
+        highs.append(one.position.offset + sum(max(move, 0) for move in moves))
+    shared = (max(highs) - min(lows)) // abs(min(own))
+    return (shared, min(lows)) if _OVERLAPS * shared < loop.axes[loop.divided][0] else None
+
+
+def _filling(parts: Parts) -> list[str]:
+    """The initialisation of what a part is the first to write."""
+    lines = []
+    last = parts.number - 1
+    for base, fill, first, own in parts.filled:
+        low = f"k ? {first} + lo * {own} : 0"
+        high = f"k < {last} ? {first} + (k + 1) * {parts.step * own} : {fill.size}"
+        line = fill_line(f"({base}) + ({low})", f"({high}) - ({low})", fill.value)
+        lines.append(f"if (k < {parts.number}) {line}")
+    return lines
+
+
+def _copies(loop: BlockedLoop, parts: Parts, start: int) -> tuple[list[str], list[str]]:
+    """Declarations of a part's copies of arrays, and the statements that add all of them."""
+    own, joins, names = [], [], {}
+    last = parts.number - 1
+    for j, (base, size) in enumerate(parts.copied):
+        names[base] = f"y{j}"
+        copy = f"w + {start} + (k - 1) * {size}"
+        own.append(f"real *const y{j} = k ? {copy} : {base};")
+        own.append(f"if (k) slo_fill(y{j}, {size}, 0.0);")
+        joins.append(f"for (long k = 1; k <= {last}; k++) slo_join({base}, {copy}, {size});")
+        start += last * size
+    for pointer in loop.pointers:
+        pointer.base = names.get(pointer.base, pointer.base)
+    return own, joins
 
 
 def _edges(loop: BlockedLoop, parts: Parts, name: str) -> tuple[list[str], list[str]]:

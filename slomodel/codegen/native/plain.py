@@ -13,7 +13,7 @@ from slomodel.codegen.loops.text import indented
 _TEXTS = {inf: "INFINITY", -inf: "-INFINITY"}
 
 
-def fill_line(base: str, size: int, value: float) -> str:
+def fill_line(base: str, size: int | str, value: float) -> str:
     return f"slo_fill({base}, {size}, {_TEXTS.get(value) or repr(value)});"
 
 

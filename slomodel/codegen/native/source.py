@@ -110,7 +110,7 @@ def unit(
     kept = begin[-1] + 1 if once else 0
     work = sum(map(fusion.work, fusion.regions))
     text = "\n".join(lines) + "\n"
-    workspace = writer.end if writer.has_loops else memory.size + kept
+    workspace = writer.end if writer.has_scratch else memory.size + kept
     return Unit(text, workspace, begin[-1], work, writer.shares)
 
 
@@ -217,7 +217,8 @@ class _Writer:
     """The statements of the regions of a stage; `functions` are those that they call.
 
     `shares` says whether a loop or a product is divided among threads. The arrays of steps in loops
-    over time, if there are any, lie in the workspace up to `end`.
+    over time and the copies of arrays for threads, if there are any, lie in the workspace up to
+    `end`.
     """
 
     def __init__(
@@ -230,7 +231,7 @@ class _Writer:
         printer: Printer | None,
     ) -> None:
         self.end = end
-        self.has_loops = False
+        self.has_scratch = False
         self._fusion = fusion
         self._names = names
         self._entry = entry
@@ -268,7 +269,7 @@ class _Writer:
             self.shares |= any(SHARED in line for line in lines)
             return lines
         if isinstance(block, TimeLoop):
-            start, self.has_loops = self.end, True
+            start, self.has_scratch = self.end, True
             self.end += scratch_of(block)
             numbers = self._fusion.accesses.numbers
             return time_lines(block, self._names, start, numbers, self._printer)
@@ -280,7 +281,9 @@ class _Writer:
         loop = BlockedLoop(nest, self._names)
         if stage != "call":
             return loop.lines()
-        shared = shared_lines(loop, name, self._heads)
+        shared = shared_lines(loop, name, self._heads, self.end)
+        self.has_scratch |= bool(shared.copies)
+        self.end += -(-shared.copies // LINE) * LINE
         self.functions += shared.function
         self.shares |= bool(shared.function)
         return shared.lines
