@@ -8,6 +8,7 @@ elements at other indices, is computed in a later loop.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from math import prod
 
 from slomodel.codegen.loops.access import Access, Accesses, Numbers, c_order, merged_axes
@@ -19,10 +20,10 @@ from slomodel.codegen.loops.layouts import (
     is_row,
     is_summed_in_loop,
     layouts,
-    reads_rows,
 )
 from slomodel.codegen.loops.regions import OpenRegions, Read, Region, loop_labels, scalars_first
 from slomodel.codegen.loops.runs import Runs
+from slomodel.codegen.loops.sinking import is_narrow, sunk
 from slomodel.codegen.lower import Blocks
 from slomodel.codegen.program import ALONE, Form, Program, Stage, Step, together
 from slomodel.functions.cost import is_quick
@@ -48,8 +49,6 @@ VIEWS = (Form.AXES, Form.SLICE, Form.TAKE)
 STAGES: tuple[Stage, ...] = ("data", "centre", "call")
 MOST_NODES, _MOST_IF_SHORT, _MOST_ON_DEVICE, _SHORT = 512, 128, 64, 64
 """The nodes of a loop, of one with fewer elements than the last: for more there is no cache."""
-_NARROW = 4
-"""By this factor the operands of a function are smaller than it if it is cheap to compute again."""
 _NOWHERE: Axes = (-1,)
 """The axes of a loop along which an operand runs that is read at other places."""
 
@@ -99,6 +98,12 @@ class Fusion:
         self._absorbed = {step.added for step in program.steps if step.added is not None}
         self._repeated = self._quick()
         self._recomputed = self._outer() - self._repeated
+        self._settle()
+        if in_order:
+            self._recomputed |= sunk(self)
+            self._settle()
+
+    def _settle(self) -> None:
         self._repeated -= {operand for one in self._recomputed for operand in one.operands}
         self._place_all()
         while (self._repeated | self._recomputed) & self.stored:
@@ -384,25 +389,20 @@ class Fusion:
     def _outer(self) -> set[Expr]:
         """Nodes that each loop computes: of narrower arrays; on a device, all looked up ones."""
         using = users(self.order)
-        again = self._is_narrow if self.in_order else self.is_looked_up
+        again = partial(is_narrow, self) if self.in_order else self.is_looked_up
         outer = {
             node
             for node in self.order
             if node in self._moving and again(node)
-            if all(self._joins(user, node) for user in using[node])
+            if all(self.joins(user, node) for user in using[node])
         }
         return outer - set(self.program.roots)
 
-    def _is_narrow(self, node: Expr) -> bool:
-        """Whether a node is quick to compute from narrower arrays: x_i - y_j, looked up rows."""
-        looked_up = self.is_looked_up(node) and reads_rows(node)
-        quick = isinstance(node, Map) and is_quick(node.function)
-        if not (looked_up or quick) or node.rank < 2:
-            return False
-        size = elements(self.accesses.shape(node))
-        return all(_NARROW * elements(self.accesses.shape(one)) <= size for one in node.operands)
+    def is_computed_again(self, node: Expr) -> bool:
+        """Whether each loop that reads a value computes it."""
+        return node in self._recomputed or node in self._repeated
 
-    def _joins(self, node: Expr, operand: Expr) -> bool:
+    def joins(self, node: Expr, operand: Expr) -> bool:
         """Whether a node is computed in a loop at the indices of an operand."""
         if self.forms[node] is Form.ELEMENTWISE:
             return True
