@@ -158,8 +158,9 @@ def margins(numbers: Array) -> Array:
     for k in (2, 3):
         lo, hi = numbers[:, 2 + 2 * k, None], numbers[:, 3 + 2 * k, None]
         seen = numbers[:, 12 + k :: 2]
-        width = np.maximum(np.maximum(hi - lo, UNSURE * (abs(lo) + abs(hi))), 1e-280)
-        own = np.minimum((seen - lo) / width, (hi - seen) / width)
+        with np.errstate(all="ignore"):
+            width = np.maximum(np.maximum(hi - lo, UNSURE * (abs(lo) + abs(hi))), 1e-280)
+            own = np.minimum((seen - lo) / width, (hi - seen) / width)
         result = np.fmin(result, np.where(np.isfinite(own), own, np.inf).min(axis=1))
     result[~np.isfinite(numbers[:, 6:14]).all(axis=1)] = np.nan
     return result

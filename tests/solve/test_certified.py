@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -144,6 +145,36 @@ def test_far_from_a_minimum_certified_runs_take_the_steps_of_armijo() -> None:
     assert runs[0].history.fun == pytest.approx(runs[1].history.fun, rel=1e-9)
     assert runs[1].nfev <= runs[0].nfev + 1
     assert model.value_with_error(runs[1].x)[1] <= 1e-12
+
+
+def test_steps_descend_in_60_digits() -> None:
+    """By what the line search asks for, with the gradient as computed."""
+    model = slomodel.compile(LOGISTIC, data=DATA, backend="numpy")
+    points: list[np.ndarray] = []
+    found = model.solve(
+        "norm-armijo",
+        line_search="certified",
+        direction="gradient",
+        gtol=1e-300,
+        max_iter=60,
+        callback=lambda state: points.append(state.x.copy()),
+    )
+    assert len(points) > 10
+    with mpmath.workdps(60):
+        rows = [
+            [mpmath.mpf(-y) * mpmath.mpf(a) for a in row]
+            for row, y in zip(*DATA.values(), strict=True)
+        ]
+        values = []
+        for point in points:
+            x = [mpmath.mpf(one) for one in point.tolist()]
+            losses = (mpmath.log1p(mpmath.exp(mpmath.fdot(row, x))) for row in rows)
+            penalty = mpmath.fsum(one**2 / (1 + one**2) for one in x)
+            values.append(mpmath.fsum(losses) + mpmath.mpf(0.1) * penalty)
+        for before, after, f, new in zip(points, points[1:], values, values[1:], strict=False):
+            g = model.gradient(before)
+            assert f - new >= 0.299 * np.linalg.norm(g) * np.linalg.norm(after - before)
+    assert found.status in ("precision", "max_iter", "converged")
 
 
 class _LooseOverLongRays:
