@@ -6,6 +6,7 @@ from solve.objectives import parabola
 
 import slomodel
 from slomodel.solve import solve
+from slomodel.solve.run.kinks import combination
 
 SAID = "The gradient vanishes, but the objective"
 # Of each the run goes to a point that is no minimum; a lower value that second_order finds.
@@ -86,6 +87,31 @@ def test_what_was_tried_at_a_kink_is_said() -> None:
     found = model.solve(x0=[0.0, 0.0])
     assert found.success
     assert "There is a kink at the point; descents from 8 points" in found.message
+
+
+@pytest.mark.filterwarnings("ignore::slomodel.errors.NonsmoothWarning")
+def test_a_minimum_with_kinks_is_told_from_a_stall() -> None:
+    """Least absolute deviations: some residuals are 0 at the minimum."""
+    rng = np.random.default_rng(0)
+    data = {"A": rng.standard_normal((20, 4)), "b": rng.standard_normal(20)}
+    text = "dim m, n data A[m, n], b[m] var x[n] init 1 minimize sum(abs(A @ x - b)) + sumsq(x)/100"
+    model = slomodel.compile(text, data=data, backend="numpy")
+    found = model.solve()
+    assert found.status == "line_search_stalled"
+    assert "with its kinks it is stationary" in found.message
+    stopped = model.solve("norm-armijo", direction="gradient", max_iter=5000)
+    assert not ("stationary" in stopped.message and stopped.fun > found.fun + 1e-3)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_least_norm_of_convex_combinations(seed: int) -> None:
+    """Compared with a fine grid of weights, and with 0 inside the hull."""
+    rows = np.random.default_rng(seed).uniform(-1.0, 1.0, (3, 2))
+    steps = np.linspace(0.0, 1.0, 201)
+    weights = np.array([(a, b, 1.0 - a - b) for a in steps for b in steps if a + b <= 1.0])
+    least = float(np.linalg.norm(weights @ rows, axis=1).min())
+    assert np.linalg.norm(combination(rows)) == pytest.approx(least, abs=0.01)
+    assert np.linalg.norm(combination(np.vstack([rows, -rows]))) <= 1e-12
 
 
 IN_SETS = {

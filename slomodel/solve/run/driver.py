@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,7 @@ from slomodel.solve.norms import EPS, norm
 from slomodel.solve.objective import BudgetSpent, EvaluationLost, Evaluator
 from slomodel.solve.run.blocks import blocks_of
 from slomodel.solve.run.checkpoint import Keeper
-from slomodel.solve.run.kinks import falls_at_a_kink
+from slomodel.solve.run.kinks import falls_at_a_kink, stationary_within
 from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.run.run_state import RunState
 from slomodel.solve.run.saddle_escape import SaddleWatch, saddles_left
@@ -116,8 +117,11 @@ def minimize(
 def describe_curvature(
     evaluate: Evaluator, run: RunState, watch: SaddleWatch | None, k: int
 ) -> None:
-    """Report what is known about saddles at the end of a run of k steps."""
+    """Report what is known about saddles and kinks at the end of a run of k steps."""
     said = ""
+    if run.status in (Status.line_search_stalled, Status.not_descent) and not run.facts.smooth:
+        with suppress(BudgetSpent, KeyboardInterrupt, EvaluationLost):
+            run.tried = stationary_within(evaluate, run.current)
     if watch and run.status is not Status.unbounded:
         said = watch.verdict
     elif BEYOND in run.kinds:

@@ -35,6 +35,10 @@ NEARER, JUMPS = 1.0 / 16.0, 0.5
 MOST_UNKNOWNS, STEPS, FARTHEST = 200, 30, 16.0
 # Weak Wolfe conditions: fractions of the slope, and the most trials of a step.
 DESCENT, FLATTER, TRIALS = 1e-4, 0.5, 30
+# Distances, in units of max(1, ‖x‖), within which gradients are combined, for at most so many
+# unknowns: SAMPLES and two for each. A combination below SMALL times the gradient is about 0.
+# WEIGHT is that of the condition on the sum of the weights.
+DISTANCES, MOST_SAMPLED, SAMPLES, SMALL, WEIGHT = (1e-9, 1e-7, 1e-5), 60, 20, 1e-3, 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,48 @@ def falls_at_a_kink(evaluate: Evaluator, at: Iterate, so_far: SoFar) -> Examined
             return Examined(seen or lower_at(evaluate, at, lower, -math.inf))
     tried = f"descents from {len(around)} points at a distance of {distance:.2g} end no lower"
     return Examined(None, f"There is a kink at the point; {tried}.")
+
+
+def stationary_within(evaluate: Evaluator, at: Iterate) -> str:
+    """A sentence if gradients close to a point have a convex combination that is about 0, or "".
+
+    For those at points within a distance this is a necessary condition of a minimum with kinks. The
+    next gradient is one along minus the shortest combination so far, which is where a convex f has
+    the one that shortens it most. Wolfe, A method of conjugate subgradients for minimizing
+    nondifferentiable functions (1975).
+    """
+    n = len(at.x)
+    if not 0 < n <= MOST_SAMPLED or evaluate.within is not None or not 0.0 < at.gnorm < math.inf:
+        return ""
+    for distance in DISTANCES:
+        length = distance * max(1.0, norm(at.x))
+        gradients = [at.g]
+        for _ in range(SAMPLES + 2 * n):
+            rows = np.array(gradients) / at.gnorm
+            shortest = combination(rows)
+            least = norm(shortest)
+            if least <= SMALL:
+                return (
+                    f"Gradients within {length:.1g} of the point have a convex combination of norm "
+                    f"{at.gnorm * least:.1g}: with its kinks it is stationary to that accuracy."
+                )
+            gradients.append(_gradient(evaluate, at, (-length / least) * shortest))
+            if not np.isfinite(gradients[-1]).all():
+                return ""
+    return ""
+
+
+def combination(gradients: Vector) -> Vector:
+    """The shortest convex combination (n,) of rows (k, n), of about the length 1."""
+    from scipy.optimize import nnls
+
+    # The weights add up to 1 up to 1/WEIGHT, and are divided by their sum.
+    system = np.vstack([gradients.T, np.full(len(gradients), WEIGHT)])
+    try:
+        weights, _ = nnls(system, np.append(np.zeros(gradients.shape[1]), WEIGHT))
+    except RuntimeError:  # it limits its iterations
+        weights = np.ones(len(gradients))
+    return np.asarray(weights @ gradients / weights.sum())
 
 
 def _gradient(evaluate: Evaluator, at: Iterate, step: Vector) -> Vector:
