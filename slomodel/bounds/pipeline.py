@@ -54,6 +54,11 @@ _REPEATED = 1.0 - 1e-12
 
 _CLOSE = (1.1, 1.5)
 """Bounds on L1 and L2 within these factors of what is seen are not worth seconds of work."""
+_CLOSE_OF_SERIES = (16.0, 32.0)
+"""The same for polynomials. Their series is exact at the centre, and other rules improve on it only
+where ranges preserve a cancellation that norms of its coefficients lose; what is seen of deep
+products falls short of the truth by a factor of ten.
+"""
 _FAR = 100.0
 """A bound beyond this multiple of the curvature at the centre is worth them in many unknowns too.
 """
@@ -275,13 +280,12 @@ def _leave_a_gap(
     including_third: bool,
 ) -> bool:
     """Whether the bound on L1, or that on L2 if it is included, exceeds the same derivative at the
-    centre by a factor of more than `gap`, and what is seen in the ball by more than `_CLOSE`.
+    centre by a factor of more than `gap`, and what is seen in the ball by more than `_CLOSE`, or
+    `_CLOSE_OF_SERIES`.
 
     As L1(r) >= ‖H(c)‖ and L2(r) >= ‖D³f(c)‖, sharper rules can gain at most the ratio to these.
-    False for polynomials: their series is exact at the centre, and ranges of their nodes add
-    nothing.
     """
-    if math.isinf(gap) or degree(part.objective, part.variables) is not None:
+    if math.isinf(gap):
         return False
     L1 = min((one.closure.first.value for one in answers), default=math.inf)
     L2 = min((one.closure.second.value for one in answers), default=math.inf)
@@ -297,7 +301,9 @@ def _leave_a_gap(
     if not is_open or math.isinf(L1) or math.isinf(L2) or not 0.0 < radius < math.inf:
         return is_open
     seen, turning = attained(part, radius)
-    return seen * _CLOSE[0] < L1 or (including_third and turning * _CLOSE[1] < L2)
+    is_polynomial = degree(part.objective, part.variables) is not None
+    close = _CLOSE_OF_SERIES if is_polynomial else _CLOSE
+    return seen * close[0] < L1 or (including_third and turning * close[1] < L2)
 
 
 def _is_far(part: Setting, radius: float, L1: float) -> bool:

@@ -6,6 +6,7 @@ from bounds.fuzz import cases
 from bounds.settings import setting
 
 from slomodel.bounds import Setting, bounds
+from slomodel.bounds.attained import attained
 
 COX = """
 dim N, p
@@ -75,3 +76,23 @@ def test_no_point_shows_more(name: str) -> None:
     for case in found:
         assert not case.violates("L1")
         assert not case.violates("L2")
+
+
+CROSS = """
+dim N, P = 4
+data g[N] in P
+var X[P, 3]
+fn cross(a[3], b[3]) = [a[1]*b[2] - a[2]*b[1], a[2]*b[0] - a[0]*b[2], a[0]*b[1] - a[1]*b[0]]
+let q[i in N] = cross(X[g[i], :], X[(i+1) % P, :]) + X[0, :]
+minimize sum(q .^ 4)
+"""
+
+
+def test_a_polynomial_whose_terms_cancel() -> None:
+    """Norms of its coefficients exceed its curvature in the ball more than a hundred times."""
+    rng = np.random.default_rng(0)
+    g = rng.integers(0, 4, 6)
+    one = setting(CROSS, list(rng.standard_normal(12)), g=g)
+    found = bounds(one, 0.1)
+    seen = attained(one, 0.1)[0]
+    assert seen <= found.L1 <= 3.0 * seen
