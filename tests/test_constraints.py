@@ -183,6 +183,14 @@ def test_what_has_no_solution_is_called_so(text: str, start: list[float], status
         assert found.violation <= 1e-9 * max(1.0, float(np.abs(found.x).max()))
 
 
+@pytest.mark.parametrize("scale", ["1", "1e6"])
+def test_a_violation_that_falls_far_out_is_at_no_minimum(scale: str) -> None:
+    """From x > 0 it tends to a limit, while the equation holds at -1."""
+    text = f"var x minimize x^2 subject to {scale}/x == -{scale}"
+    assert solved(text, [1.0]).status not in (Status.infeasible, Status.converged)
+    assert_allclose(solved(text, [-3.0]).x, -1.0)
+
+
 def test_a_minimum_without_multipliers_is_explained() -> None:
     """At (1, 0) the gradients of constraint and bound are opposite, so that -x has no KKT point."""
     text = "var x, y minimize -x subject to touches: y <= (1 - x)^3, y >= 0"

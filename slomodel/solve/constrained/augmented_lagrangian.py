@@ -9,7 +9,7 @@ Newton's method for the KKT conditions (newton_steps.py) is tried between the su
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from slomodel.solve.constrained.levels import by_levels
 from slomodel.solve.constrained.newton_steps import LARGEST, NewtonSteps
 from slomodel.solve.constrained.primal_dual import PrimalDual
 from slomodel.solve.constrained.record import RunRecord, SharedDisplay
+from slomodel.solve.constrained.restoration import INFEASIBLE, Restoration
 from slomodel.solve.constrained.scaled import ScaledConstraints
 from slomodel.solve.entry import Diagnose, solve
 from slomodel.solve.norms import Vector
@@ -42,15 +43,8 @@ TIGHTER, FIRST = 0.1, 1.0
 LARGEST_MULTIPLIER = 1e20
 # So many penalties in a row without progress, and the violation itself is minimised.
 HOPELESS = 4
-# A minimum of the violation above this is taken for one that is not 0.
-INFEASIBLE = 1e-6
-# The violation is minimised again from points at these distances, in units of max(1, |x_j|), from
-# a minimum that is not 0; one is lower if it is below this fraction.
-AROUND, LESS_VIOLATED = (0.0, 0.1, 1.0), 0.9
 # Rounding errors in units of eps, and the number of changes of random signs that estimate them.
 UNITS, SIGNS = 32.0, 4
-# A minimum of the violation has to exceed its rounding error by this factor.
-BEYOND_ROUNDING = 1e3
 # So many subproblems in a row that improve nothing end the run.
 IDLE = 5
 # Most saddles of the Lagrangian that a run leaves.
@@ -438,53 +432,27 @@ class AugmentedLagrangian:
 
     def _restore(self) -> ConstrainedOutcome | None:
         """Minimise the sum of squared violations; they are infeasible if its minimum is not 0."""
-        self.restored = True
-        nothing = np.zeros_like(self.at.y)
-        tolerance = 1e-3 * min(1.0, self.at.violation) * self.run.ctol**0.5
-        run = self._minimised(self.at.x, nothing, 1.0, tolerance, weight=0.0)
-        result = PrimalDual.of(self.objective, run.x, nothing, self.within)
-        for k in range(len(AROUND)):
-            if run.status in _BUDGETS or not self._is_infeasible_at(run, result):
-                break
-            run, result = self._less_violated(run, result, tolerance, k)
-        if run.status in _BUDGETS:
-            return self._end(run.status)
-        before, self.at = self.at, result
-        if self._is_infeasible_at(run, result):
-            self.last = run
-            return self._end(Status.infeasible)
-        if result.violation >= before.violation:
-            self.at = before
+        self.restored, before, nothing = True, self.at, np.zeros_like(self.at.y)
+
+        def minimise(
+            x: Vector, gtol: float, *, leaves: bool = False, most: int | None = None
+        ) -> Solution:
+            run = self._minimised(x, nothing, 1.0, gtol, weight=0.0, leaves=leaves, most=most)
+            spent = run.status in _BUDGETS and self.record.spent is None
+            return replace(run, status=Status.line_search_stalled) if spent else run
+
+        own = (self.objective, self.within, self.run.ctol, minimise, _BUDGETS)
+        rounding = self._resolution(before)[1]
+        result = Restoration(*own).restored(before, rounding)
+        if result.status is not None:
+            if result.status not in _BUDGETS:
+                self.at, self.last = result.at, result.run
+            return self._end(result.status)
+        if result.at.violation < before.violation:
+            self.at = result.at
         self.penalised = self.idle = 0
         self.gap = self.best = np.inf
         return None
-
-    def _is_infeasible_at(self, run: Solution, result: PrimalDual) -> bool:
-        """Whether a run that minimised the violation has ended at a minimum that is not 0."""
-        least = max(INFEASIBLE, BEYOND_ROUNDING * self._resolution(result)[1])
-        return run.status.success and result.violation > least
-
-    def _less_violated(
-        self, run: Solution, result: PrimalDual, tolerance: float, k: int
-    ) -> tuple[Solution, PrimalDual]:
-        """The violation minimised again, from a point around the minimiser; the better of both.
-
-        The stationary point of a symmetric violation, as that of xy = 1 at 0, may be a saddle or a
-        maximum, which a run from beside it leaves. The first point is the minimiser itself, from
-        which `auto` follows negative curvature.
-        """
-        rng, far = np.random.default_rng(k), np.maximum(1.0, np.abs(result.x))
-        x = result.x + AROUND[k] * far * rng.standard_normal(self.objective.n)
-        if self.within is not None:
-            self.within.project(x, x)
-        nothing = np.zeros_like(self.at.y)
-        again = self._minimised(
-            x, nothing, 1.0, tolerance, weight=0.0, leaves=True, most=FIRST_PIECE
-        )
-        other = PrimalDual.of(self.objective, again.x, nothing, self.within)
-        budget = again.status in _BUDGETS and self.record.spent is not None
-        lower = other.is_finite and other.violation < LESS_VIOLATED * result.violation
-        return (again, other) if budget or lower else (run, result)
 
 
 def loosest_for_lengths(options: Mapping[str, object]) -> float:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from slomodel.solve.constrained.augmented_lagrangian import (
-    INFEASIBLE,
     AugmentedLagrangian,
     ConstrainedOutcome,
 )
@@ -19,6 +18,7 @@ from slomodel.solve.constrained.checkpoint import SavedRun
 from slomodel.solve.constrained.objective import ConstrainedObjective, ConstraintRows
 from slomodel.solve.constrained.primal_dual import PrimalDual
 from slomodel.solve.constrained.record import RunRecord
+from slomodel.solve.constrained.restoration import INFEASIBLE
 from slomodel.solve.constrained.scaled import SAMPLES, ScaledConstraints
 from slomodel.solve.entry import Diagnose, Unpack, View, copies, start_in, with_multipliers
 from slomodel.solve.norms import Vector
