@@ -169,7 +169,7 @@ def bounds_of(name: str) -> Bounds:
     return CASES[name].bounds()
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("name", CASES)
 def test_no_bound_is_too_small(name: str) -> None:
     case = CASES[name]
@@ -240,7 +240,7 @@ def test_the_hard_instance_inside_a_piece(x1: float, radius: float) -> None:
     assert seen.L2 * (1 - 1e-6) <= found.L2 <= 5.0 * seen.L2, found.explain()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("x1", [1.0, 1.2, 9.0, 8.8])
 def test_the_hard_instance_across_a_joint(x1: float) -> None:
     model = hard_instance(9.0)

@@ -74,7 +74,7 @@ def test_no_estimate_is_above_a_bound(name: str, radius: float) -> None:
     assert seen.L2 * (1.0 - 1e-5) <= proved.L2
 
 
-@pytest.mark.sampled(10)
+@pytest.mark.sampled(20)
 @pytest.mark.parametrize("pairs", only(FEW, [FEW, PAIRS]))
 @pytest.mark.parametrize("name", SMALL)
 def test_the_hessian_turns_no_faster_than_the_bound(name: str, pairs: int) -> None:

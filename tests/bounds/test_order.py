@@ -26,6 +26,7 @@ CASES = {
 SLOW = (
     *("autoencoder", "neural_net", "softplus_net", "linear_autoencoder", "sym_tensor"),
     *("robust_logistic", "deep_linear", "student_t", "tukey_regression", "phase_retrieval"),
+    "softplus_toy",
 )
 NAMES = [
     pytest.param(name, marks=pytest.mark.slow) if name.split()[0] in SLOW else name

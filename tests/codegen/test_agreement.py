@@ -54,7 +54,7 @@ def models() -> list[Question]:
 
 @pytest.fixture(scope="module")
 def questions() -> list[Question]:
-    return [*models(), *map(graph, range(20))]
+    return [*models(), *map(graph, range(10))]
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ def numpy_value(function: ScalarFunction, point: Point) -> float:
         return function.numpy(*columns(function, [point]))[0].item()
 
 
-@pytest.mark.sampled(27)
+@pytest.mark.sampled(40)
 @EVERY
 def test_meaning_is_the_definition(function: ScalarFunction) -> None:
     compared = 0

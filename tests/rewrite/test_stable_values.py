@@ -125,7 +125,7 @@ TWO: list[tuple[str, Exact]] = [
 PAIRS = [(x, y) for x in EVERYWHERE[1::4] for y in EVERYWHERE[2::6] if abs(x) != abs(y)]
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(("text", "exact"), TWO, ids=[case[0] for case in TWO])
 def test_two_variables_have_no_worse_value(text: str, exact: Exact) -> None:
     """Accurate, or where that underflows or overflows on the way as good as what was written."""

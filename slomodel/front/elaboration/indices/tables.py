@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from slomodel.errors import Span
 from slomodel.front.elaboration.errors import StatementError, error
@@ -10,7 +10,7 @@ from slomodel.front.elaboration.scope import Elaboration, Scope, Symbol
 from slomodel.front.elaboration.values import Label, Value
 from slomodel.front.text.syntax import Expr as Syntax
 from slomodel.front.text.syntax import FunctionCall, Name, Node, Power, ProductChain
-from slomodel.front.text.traversal import children
+from slomodel.front.text.traversal import children, nodes
 from slomodel.functions import (
     abs,
     add,
@@ -80,20 +80,12 @@ def multiplies_indices(item: Syntax, scope: Scope) -> bool:
         has_index = any(
             isinstance(one, Name) and isinstance(scope.local.get(one.text), Label)
             for part in below
-            for one in _nodes(part)
+            for one in nodes(part)
         )
         if has_index and isinstance(node, (ProductChain, Power)):
             return True
         stack += below
     return False
-
-
-def _nodes(item: Node) -> Iterator[Node]:
-    stack: list[Node] = [item]
-    while stack:
-        node = stack.pop()
-        yield node
-        stack += children(node)
 
 
 def check_table(model: Elaboration, table: Expr, axis: Dim, item: Syntax) -> None:
