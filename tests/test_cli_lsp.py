@@ -11,7 +11,6 @@ import pytest
 from click.testing import CliRunner
 
 import slomodel
-from slomodel.cli.language_server import serve
 from slomodel.cli.new import lsp
 
 URI = "file:///m.slo"
@@ -58,6 +57,8 @@ BEGIN = message(id=0, method="initialize", params={"capabilities": {}})
 
 
 def served(*sent: bytes, status: int = 1) -> list[dict[str, Any]]:
+    from slomodel.cli.language_server import serve  # half a second, not for every collection
+
     out = Output()
     assert serve(io.BytesIO(b"".join(sent)), out) == status
     found, rest = [], out.getvalue()
