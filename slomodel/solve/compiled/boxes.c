@@ -228,7 +228,7 @@ static int box_step(LoopState *l, Point *at, Point *new, Point *other, double *l
     const long n = l->n;
     double *v = l->v, decrease, delta;
     long accepts_first;
-    if (!l->by_hessian) l->operations += STEP_OF_PAIRS * l->count * n;
+    if (!l->by_hessian) l->operations += l->of_step * l->count * n;
     if (!minimiser(l, at, &decrease)) return LEFT;
     for (long i = 0; i < n; i++) v[i] = l->end[i] - at->x[i];
     const double vnorm = norm(v, n), slope = dot(at->g, v, n);

@@ -69,7 +69,6 @@ _THRESHOLDS: dict[str, float] = {
     "LENGTHENINGS": arc.LENGTHENINGS,
     "LENGTHEN_ARC": arc.LENGTHEN,
     "SUFFICIENT": minimize.SUFFICIENT,
-    "STEP_OF_PAIRS": limited_memory.STEP,
     "RESOLVED": limited_memory.RESOLVED,
 }
 

@@ -23,7 +23,7 @@ _NUMBERS = (
     *("limit", "length", "last_f", "predicted", "in_range", "square", "before"),
     # A model over a box, and its turn among others.
     *("first_length", "curvature", "theta", "accuracy", "confirm_below"),
-    *("operations", "others_operations", "unit"),
+    *("of_step", "operations", "others_operations", "unit"),
     *("turn_began", "turn_ends", "middle_work", "middle_f"),
 )
 _COUNTS = (

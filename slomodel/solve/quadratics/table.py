@@ -16,7 +16,8 @@ from slomodel.solve.subroutine import Iterate
 
 def limited_memory(evaluate: Evaluator, start: Iterate, longest: float, _: float) -> Quadratic:
     """The model of pairs."""
-    return LimitedMemory(len(start.x), longest, evaluate.eps)
+    compiled = evaluate.is_compiled and evaluate.within is not None and evaluate.within.is_box
+    return LimitedMemory(len(start.x), longest, evaluate.eps, compiled=compiled)
 
 
 def dense(evaluate: Evaluator, start: Iterate, longest: float, goal: float) -> Quadratic:

@@ -43,7 +43,7 @@ from slomodel.solve.methods.step_rules import FreeRun
 from slomodel.solve.quadratics.alternating import AlternatingModels
 from slomodel.solve.quadratics.dense import Damped, DenseHessian
 from slomodel.solve.quadratics.hessian import HessianProducts
-from slomodel.solve.quadratics.limited_memory import LimitedMemory, RowProducts
+from slomodel.solve.quadratics.limited_memory import STEP, LimitedMemory, RowProducts
 from slomodel.solve.quadratics.sparse import SparseFaces
 from slomodel.solve.run.history import EpochLog, EpochRecord
 from slomodel.solve.run.run_state import RunState
@@ -129,8 +129,8 @@ def _run_with_stagnation(parts: Parts) -> Parts:
 
 
 def _memory_without_products(parts: Parts) -> Parts:
-    """Upgrade pairs that were saved when their products were always up to date."""
-    return {"_multiplied": 0, **parts}
+    """Upgrade pairs that were saved when their products were always up to date, in Python."""
+    return {"_multiplied": 0, "_of_step": STEP, **parts}
 
 
 def _saved_gain(parts: Parts, number: int, floor: Parts) -> tuple[object, list[object]]:
