@@ -24,8 +24,8 @@ from slomodel.codegen.native.loops import BlockedLoop
 from slomodel.codegen.native.passes import BLOCK
 from slomodel.codegen.native.plain import fill_line
 
-LONG = 4_000_000
-"""Scalar operations that take some hundred microseconds; starting threads takes about ten."""
+LONG = 1_500_000
+"""Scalar operations that take about 150 microseconds; starting a thread takes about ten."""
 _COSTLY = 8
 _MOVED = 2
 """Operations that take as long as reading or writing an element of an array outside the cache."""

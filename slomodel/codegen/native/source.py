@@ -265,7 +265,7 @@ class _Writer:
         if isinstance(block, Nest) and self._may_share:
             return self._nest(block, stage, name)
         if isinstance(block, Contraction) and self._may_share:
-            lines = product_lines(block, self._names, may_share=stage == "call")
+            lines = product_lines(block, self._names, may_share=stage != "data")
             self.shares |= any(SHARED in line for line in lines)
             return lines
         if isinstance(block, TimeLoop):
@@ -279,7 +279,7 @@ class _Writer:
         if not nest.is_blocked:
             return plain_lines(nest, self._names)
         loop = BlockedLoop(nest, self._names)
-        if stage != "call":
+        if stage == "data":
             return loop.lines()
         shared = shared_lines(loop, name, self._heads, self.end)
         self.has_scratch |= bool(shared.copies)
