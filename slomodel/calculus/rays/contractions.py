@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slomodel.calculus.rays.numbers import UNIT, MidRad, combined, enlarged, unit
+from slomodel.calculus.rays.numbers import UNIT, MidRad, enlarged, unit
 from slomodel.functions import abs, add, div, gt, maximum, minimum, mul, sqrt, square, sub, where
 from slomodel.ir import build
 from slomodel.ir.expr import (
@@ -120,8 +120,6 @@ def contract_midrad(node: Einsum, factors: Sequence[MidRad]) -> MidRad:
     rounding = _rounding(node)
     if len(factors) == 1:
         return _summed(node, factors[0], rounding)
-    if len(set(node.inputs)) == 1 and is_elementwise(node):
-        return _sum_of_elements(node, factors)
     sizes = [abs(factor.mid) for factor in factors]
     errors = [mul(rounding, _sizes(node, sizes, rounding))]
     for k, factor in enumerate(factors):
@@ -129,15 +127,6 @@ def contract_midrad(node: Einsum, factors: Sequence[MidRad]) -> MidRad:
             before = [other.size for other in factors[:k]]
             errors.append(_sizes(node, [*before, factor.rad, *sizes[k + 1 :]], rounding))
     return MidRad(mid, enlarged(errors))
-
-
-def _sum_of_elements(node: Einsum, factors: Sequence[MidRad]) -> MidRad:
-    """The sum of elementwise products, whose errors are those of the products, in one more sum."""
-    # A variable in place of the products, as a sum of a sum would become one sum.
-    products = build.variable("products", node.operands[0].shape)
-    total = build.einsum([products], node.inputs[:1], node.output, node.dims)
-    product = combined([(1.0, factors)])
-    return contract_midrad(total, [product]) if isinstance(total, Einsum) else product
 
 
 def _summed(node: Einsum, factor: MidRad, rounding: Expr) -> MidRad:
