@@ -126,12 +126,14 @@ def _minimiser(s: float, c: float, m: float, end: float) -> float:
 class CertifiedSearch:
     """Steps of proved descent, of at least σ|s|t.
 
-    A proposed step is taken if that is proved of it. Otherwise the step minimises the majorant over
-    [0, T]: T follows the steps, grows after one that it limits, and shrinks where nothing, or only
-    a far shorter step, is proved. `trials` is the number of bounds computed in the last search;
-    `unproved` states why it ended without a step, if rounding hides the slope.
+    A step that `values` prove comes first; `step` is None then. Where they prove none,
+    a proposed step is taken if bounds along the ray prove it, and otherwise the step minimises the
+    majorant over [0, T]: T follows the steps, grows after one that it limits, and shrinks where
+    nothing, or only a far shorter step, is proved. `trials` is the number of bounds computed in the
+    last search; `unproved` states why it ended without a step, if rounding hides the slope.
 
-    The descent is that of the exact point; the computed one is off by the rounding of x + t v.
+    Along rays the descent is that of the exact point; the computed one is off by the rounding of
+    x + t v.
     """
 
     def __init__(
