@@ -65,14 +65,17 @@ def _rounding(node: Einsum) -> Expr:
     return mul(2.0 * unit(), add(count, float(len(node.operands) + 4)))
 
 
-def _nonnegative(node: Einsum, factors: Sequence[Expr], rounding: Expr) -> Expr:
-    """Upper bound on a sum of products of computed numbers >= 0, up to underflow."""
-    applied = _applied(node, factors)
-    return add(applied, mul(rounding, applied))
+def _nonnegative(
+    node: Einsum, factors: Sequence[Expr], rounding: Expr, times: Expr | float = 1.0
+) -> Expr:
+    """Upper bound on `times` a sum of products of computed numbers >= 0, up to underflow."""
+    return mul(mul(times, add(1.0, rounding)), _applied(node, factors))
 
 
-def _norm_product(node: Einsum, factors: Sequence[Expr], rounding: Expr) -> Expr | None:
-    """Upper bound on Σ|a||b| by Cauchy–Schwarz, for numbers >= 0; None if it does not apply."""
+def _norm_product(
+    node: Einsum, factors: Sequence[Expr], rounding: Expr, times: Expr | float
+) -> Expr | None:
+    """Upper bound on `times` Σ|a||b| by Cauchy–Schwarz, for numbers >= 0; None if that fails."""
     left, right = node.inputs
     summed = set(range(len(node.dims))) - set(node.output)
     repeated = any(len(set(own)) < len(own) for own in node.inputs)
@@ -88,11 +91,13 @@ def _norm_product(node: Einsum, factors: Sequence[Expr], rounding: Expr) -> Expr
     place = {label: k for k, label in enumerate(dict.fromkeys(node.output))}
     placed = [tuple(place[label] for label in own) for own in (*labels, node.output)]
     product = build.einsum(norms, placed[:2], placed[2], [node.dims[label] for label in place])
-    return add(product, mul(rounding, product))
+    return mul(mul(times, add(1.0, rounding)), product)
 
 
-def _sizes(node: Einsum, factors: Sequence[Expr], rounding: Expr) -> Expr:
-    """Upper bound on a contraction of numbers >= 0, by norms where that saves a product.
+def _sizes(
+    node: Einsum, factors: Sequence[Expr], rounding: Expr, times: Expr | float = 1.0
+) -> Expr:
+    """Upper bound on `times` a contraction of numbers >= 0, by norms where that saves a product.
 
     Norms of data are computed once for all rays.
     """
@@ -100,10 +105,10 @@ def _sizes(node: Einsum, factors: Sequence[Expr], rounding: Expr) -> Expr:
         isinstance(operand, Input) and operand.role == "data" for operand in node.operands
     )
     if len(factors) == 2 and (has_data or not is_elementwise(node)):
-        norm_product = _norm_product(node, factors, rounding)
+        norm_product = _norm_product(node, factors, rounding, times)
         if norm_product is not None:
             return norm_product
-    return _nonnegative(node, factors, rounding)
+    return _nonnegative(node, factors, rounding, times)
 
 
 def contract_sizes(node: Einsum, factors: Sequence[Expr]) -> Expr:
@@ -121,7 +126,7 @@ def contract_midrad(node: Einsum, factors: Sequence[MidRad]) -> MidRad:
     if len(factors) == 1:
         return _summed(node, factors[0], rounding)
     sizes = [abs(factor.mid) for factor in factors]
-    errors = [mul(rounding, _sizes(node, sizes, rounding))]
+    errors = [_sizes(node, sizes, rounding, rounding)]
     for k, factor in enumerate(factors):
         if factor.rad is not None:
             before = [other.size for other in factors[:k]]
@@ -150,7 +155,7 @@ def contract_wide(node: Einsum, factors: Sequence[MidRad]) -> MidRad:
         # `upper` is off by (k + 2m)u, `lower` and the midpoint by (k + m)u each.
         return MidRad(mid, enlarged([sub(upper, lower), mul(mul(2.0, rounding), upper)]))
     sizes = [abs(factor.mid) for factor in factors]
-    errors = [mul(rounding, _sizes(node, sizes, rounding))]
+    errors = [_sizes(node, sizes, rounding, rounding)]
     for k, factor in enumerate(factors):
         if factor.rad is not None:
             before = [other.size for other in factors[:k]]
