@@ -203,6 +203,30 @@ def test_operations_on_matrices_hold_at_every_point(name: str) -> None:
         assert (own.tail <= 3.0 * reach**2 * (1.0 + own.norm)).all()
 
 
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_operations_hold_far_from_the_centre_with_a_tail_and_an_error(name: str) -> None:
+    """Of A + τz⁵ + εz', up to norms of the change beyond 1/4, where inverses are polynomials."""
+    table = monomials(2, 4, (0, 1))
+    symmetric = name.endswith(("posdef", "symmetric")) or name == "cholesky"
+    directions = [M + M.T if symmetric else M for M in (S, T)]
+    known, sizes = 0, ((0.1, 1e-3, 1e-3), (0.2, 1e-3, 1e-4), (0.3, 1e-2, 0.0), (0.4, 0.0, 1e-2))
+    for reach, tail, error in sizes:
+        c = np.stack([BASE, *(reach * M for M in directions)])
+        A = PowerSeries(table, c, np.full((3, 3), tail), np.full((3, 3), error))
+        right = PowerSeries(table, B[np.newaxis], np.zeros((3, 2)), np.zeros((3, 2)))
+        own = matrix_operation(name, [A, right] if name.startswith("solve") else [A])  # type: ignore[arg-type]
+        known += bool(np.isfinite(own.norm).all())
+        if not np.isfinite(own.norm).all():
+            continue
+        for z in (*RNG.uniform(-1.0, 1.0, (30, 2)), np.array([1.0, -1.0]), np.array([-1.0, 1.0])):
+            moved = tail * z[0] ** 5 + error * z[1]
+            exact = OPERATIONS[name](np.tensordot(np.array([1.0, *z]), c, 1) + moved)
+            value = np.tensordot(np.prod(z**table.exponents, axis=1)[: len(own.c)], own.c, 1)
+            part = np.abs(z).max() ** 5
+            assert (np.abs(value - exact) <= own.tail * part + own.error + 1e-13).all()
+    assert known >= 2
+
+
 def test_a_matrix_that_may_be_singular_is_unknown() -> None:
     table = monomials(1, 4)
     c = np.stack([np.diag([1.0, 2.0]), np.diag([1.0, 0.0])])

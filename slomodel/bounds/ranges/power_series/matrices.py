@@ -8,17 +8,21 @@ its eigenvectors, in which a change of scale is diagonal, and log det A = log de
 - *Solutions* of NZ = B: Z ← B + GZ raises the degree to which Z is right by one. For any Z with
   D = B - NZ and ρ = ‖G‖ < 1, N⁻¹B - Z = Σ G^k D, at most Σ M^k |D| for the norms M of G, and row i
   of M^k |D| at most d_i ρ^k max|D|/d.
+- Where ‖G‖ is larger, P is the power series of N⁻¹ up to degree p and E = I - NP, which has terms
+  above p alone: N⁻¹ = P(I - E)⁻¹, and its series may converge though Σ‖G‖^k does not.
 - log det N = -Σ tr G^k/k. As (M^j)_li <= ρ^j d_l/d_i, the part above degree p is at most
   Σ_i (M^(p+1) d)_i/d_i / ((p + 1)(1 - ρ)).
 - *Cholesky factors* I + L of N solve L = Φ(-G - LLᵀ), Φ the lower triangle with half the diagonal,
   ‖Φ(S)‖_F <= ‖S‖_F/√2 for symmetric S and ‖M‖_F² = Σ‖m_ij‖². If F(L) is within d of L and a ball of
   radius ε >= d + √2(‖L‖_F + ε)ε about it, F maps that ball into itself as a contraction where
   √2(‖L‖_F + ε) < 1, and its fixed point is within ε of L. At each point of the region I + L then
-  has a positive diagonal, so that it is the factor.
+  has a positive diagonal, so that it is the factor. Farther from I, C is the series of the factor
+  up to degree p, and C⁻¹NC⁻ᵀ is near I.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
@@ -37,6 +41,8 @@ _LEAST_WEIGHT = 1e-3
 """Added to weights, relative to the largest, so that none is near 0."""
 _TERMS = 6
 """Terms of geometric sums by products of matrices of norms, smaller than powers of one norm."""
+_NEAR = 0.25
+"""Norms of G whose powers are summed; beyond, a polynomial inverse takes as many products."""
 _MOST_RHO = 0.999
 """Largest ‖G‖: 1 less it is then known to 1e-13."""
 
@@ -64,7 +70,8 @@ def matrix_operation(function: MatrixFunction, operands: list[PowerSeries]) -> P
         return value if (sign > 0.0).all() else unknown(table, shape)
     if function == "cholesky":
         lower = PowerSeries.constant(table, solution(point(X), point(_eye_like(X))).each(np.tril))
-        factor = _cholesky(G)
+        near = _cholesky(G)
+        factor = _cholesky_by_factor(G) if near is None else near
         return unknown(table, shape) if factor is None else lower @ factor
     right = _constant(table, X)
     if function.startswith("solve"):
@@ -118,17 +125,54 @@ def _weighted_norm(size: Array, d: Array) -> float:
 
 def _solved(G: PowerSeries, B: PowerSeries) -> PowerSeries | None:
     """Z with (I - G)Z = B."""
-    d = _weights(G.norm)
-    rho = _weighted_norm(G.norm, d)
-    if not rho < _MOST_RHO:
-        return None
     Z = B
     for _ in range(G.table.degree):
         Z = _polynomial(B + G @ Z)
     defect = B + G @ Z - Z
-    errors = enlarged(defect.size_of_coefficients + defect.error)
-    tail, error = (_neumann(G.norm, own, d, rho) for own in (defect.tail, errors))
+    parts = defect.tail, enlarged(defect.size_of_coefficients + defect.error)
+    d = _weights(G.norm)
+    rho = _weighted_norm(G.norm, d)
+    if rho < _NEAR:
+        tail, error = (_neumann(G.norm, own, d, rho) for own in parts)
+        return PowerSeries(Z.table, Z.c, tail, error)
+    inverse = _inverse(G)
+    if inverse is None:
+        return None
+    tail, error = (enlarged(inverse.P.norm @ inverse.sums(own)) for own in parts)
     return PowerSeries(Z.table, Z.c, tail, error)
+
+
+@dataclass(frozen=True, slots=True)
+class _PolynomialInverse:
+    """A polynomial P with (I - G)P = I - E, weights d and the weighted norm ρ < 1 of E."""
+
+    P: PowerSeries
+    E: PowerSeries
+    d: Array
+    rho: float
+
+    def sums(self, D: Array) -> Array:
+        """Bounds on Σ E^k D from those on D."""
+        return _neumann(self.E.norm, D, self.d, self.rho)
+
+
+def _inverse(G: PowerSeries) -> _PolynomialInverse | None:
+    """An inverse of I - G that need not be near I, by its power series.
+
+    E has coefficients above the degree alone, but for roundings.
+    """
+    one = _constant(G.table, np.eye(G.shape[-1]))
+    P = one
+    for k in range(1, G.table.degree + 1):
+        P = _polynomial(one + G @ P)
+        P = PowerSeries(P.table, P.c[: P.table.ends[k]], P.tail, P.error)
+    E = one + G @ P - P
+    d = _weights(E.norm)
+    rho = _weighted_norm(E.norm, d)
+    at_centre = enlarged(np.abs(G.c[0]) + G.error)
+    if not (rho < _MOST_RHO and _weighted_norm(at_centre, np.ones(d.shape)) < _MOST_RHO):
+        return None
+    return _PolynomialInverse(P, E, d, rho)
 
 
 def _neumann(M: Array, D: Array, d: Array, rho: float) -> Array:
@@ -174,13 +218,15 @@ def _log_determinant(G: PowerSeries, rest: Interval) -> PowerSeries:
     table, n = G.table, G.shape[-1]
     d = _weights(G.norm)
     rho = _weighted_norm(G.norm, d)
-    shape = G.shape[:-2]
-    if not rho < _MOST_RHO:
-        return unknown(table, shape)
     result = PowerSeries.constant(table, rest)
+    if not rho < _NEAR:
+        inverse = _inverse(G)
+        if inverse is None:
+            return unknown(table, G.shape[:-2])
+        return result - _log_determinant_of_inverse(G, inverse)
     power = G
     for k in range(1, table.degree + 1):
-        result = result - _trace(power) * PowerSeries.constant(table, _over(k, len(shape)))
+        result = result - _trace(power) * PowerSeries.constant(table, _over(k, G.tail.ndim - 2))
         if k < table.degree:
             power = power @ G
     p = table.degree + 1
@@ -196,6 +242,50 @@ def _log_determinant(G: PowerSeries, rest: Interval) -> PowerSeries:
     return PowerSeries(
         table, result.c, enlarged(result.tail + beyond), enlarged(result.error + wrong)
     )
+
+
+def _log_determinant_of_inverse(G: PowerSeries, inverse: _PolynomialInverse) -> PowerSeries:
+    """log det (I - G)⁻¹ = log det P - log det(I - E).
+
+    With Δu = Σ k u_k for the parts u_k of degree k, Δ log det P = tr((I - E)⁻¹(I - G)ΔP).
+    """
+    table, P = G.table, inverse.P
+    degrees = table.exponents.sum(axis=1)[: len(P.c)].reshape((-1, *(1,) * P.tail.ndim))
+    c = P.c * degrees
+    none = np.zeros(P.shape)
+    moved = PowerSeries(table, c, none, enlarged(UNIT * np.abs(c).sum(axis=0)))
+    W = moved - G @ moved
+    own = _trace(W)
+    # Products with a tail of E are above the degree, those with its errors alone of any degree.
+    tail = own.tail + _diagonal_sum(inverse.sums(enlarged(inverse.E.norm @ W.norm)))
+    errors = enlarged(inverse.E.size_of_coefficients + inverse.E.error)
+    error = own.error + _diagonal_sum(inverse.sums(enlarged(errors @ W.norm)))
+    own_degrees = np.maximum(table.exponents.sum(axis=1)[: len(own.c)], 1)
+    divided = own.c / own_degrees.reshape((-1, *(1,) * own.tail.ndim))
+    rounding = UNIT * np.abs(divided).sum(axis=0)
+    # The constants: log det P_0 and that of I - E.
+    far = [np.abs(P.c[0] - np.eye(P.shape[-1])), inverse.E.norm, errors]
+    logs = [_log_near_one(one) for one in far]
+    return PowerSeries(
+        table,
+        np.concatenate([np.zeros((1, *own.shape)), divided[1:]]),
+        enlarged(tail / (table.degree + 1.0) + logs[1]),
+        enlarged(error + np.abs(own.c[0]) + rounding + logs[0] + logs[2]),
+    )
+
+
+def _log_near_one(size: Array) -> Array:
+    """Bounds on |log det(I - M)| <= Σ tr(|M|^k)/k for matrices M of these norms."""
+    d = _weights(size)
+    rho = _weighted_norm(size, d)
+    if not rho < _MOST_RHO:
+        return np.full(size.shape[:-2], np.inf)
+    rows = ((size @ d[..., np.newaxis])[..., 0] / d).sum(axis=-1)
+    return enlarged(rows / (1.0 - rho) * (1.0 + 2.0**-40))
+
+
+def _diagonal_sum(size: Array) -> Array:
+    return enlarged(np.trace(size, axis1=-2, axis2=-1))
 
 
 def _over(k: int, rank: int) -> Interval:
@@ -253,9 +343,33 @@ def _cholesky(G: PowerSeries) -> PowerSeries | None:
     )
 
 
+def _cholesky_by_factor(G: PowerSeries) -> PowerSeries | None:
+    """A Cholesky factor C(I + L') of N = I - G, for the series C of that factor up to the degree.
+
+    C⁻¹NC⁻ᵀ is near I, as N - CCᵀ has terms above the degree alone, but for roundings. C is regular
+    over the region, so that its diagonal remains positive.
+    """
+    table = G.table
+    one = PowerSeries.constant(table, exactly(np.eye(G.shape[-1])))
+    L = _polynomial(_lower(-G))
+    for k in range(1, table.degree + 1):
+        L = _polynomial(_step(G, L))
+        L = PowerSeries(table, L.c[: table.ends[k]], L.tail, L.error)
+    C = one + L
+    rest = C @ _transposed(C) - one + G
+    half = _solved(-L, rest)
+    whole = None if half is None else _solved(-L, _transposed(half))
+    factor = None if whole is None else _cholesky(whole)
+    return None if factor is None else C @ factor
+
+
+def _transposed(M: PowerSeries) -> PowerSeries:
+    return M.each(lambda array: np.swapaxes(array, -1, -2))
+
+
 def _frobenius(size: Array) -> Array:
     return enlarged(np.sqrt((size * size).sum(axis=(-2, -1)))) * (1.0 + 2.0**-40)
 
 
 def _step(G: PowerSeries, L: PowerSeries) -> PowerSeries:
-    return _lower(-(G + L @ L.each(lambda array: np.swapaxes(array, -1, -2))))
+    return _lower(-(G + L @ _transposed(L)))
