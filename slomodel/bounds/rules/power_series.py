@@ -17,6 +17,7 @@ from slomodel.bounds.limits import box_of_limits
 from slomodel.bounds.norms.cubic import trilinear_norm
 from slomodel.bounds.norms.eigenvalues import spectral_interval
 from slomodel.bounds.norms.spectral import spectral_norm
+from slomodel.bounds.ranges.power_series.narrow import narrow_degree
 from slomodel.bounds.ranges.power_series.propagate import SeriesPass, inputs_of
 from slomodel.bounds.rules.cells import CellOfBall
 from slomodel.bounds.setting import Setting, once_per_setting
@@ -26,6 +27,7 @@ from slomodel.calculus.degree import degree
 from slomodel.errors import MissingRule
 from slomodel.ir.dims import number_of_elements
 from slomodel.ir.expr import Einsum, Map, MatrixOperation, Recur
+from slomodel.ir.walk import inputs
 
 _LEAST_DEGREE, _MOST_DEGREE = 3, 10
 """Below the least, third derivatives are lost in the tail; above the most, little is gained."""
@@ -37,6 +39,8 @@ _FLOPS_A_STEP = 2.0**16
 """Those of a node of a step of a recurrence, few of which are products of two series."""
 _FLOPS_A_PAIR = 3.0
 """Those of a product of two coefficients, which are gathered and added by place."""
+_PRODUCTS_OF_FEW = 4.0
+"""Products of whole matrices in an operation on one, which libraries compute at full speed."""
 _CELLS_OF_HIGH = 8
 """Cells that the effort has to permit for degrees above 4."""
 _MOST_CELLS = 256
@@ -189,6 +193,11 @@ def _operations(setting: Setting, table: Monomials) -> float:
             dims = number_of_elements(node.dims, setting.sizes)
             count = sum(operand in varying for operand in node.operands)
             numbers, products = float(dims), count - 1.0
+        elif isinstance(node, MatrixOperation) and (
+            own := _operations_of_few(setting, node, table)
+        ):
+            total += own
+            continue
         elif isinstance(node, MatrixOperation):
             numbers, products = numbers * node.operands[0].shape[-1].size(setting.sizes), 10.0
         elif isinstance(node, Recur):
@@ -198,6 +207,19 @@ def _operations(setting: Setting, table: Monomials) -> float:
         total += _FLOPS_A_CALL * max(products, 1.0)
         total += _FLOPS_A_PAIR * numbers * (products * table.count_of_pairs() + table.ends[-1])
     return total
+
+
+def _operations_of_few(setting: Setting, node: MatrixOperation, table: Monomials) -> float:
+    """The work for an operation on a matrix that reads few unknowns; 0 for others."""
+    matrix = node.operands[0]
+    read = [setting.values[one] for one in inputs(matrix) if one in setting.variables]
+    unknowns = sum(one.size for one in read)
+    degree = narrow_degree(node, unknowns, table, setting.sizes)
+    if degree is None:
+        return 0.0
+    size = float(matrix.shape[-1].size(setting.sizes))
+    pairs = monomials(unknowns, degree).count_of_pairs()
+    return _FLOPS_A_PAIR * size**3 * pairs * _PRODUCTS_OF_FEW
 
 
 def _over(

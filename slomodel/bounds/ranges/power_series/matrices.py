@@ -93,16 +93,21 @@ def _inverses(A: PowerSeries, function: MatrixFunction) -> tuple[Array, Array, A
     at_centre = A.c[0]
     if not (at_centre.size and np.isfinite(at_centre).all()):
         return None
+    values = vectors = np.zeros(0)
+    if function.endswith(("posdef", "symmetric")):
+        values, vectors = np.linalg.eigh(at_centre)
+    is_definite = values.size > 0 and bool((values > 0.0).all())
+    if function.endswith("posdef") and not is_definite:
+        return None
     with np.errstate(all="ignore"):
-        if function.endswith("posdef"):
-            values, vectors = np.linalg.eigh(at_centre)
+        if is_definite:
             X = np.swapaxes(vectors / np.sqrt(values)[..., np.newaxis, :], -1, -2)
             Y, sign = np.swapaxes(X, -1, -2), np.ones(at_centre.shape[:-2])
         else:
             X, Y, sign = triangular_inverses(at_centre, function == "cholesky")
     if not (np.isfinite(X).all() and np.isfinite(Y).all()):
         return None
-    if not function.endswith("posdef") and not np.diagonal(Y, axis1=-2, axis2=-1).all():
+    if not is_definite and not np.diagonal(Y, axis1=-2, axis2=-1).all():
         return None
     return X, Y, sign
 

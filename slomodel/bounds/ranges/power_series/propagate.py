@@ -26,6 +26,7 @@ from slomodel.bounds.ranges.power_series.functions import BINARY, UNARY, power
 from slomodel.bounds.ranges.power_series.logistic import log_sum_exp
 from slomodel.bounds.ranges.power_series.loops import Loops
 from slomodel.bounds.ranges.power_series.matrices import matrix_operation
+from slomodel.bounds.ranges.power_series.narrow import Narrow, narrow, narrow_inverse
 from slomodel.bounds.ranges.power_series.node_values import (
     Decision,
     Value,
@@ -81,10 +82,21 @@ class SeriesPass:
         log_sums = {
             node: own for node in order if (own := log_sum_operand(node, every)) is not None
         }
+        few: dict[Expr, Narrow] = {}
+        inner: dict[Expr, tuple[Expr, ...]] = {
+            node: (own[0], _shift_of(node)) for node, own in log_sums.items()
+        }
+        for node in order:
+            if (one := narrow(node, result, self.table, self.sizes)) is not None:
+                few[node], inner[node] = one, ()
+            elif (one := narrow_inverse(node, result, self.table, self.sizes)) is not None:
+                few[node], inner[node] = one, node.operands[1:]
         with np.errstate(all="ignore"):
-            for node in _needed(root, order, result, log_sums):
+            for node in _needed(root, order, result, inner):
                 pause()
-                if node in log_sums:
+                if node in few:
+                    result[node] = self._of_few(few[node], [result[o] for o in inner[node]], given)
+                elif node in log_sums:
                     result[node] = self._log_sum(node, *log_sums[node], result)
                 elif isinstance(node, Recur):
                     loops = Loops(self.table, self.sizes, self.values_of)
@@ -92,6 +104,19 @@ class SeriesPass:
                     result |= zip(node.states, states, strict=True)
                 else:
                     result[node] = self._value(node, [result[o] for o in node.operands])
+        return result
+
+    def _of_few(
+        self, own: Narrow, others: Sequence[Value], given: Mapping[Expr, Value]
+    ) -> PowerSeries:
+        """An operation on a matrix in few unknowns, or its inverse times the other operand."""
+        run = SeriesPass(own.table, self.sizes, self.part)
+        value = run.values_of(own.node, own.given(given))[own.node]
+        assert isinstance(value, PowerSeries)
+        result = own.widened(value, self.table)
+        for other in others:
+            assert isinstance(other, PowerSeries)
+            result = result @ other
         return result
 
     def _log_sum(
@@ -311,15 +336,14 @@ def _needed(
     root: Expr,
     order: Sequence[Expr],
     known: Collection[Expr],
-    log_sums: Mapping[Expr, tuple[Expr, Axes]],
+    inner: Mapping[Expr, tuple[Expr, ...]],
 ) -> list[Expr]:
-    """The nodes of a postorder that the root is computed from; of log-sum-exps, u and m alone."""
+    """The nodes of a postorder that the root is computed from, some by other nodes: `inner`."""
     wanted, result = {root}, []
     for node in reversed(order):
         if node in wanted and node not in known:
             result.append(node)
-            own = log_sums.get(node)
-            wanted.update(node.operands if own is None else (own[0], _shift_of(node)))
+            wanted.update(inner.get(node, node.operands))
     return result[::-1]
 
 
