@@ -133,6 +133,11 @@ def test_data_constants_and_the_command_are_on_the_page(folder: Path) -> None:
     assert "--seed 3" in text
     assert page.count("<polyline") == 2
     assert page.count("<rect") == 16
+    # It follows the colours of the system, fits a phone, and does not break words.
+    assert "prefers-color-scheme: dark" in page
+    assert 'fill="currentColor"' in page
+    assert "width=device-width" in page
+    assert "anywhere" not in page
 
 
 def test_standard_errors_are_on_the_page_if_wanted(folder: Path) -> None:
@@ -151,14 +156,6 @@ def test_standard_errors_are_on_the_page_if_wanted(folder: Path) -> None:
     assert "Standard errors" not in " ".join(read(folder / "page.html").text)
 
 
-def test_the_page_follows_the_colours_of_the_system(folder: Path) -> None:
-    (folder / "banana.slo").write_text("var a, b minimize a^4 + b^2 - a\n")
-    assert run("--radius", "0.1", "1").exit_code == 0
-    page = (folder / "page.html").read_text(encoding="utf-8")
-    assert "prefers-color-scheme: dark" in page
-    assert 'fill="currentColor"' in page
-
-
 def test_the_formula_is_typeset_and_methods_are_compared(folder: Path) -> None:
     found = run("--compare", "adgd", "--compare", "norm-armijo:newton", "--max-iter", "50")
     assert found.exit_code == 0, found.output
@@ -171,10 +168,3 @@ def test_the_formula_is_typeset_and_methods_are_compared(folder: Path) -> None:
     command = "--compare adgd --compare norm-armijo:newton --radius 0.01 --radius 0.1 --radius 1"
     assert command in text
     assert run("--compare", "adgdd").exit_code == 1
-
-
-def test_words_of_the_page_are_not_broken(folder: Path) -> None:
-    assert run("--radius", "0.1").exit_code == 0
-    page = (folder / "page.html").read_text(encoding="utf-8")
-    assert "anywhere" not in page
-    assert "width=device-width" in page

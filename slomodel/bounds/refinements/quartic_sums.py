@@ -83,7 +83,7 @@ def _largest_values(setting: Setting) -> dict[tuple[bytes, float], float]:
     return {}
 
 
-def third_at_centre(parts: Sequence[Weighted]) -> Third:
+def third_of_sum(parts: Sequence[Weighted]) -> Third:
     """`Third` of a sum, by the quartic form ‖D³f[v, v]‖² where variables are few."""
     n = parts[0].columns
     if _FEW < n <= MOST_COLUMNS:

@@ -51,7 +51,7 @@ little.
 _ONE, _TWO = np.asarray(1.0), np.asarray(2.0)
 
 
-def distance_from_identity(run: BallGraph, matrix: Expr) -> Array:
+def norm_from_identity(run: BallGraph, matrix: Expr) -> Array:
     """Upper bounds on ‖N - I‖ over the region, for each matrix (batch)."""
     if matrix not in run.distances:
         run.distances[matrix] = _distance(run, matrix)
@@ -120,7 +120,7 @@ class _Inverse:
     __slots__ = ("distance", "excess", "size")
 
     def __init__(self, run: BallGraph, matrix: Expr) -> None:
-        self.distance = distance_from_identity(run, matrix)
+        self.distance = norm_from_identity(run, matrix)
         self.excess = _excess(self.distance)
         self.size = _from_identity(run.ranges[matrix]).magnitude
 
@@ -157,7 +157,7 @@ def _of_log_determinant(
     node: MatrixOperation, run: BallGraph, known: Mapping[Expr, Forms]
 ) -> tuple[Array, Array]:
     matrix = node.operands[0]
-    own, excess = known[matrix], _excess(distance_from_identity(run, matrix))
+    own, excess = known[matrix], _excess(norm_from_identity(run, matrix))
     order = up_sqrt(np.asarray(float(run.ranges[matrix].shape[-1])))
 
     def by_trace(size: Array) -> Array:
@@ -250,7 +250,7 @@ def log_determinants_sum(
     """The sum over the elements of all matrices, as one argument where these are symmetric."""
     own = rows[term.matrix]
     shape = concrete(term.matrix.shape, run.setting.sizes)
-    excess = _excess(distance_from_identity(run, term.matrix))
+    excess = _excess(norm_from_identity(run, term.matrix))
     weight = adjoint.each(lambda array: _by_elements(array, shape))
     size: Array = up_add(_ONE, excess)
     turn = _frobenius(run.curves[term.matrix].turn)

@@ -35,7 +35,7 @@ from slomodel.bounds.refinements.of_sums import (
     SumOverBall,
     SumRefinement,
 )
-from slomodel.bounds.refinements.quartic_sums import AT_BEST, quartic_forms, third_at_centre
+from slomodel.bounds.refinements.quartic_sums import AT_BEST, quartic_forms, third_of_sum
 from slomodel.bounds.refinements.ridge_majorants import ridge_majorants
 from slomodel.bounds.result import shown
 from slomodel.bounds.setting import Setting, once_per_setting
@@ -111,7 +111,7 @@ def _over_centre(setting: Setting, parts: tuple[ElementSum[Rows], ...]) -> Over:
 def sums_at_centre(setting: Setting, parts: tuple[ElementSum[Rows], ...]) -> SumAtCentre:
     """The parts at the centre, where they are twice differentiable."""
     own = _over_centre(setting, parts).parts
-    return SumAtCentre(own, second_order_ends(own), third_at_centre(own))
+    return SumAtCentre(own, second_order_ends(own), third_of_sum(own))
 
 
 def _from_centre(own: SumOverBall, first: Mapping[str, float]) -> SumBounds:
