@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from slomodel.codegen.native.target import NATIVE
 from slomodel.front.explanation import warn
 from slomodel.front.lints.data_values import infinite_terms, missing_labels
 from slomodel.front.lints.kinks import kinks_of_data
 from slomodel.front.source import recipe_of
 from slomodel.model.model import Model
-from slomodel.model.plans import backend_of
 from slomodel.model.waiting import waiting
 from slomodel.rewrite import chosen
-from slomodel.solve.compiled import library as compiled_loops
 
 
 def compile(
@@ -58,9 +55,6 @@ def compile(
     own = (source, variables, data, dims, backend, dtype, chosen(rewrites), bounds, subject_to)
     recipe = recipe_of(*own)
     recipe = replace(recipe, labels=labels or {})
-    if backend_of(recipe.backend) is NATIVE:
-        # Once on a machine, and while the text is read: the first short run does not wait for it.
-        compiled_loops.begin()
     with waiting("compiling"):
         problem = recipe.problem()
     warn(problem.warnings, strict)

@@ -13,7 +13,6 @@ import pytest
 
 import slomodel
 from slomodel.solve import Solution, State
-from slomodel.solve.compiled import library as compiled_loops
 from slomodel.solve.compiled import steps
 from slomodel.solve.compiled.library import library
 from slomodel.solve.directions.newton import inverse_magnitude
@@ -275,12 +274,3 @@ def test_without_a_compiler_runs_are_in_python(
     assert block_sizes == []
     assert numpy.success
     assert single.success
-
-
-def test_loops_are_compiled_while_the_text_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun: list[str] = []
-    monkeypatch.setattr(compiled_loops, "begin", lambda: begun.append("loops"))
-    slomodel.compile(FLAT, backend="numpy")
-    assert not begun
-    slomodel.compile(FLAT, backend="c")
-    assert begun == ["loops"]

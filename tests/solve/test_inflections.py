@@ -86,7 +86,7 @@ def test_what_was_tried_at_a_kink_is_said() -> None:
     model = slomodel.compile("var x, y\nminimize 2*abs(x - 3*y) + abs(x + y)", backend="numpy")
     found = model.solve(x0=[0.0, 0.0])
     assert found.success
-    assert "There is a kink at the point; descents from 8 points" in found.message
+    assert "There is a kink at the point; descents from 4 points" in found.message
 
 
 @pytest.mark.filterwarnings("ignore::slomodel.errors.NonsmoothWarning")

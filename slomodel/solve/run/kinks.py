@@ -30,9 +30,9 @@ AT_KINK = 16.0**-4
 SIDES = 4
 # A jump of the gradient does not shrink with the distance, as a change by curvature does.
 NEARER, JUMPS = 1.0 / 16.0, 0.5
-# Largest n for which descents beside a kink have a matrix, their steps, 2n more, and the largest
-# distance, in units of AT_KINK.
-MOST_UNKNOWNS, STEPS, FARTHEST = 200, 30, 16.0
+# Largest n for which descents beside a kink have a matrix, their steps, n more, and the distances,
+# in units of AT_KINK, at which they are back or away.
+MOST_UNKNOWNS, STEPS, NEAREST, FARTHEST = 200, 30, 0.3, 16.0
 # Weak Wolfe conditions: fractions of the slope, and the most trials of a step.
 DESCENT, FLATTER, TRIALS = 1e-4, 0.5, 30
 # Distances, in units of max(1, ‖x‖), within which gradients are combined, for at most so many
@@ -75,12 +75,12 @@ def falls_at_a_kink(evaluate: Evaluator, at: Iterate, so_far: SoFar) -> Examined
     if len(at.x) > MOST_UNKNOWNS:
         tried = f"the objective does not fall along {SIDES} random directions"
         return Examined(None, f"There is a kink at the point, from which {tried}.")
-    for step in around:
+    for step in around[:SIDES]:
         lower = _descent(evaluate, at, step, noise)
         if lower is not None:
             seen = _farther(evaluate, at, lower, scale)
             return Examined(seen or lower_at(evaluate, at, lower, -math.inf))
-    tried = f"descents from {len(around)} points at a distance of {distance:.2g} end no lower"
+    tried = f"descents from {SIDES} points at a distance of {distance:.2g} end no lower"
     return Examined(None, f"There is a kink at the point; {tried}.")
 
 
@@ -182,9 +182,9 @@ def _descent(evaluate: Evaluator, at: Iterate, step: Vector, noise: float) -> Ve
     n, x = len(step), at.x + step
     f, g = evaluate.value(x), np.empty_like(step)
     gnorm = evaluate.gradient(x, g)
-    farthest = FARTHEST * norm(step)
+    nearest, farthest = NEAREST * norm(step), FARTHEST * norm(step)
     H = np.eye(n) * (norm(step) / (gnorm or 1.0))
-    for _ in range(STEPS + 2 * n):
+    for _ in range(STEPS + n):
         v = -H.dot(g)
         slope = float(g.dot(v))
         if not -math.inf < slope < 0.0:
@@ -195,7 +195,8 @@ def _descent(evaluate: Evaluator, at: Iterate, step: Vector, noise: float) -> Ve
         new, f, after = found
         if f < at.f - noise:
             return new - at.x
-        if norm(new - at.x) > farthest:
+        # Back at the kink, or on the way to another point.
+        if not nearest < norm(new - at.x) < farthest:
             return None
         s, y = new - x, after - g
         sy = float(s.dot(y))
