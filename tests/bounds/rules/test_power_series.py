@@ -147,3 +147,12 @@ def test_bounds_hold_at_the_edges(
     assert found is not None
     assert found.L1 >= L1
     assert found.L2 >= L2
+
+
+def test_tails_are_looked_up_where_the_index_says() -> None:
+    """The second derivative by the unknown that moves most, at the edge of the ball."""
+    text = "dim m\ndata k[m] whole\nvar x[3]\nminimize sum(exp(2 * x[k[i]]) for i in m)"
+    own = setting(text, [-4.0, 4.0, -4.0], k=np.array([1, 1]))
+    found = claimed(power_series, own, 1.5)
+    assert found is not None
+    assert 8.0 * np.exp(11.0) <= found.L1 <= 16.0 * np.exp(11.0)

@@ -286,11 +286,13 @@ class SeriesPass:
         error = np.zeros(middle.shape[1:])
         if not coefficients.is_point:
             error = coefficients.rad_about(middle).sum(axis=0)
+        # Of products, the magnitudes of the other factors; index tables remain what they are.
+        sizes = _sizes if isinstance(node, Einsum) else _same
         norms = [u.tail, u.error]
         for j, norm in enumerate(norms):
             if norm.any():
                 if np.isfinite(norm).all():
-                    norms[j] = through(exactly(norm[np.newaxis]), _sizes).hi[0]
+                    norms[j] = through(exactly(norm[np.newaxis]), sizes).hi[0]
                 else:
                     norms[j] = _unbounded(through, norm, isinstance(node, Einsum))
             else:
@@ -351,6 +353,10 @@ def _sizes(a: Interval) -> Interval:
     return from_zero(a.magnitude)
 
 
+def _same(a: Interval) -> Interval:
+    return a
+
+
 def _unbounded(
     through: Callable[[Interval, Callable[[Interval], Interval]], Interval],
     norm: Array,
@@ -361,9 +367,10 @@ def _unbounded(
     What is unknown may be infinite or no number, and stays so in a product with 0.
     """
     bad = ~np.isfinite(norm)
-    kept = (lambda one: exactly(np.ones(one.shape))) if is_product else _sizes
+    kept = (lambda one: exactly(np.ones(one.shape))) if is_product else _same
+    sizes = _sizes if is_product else _same
     reached = through(exactly(bad.astype(float)[np.newaxis]), kept).hi[0]
-    finite = through(exactly(np.where(bad, 0.0, norm)[np.newaxis]), _sizes).hi[0]
+    finite = through(exactly(np.where(bad, 0.0, norm)[np.newaxis]), sizes).hi[0]
     return np.where(reached > 0.0, np.inf, finite)
 
 
