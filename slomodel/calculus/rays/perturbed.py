@@ -12,6 +12,7 @@ from slomodel.calculus.rays.derivatives import (
     largest_derivative,
 )
 from slomodel.calculus.rays.functions import applied, as_midrad
+from slomodel.calculus.rays.jets import ORDERS
 from slomodel.calculus.rays.numbers import MidRad, raised
 from slomodel.functions import abs, add, div, lt, mul, neg, same, square, stop_gradient, sub, where
 from slomodel.ir.expr import Expr, Map
@@ -40,7 +41,9 @@ def perturbed(function: ScalarFunction, operand: MidRad) -> MidRad | None:
 
 def _change(function: ScalarFunction, operand: MidRad, rad: Expr, start: MidRad) -> Expr | None:
     """Upper bound on |φ(m + d) - φ(m)| for |d| <= rad, where `start` is φ(m); None if none."""
-    everywhere = largest_derivative(function, 1)
+    # That these are bounds at infinity too is tested where the fourth derivative is bounded.
+    bounded = largest_derivative(function, ORDERS) is not None
+    everywhere = largest_derivative(function, 1) if bounded else None
     if everywhere is not None:
         return mul(everywhere, rad)
     decay = function.decay
