@@ -118,6 +118,15 @@ ROWS: list[tuple[str, str, str, tuple[float, ...], Formula]] = [
     ("z[2]", "w", "log1p(sum(w .* exp(z)))", FAR, lambda a, b: lse((1, 0.25, 0.75), 0, a, b)),
     ("a, b", "", "log(exp(a) * (1 + exp(b)))", FAR, lambda a, b: a + L(1 + E(b))),
     ("a, b", "", "log(exp(a) * exp(b) + exp(a))", (800.0, 100.0), lambda a, b: a + L(1 + E(b))),
+    *(
+        ("a, b", "", text, (800.0, 799.0), lambda a, b: E(a - b))
+        for text in ("exp(a) * exp(-b)", "exp(a) / exp(b)", "3 * exp(-b) / exp(-a) / 3")
+    ),
+    ("a, b", "", "exp((a - b) / 2) / exp(-a)", (-800.0, -2300.0), lambda a, b: E((3 * a - b) / 2)),
+    ("a, b", "", "expm1(a) * b * exp(-a)", (800.0, 2.0), lambda a, b: b * (1 - E(-a))),
+    ("a", "", "sigmoid(a) / exp(a)", (-760.0,), lambda a: 1 / (1 + E(a))),
+    ("a", "", "normcdf(a) / exp(-a^2 / 2)", (-45.0,), lambda a: tail(a) * E(a**2 / 2)),
+    ("a", "", "log(cosh(a) * cosh(a) + 2)", (800.0,), lambda a: L(mp.cosh(a) ** 2 + 2)),
     ("a, b", "", "log(exp(a) / (exp(a) + exp(b)))", FAR, lambda a, b: a - lse((1, 1), a, b)),
     (
         "a, b",

@@ -101,6 +101,21 @@ def test_the_derivative_by_a_variable_at_0_has_the_exponential(text: str, y: flo
     np.testing.assert_allclose(model.gradient([0.0, y]), [np.exp(y), 0.0], rtol=1e-12)
 
 
+@pytest.mark.parametrize("low", [500.0, 800.0])
+@pytest.mark.parametrize("text", ["x * exp(y) + exp(x + {})", "2 * x * cosh(y) + exp(x + {})"])
+def test_the_derivative_by_a_variable_at_0_beside_large_terms(text: str, low: float) -> None:
+    """The derivative of log(x exp(y) + exp(x + c)) at x = 0 is exp(y - c) + 1, where exp(y - c) is
+    finite, though y - c is too large for the scale of the other term.
+    """
+    model = slomodel.compile(f"var x, y minimize log({text.format(low)})", backend="numpy")
+    y = low + 600.0
+    assert model.value([0.0, y]) == low
+    np.testing.assert_allclose(model.gradient([0.0, y]), [np.exp(600.0), 0.0], rtol=1e-12)
+    model = slomodel.compile("var x[2], y[2] minimize log(sum(x .* exp(y)))", backend="numpy")
+    slopes = model.gradient([0.0, 1.0, y, low])
+    np.testing.assert_allclose(slopes, [np.exp(600.0), 1.0, 0.0, 1.0], rtol=1e-12)
+
+
 def test_a_variable_at_0_beside_small_data() -> None:
     text = "data w var x, y minimize log(w * x * exp(y) + exp(-x))"
     model = slomodel.compile(text, data={"w": 1e-190}, backend="numpy")
@@ -146,3 +161,22 @@ def test_small_weights_are_not_taken_as_zero(declared: str, w: float, a: float) 
         model = slomodel.compile(f"{declared}\nminimize {text}", data=data, backend="numpy")
         # The constants are below the spacing of doubles beside the exponential.
         assert model.value(x) == pytest.approx(a + np.log(w), rel=1e-13)
+
+
+@pytest.mark.parametrize("backend", only("numpy", ["numpy", "numexpr", "c"]))
+def test_second_derivatives_of_logarithms_of_very_large_and_small_numbers(backend: str) -> None:
+    """In them 1/A^2 leaves the range of doubles where A' / A does not."""
+    rows = slomodel.compile(
+        "data W[2, 2] var a[2] minimize sum(log(W @ exp(a)))",
+        data={"W": [[1.0, 0.0], [1.0, 1.0]]},
+        backend=backend,
+    )
+    np.testing.assert_allclose(rows.gradient([3.0, 1000.0]), [1.0, 1.0], rtol=1e-14)
+    np.testing.assert_allclose(rows.hvp([3.0, 1000.0], [1.0, 1.0]), [0.0, 0.0], atol=1e-15)
+    for text, point, second in (
+        ("log(cosh(x) * cosh(x) + 2)", 200.0, 0.0),
+        ("log(1e-300 * expm1(x) * exp(x) + 2)", 345.0, 0.60848469),
+        ("log(x^30 + 1)", 1e6, -3e-11),
+    ):
+        model = slomodel.compile(f"var x minimize {text}", backend=backend)
+        np.testing.assert_allclose(model.hvp([point], [1.0]), [second], rtol=1e-8, atol=1e-15)

@@ -155,11 +155,15 @@ def absent_among(factors: Sequence[Expr], largest: Expr | float) -> Absent | Non
     """Where one of the factors, of the same shape, is 0; None if none of them ever is."""
     kinds: tuple[list[Expr], list[Expr]] = [], []
     for one in factors:
-        kinds[any(map(is_varying_input, inputs(one)))].append(one)
+        kinds[_varies(one)].append(one)
     by_data, by_variables = map(_zero_among, kinds)
     if by_data is None and by_variables is None:
         return None
     return Absent(by_data, by_variables, largest)
+
+
+def _varies(factor: Expr) -> bool:
+    return any(map(is_varying_input, inputs(factor)))
 
 
 def _zero_among(factors: Sequence[Expr]) -> Expr | None:
@@ -171,8 +175,8 @@ def _zero_among(factors: Sequence[Expr]) -> Expr | None:
     return balanced(lor, zeros) if zeros else None
 
 
-def where_present(scale: Expr | float, factors: Sequence[Expr]) -> Expr:
-    """The scale of a term; -inf where one of its factors is 0."""
+def where_present(scale: Expr | float, factors: Sequence[Expr], data_only: bool = False) -> Expr:
+    """The scale of a term; -inf where one of its factors is 0, or one of those of data."""
     scale = Const(scale) if isinstance(scale, float) else scale
-    zero = _zero_among(factors)
+    zero = _zero_among([one for one in factors if not (data_only and _varies(one))])
     return scale if zero is None else where(zero, -math.inf, scale)

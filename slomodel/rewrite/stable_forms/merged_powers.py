@@ -1,17 +1,22 @@
 """Powers and exponentials of one quantity, merged before derivatives are taken.
 
 In x * sqrt(x) the chain rule meets 0 * inf at 0, where the derivative of x^1.5 is 0; in
-exp(800 x) / exp(790 x) both exponentials overflow where exp(10 x) does not. The law: the merged
-power has the value of the product to a few rounding errors, as exponents are added and multiplied
-only where that is exact, and none for x < 0 if the product has none: sqrt(x) * sqrt(x) is not x.
+exp(800 x) / exp(790 x) both exponentials overflow where exp(10 x) does not, and in exp(x) / exp(y)
+where exp(x - y) does not. The law: the merged power has the value of the product to a few rounding
+errors, as exponents of powers are added and multiplied only where that is exact, and none for x < 0
+if the product has none: sqrt(x) * sqrt(x) is not x. The sum of exponents has a rounding of the
+magnitude of those of the exponents themselves.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from slomodel.functions import abs, div, exp, mul, pow, sqrt, square
+from slomodel.functions import abs, add, div, exp, mul, pow, sqrt, square
+from slomodel.functions.translate import balanced
+from slomodel.ir.dims import Shape
 from slomodel.ir.exact import is_exact
 from slomodel.ir.expr import Const, Expr, Map, is_map
 from slomodel.rewrite.elementwise.matching import Part, product_of, scaled, whole
@@ -82,7 +87,7 @@ def merged_product(node: Map) -> Expr | None:
     """A product or quotient with merged powers and exponentials; None if there are none to merge.
 
     Powers of one base are merged if some exponent is not whole, and so are exponentials of
-    multiples of one quantity.
+    multiples of one quantity, and of any quantities where no other factor may be small.
     """
     factors = _factors(whole(node)) if _has_powers(node) else None
     if factors is None:
@@ -105,9 +110,13 @@ def merged_product(node: Map) -> Expr | None:
         and _is_exact_sum([one.exponent for one in own])
     ]
     joins = [u for u, own in result.exponents.items() if len(own) > 1 and _is_exact_sum(own)]
+    shape = node.shape
+    if all(isinstance(base.node, Const) for base in result.powers):
+        joined = _joined_exponential(result, shape)
+        if joined is not None:
+            return joined
     if not merges and not joins:
         return None
-    shape = node.shape
     above: list[Expr] = []
     below: list[Expr] = []
     for base, own in result.powers.items():
@@ -122,6 +131,25 @@ def merged_product(node: Map) -> Expr | None:
             above.append(exp(mul(p, u.along(shape))))
     product = product_of(above)
     return div(product, product_of(below)) if below else product
+
+
+def _joined_exponential(merged: _MergedFactors, shape: Shape) -> Expr | None:
+    """The exponential of the sum of all exponents, times constants; None for a single quantity.
+
+    Factors along other axes stay: together they have fewer exponentials than their product.
+    """
+    if len(merged.exponents) < 2 or len({frozenset(u.axes) for u in merged.exponents}) > 1:
+        return None
+    terms = [
+        mul(p, u.along(shape))
+        for u, own in merged.exponents.items()
+        for p in ([sum(own)] if _is_exact_sum(own) else own)
+    ]
+    result: Expr = exp(balanced(add, terms))
+    for constant in (one for own in merged.powers.values() for one in own):
+        power = _power(constant.part.node, math.fabs(constant.power))
+        result = mul(result, power) if constant.power > 0.0 else div(result, power)
+    return result
 
 
 def _has_powers(product: Map) -> bool:

@@ -6,7 +6,7 @@ exp(x)/(3 (exp(x) + exp(y))), and so may a factor y beside exponentials and tail
 without these factors the stable form is taken, and multiplied and divided by them one after
 another. The law: factors are multiplied in another order, one rounding each. Beside a factor y,
 which may be small or 0, the form must not overflow where the product as it is written does not: in
-exp(x) y cosh(x) the exponentials stay apart.
+exp(x) y cosh(x) the exponentials stay apart, and expm1(x) y exp(-x) is -y expm1(-x).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def without_other_factors(node: Map, better: Callable[[Expr], Expr | None]) -> E
         if core is None or core is node or not is_map(core, mul, div) or core.shape != node.shape:
             continue
         form = better(core)
-        if form is not None and has_unknown and _grows(form):
+        if form is not None and has_unknown and not _growing_in(form) <= _growing_in(core):
             continue
         joins = is_left is _is_constant and not has_unknown and is_map(node, mul)
         if form is None and joins and _has_exponential_above(core):
@@ -137,18 +137,24 @@ def _has_exponential_above(node: Expr) -> bool:
     return is_map(node, div) and is_map(node.operands[0], *_EXPONENTIAL)
 
 
-def _grows(form: Expr) -> bool:
-    """Whether functions that grow exponentially are among the factors and terms of a form."""
-    stack, seen = [form], {form}
+def _growing_in(product: Expr) -> set[Expr]:
+    """The exponents of exponentials among the factors and terms of a product.
+
+    A form with no others overflows nowhere where the product as it is written does not.
+    """
+    result: set[Expr] = set()
+    stack, seen = [product], {product}
     while stack:
         node = stack.pop()
         if is_map(node, *_GROWING) and not is_shifted(node.operands[0]):
-            return True
+            (inner,) = whole(node).parts()
+            exponent = inner.along(node.shape)
+            result |= {exponent, neg(exponent)} if is_map(node, cosh, sinh) else {exponent}
         if is_map(node, add, sub, mul, div, neg, where):
             operands = node.operands[1:] if is_map(node, where) else node.operands
             stack += [operand for operand in operands if operand not in seen]
             seen.update(operands)
-    return False
+    return result
 
 
 def _is_constant(node: Expr) -> bool:

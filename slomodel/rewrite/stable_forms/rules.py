@@ -12,15 +12,21 @@ from collections.abc import Callable, Collection, Mapping
 from slomodel.functions import (
     DIFFERENCES,
     add,
+    cosh,
     div,
+    erfc,
     exp,
+    expm1,
     log,
     log1p,
     log2,
     log10,
     mul,
     neg,
+    normcdf,
     pow,
+    sigmoid,
+    sinh,
     sqrt,
     sub,
     where,
@@ -29,7 +35,7 @@ from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map, is_map
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import postorder, users
-from slomodel.rewrite.elementwise.matching import whole, with_better_products
+from slomodel.rewrite.elementwise.matching import scaled, whole, with_better_products
 from slomodel.rewrite.exponentials.exponential_sums import (
     Logarithms,
     ShiftedQuotients,
@@ -63,6 +69,7 @@ from slomodel.rewrite.stable_forms.merged_powers import (
 from slomodel.rewrite.stable_forms.other_factors import without_other_factors
 from slomodel.rewrite.stable_forms.table import elementwise, merged_constants, summed_entropy
 
+_AT_MOST_AN_EXPONENTIAL = (sigmoid, normcdf, erfc, expm1, cosh, sinh)
 Rule = Callable[[Map], Expr | None]
 
 
@@ -106,8 +113,8 @@ class _Rules:
     def __init__(self, shared: Collection[Expr], choices: bool) -> None:
         self.known: set[Expr] = set()
         self._choices = choices
-        scaled = ScaledLogarithms()
-        self._entropies = Entropies(scaled.is_finite)
+        scaled_logs = ScaledLogarithms()
+        self._entropies = Entropies(scaled_logs.is_finite)
         self._quotients = ShiftedQuotients()
         self._even = EvenFunctions()
         logarithms = Logarithms(shared)
@@ -137,15 +144,15 @@ class _Rules:
                 elementwise,
                 self._log_of_reciprocal,
                 logarithms.of_scaled_sum,
-                scaled.of_mixture,
-                scaled.of_any,
+                scaled_logs.of_mixture,
+                scaled_logs.of_any,
             ),
             log1p: (
                 complements.of_log1p,
                 elementwise,
                 logarithms.of_one_more,
-                scaled.of_mixture,
-                scaled.of_one_more,
+                scaled_logs.of_mixture,
+                scaled_logs.of_one_more,
             ),
             log2: (elementwise, logarithms.to_other_base),
             log10: (elementwise, logarithms.to_other_base),
@@ -165,7 +172,8 @@ class _Rules:
                 soft_quotient,
                 self._quotients.of_quotient,
                 merged_product,
-                scaled.of_quotient,
+                self._by_exponential,
+                scaled_logs.of_quotient,
                 self._without_other_factors,
             ),
             mul: (
@@ -205,6 +213,19 @@ class _Rules:
 
     def _without_other_factors(self, node: Map) -> Expr | None:
         return without_other_factors(node, self.better)
+
+    def _by_exponential(self, node: Map) -> Expr | None:
+        """f(x)/exp(u) by the form of f(x) exp(-u), or the reciprocal of that of exp(u)/f(x)."""
+        above, below = whole(node).parts()
+        inner, core = below.inner(exp), scaled(above).core
+        if inner is None or core is None or not is_map(core.node, *_AT_MOST_AN_EXPONENTIAL):
+            return None
+        product = mul(above.along(node.shape), exp(neg(inner.along(node.shape))))
+        form = self.better(product)
+        if form is not None or not is_map(core.node, erfc, normcdf):
+            return form
+        reciprocal = self.better(div(below.along(node.shape), above.along(node.shape)))
+        return None if reciprocal is None else div(1.0, reciprocal)
 
     def _log_of_reciprocal(self, node: Map) -> Expr | None:
         """log(1/x) as -log(x), and that in stable form."""

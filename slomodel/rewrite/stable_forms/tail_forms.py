@@ -223,6 +223,7 @@ TAIL_FORMS: tuple[StableForm, ...] = (
         lambda m: _is_near(m[c]) and m[d] == -m[c],
     ),
     StableForm(mul(exp(x), sigmoid(y)), sigmoid(x), _is_negative),
+    StableForm(mul(exp(x), expm1(y)), neg(expm1(x)), _is_negative),
     StableForm(log1mexp(mul(c, exp(x))), _log_of_hazard(add(x, log(neg(c)))), _near(c, -1.0)),
     # Logarithms, differences and squares of functions with a removable singularity.
     StableForm(log(exp_quotient(x)), log_exp_quotient(x)),
