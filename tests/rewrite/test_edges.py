@@ -125,7 +125,13 @@ ROWS: list[tuple[str, str, str, tuple[float, ...], Formula]] = [
     ("a, b", "", "exp((a - b) / 2) / exp(-a)", (-800.0, -2300.0), lambda a, b: E((3 * a - b) / 2)),
     ("a, b", "", "expm1(a) * b * exp(-a)", (800.0, 2.0), lambda a, b: b * (1 - E(-a))),
     ("a", "", "sigmoid(a) / exp(a)", (-760.0,), lambda a: 1 / (1 + E(a))),
-    ("a", "", "normcdf(a) / exp(-a^2 / 2)", (-45.0,), lambda a: tail(a) * E(a**2 / 2)),
+    (
+        "a",
+        "",
+        "normcdf(a) / exp(-a^2 / 2)",
+        (-45.0,),
+        lambda a: mp.erfc(-a / S(2)) * E(a**2 / 2) / 2,
+    ),
     ("a", "", "log(cosh(a) * cosh(a) + 2)", (800.0,), lambda a: L(mp.cosh(a) ** 2 + 2)),
     ("a, b", "", "log(exp(a) / (exp(a) + exp(b)))", FAR, lambda a, b: a - lse((1, 1), a, b)),
     (

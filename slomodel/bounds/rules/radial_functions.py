@@ -34,10 +34,11 @@ from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.radial_functions import SquaredLengths, radial_sums
 from slomodel.bounds.structure.separable import Elements
 from slomodel.calculus import jvp
+from slomodel.calculus.parity import parities
 from slomodel.ir.build import const
 from slomodel.ir.dims import concrete, number_of_elements
-from slomodel.ir.expr import Expr, Input
-from slomodel.ir.walk import substitute
+from slomodel.ir.expr import Expr, Input, is_map
+from slomodel.ir.walk import postorder, substitute
 
 _ROUND, _ALONG = (1, 1), (2, 2)
 _LINEAR, _CUBIC, _BOTH, _INNER = (3, 3, 3), (4, 4, 4), (5, 5, 5), (6, 6, 6)
@@ -50,12 +51,14 @@ critical point: as many as the order, none of them an argument, as these are not
 class _RadialSum:
     """Elements weight · φ(t²), t = ‖u‖ of group `group` (m,): u (G, k), its Jacobian (G, k, n).
 
-    `graphs` are those of `derivatives_by_length` in the argument of `value`, φ(t²).
+    `graphs` are those of `derivatives_by_length` in the argument of `value`, φ(t²); `even` those of
+    `derivatives_of_even`, empty where φ(t²) is not written as an even function of t.
     """
 
     value: Expr
     argument: Input
     graphs: dict[Slots, Expr]
+    even: dict[Slots, Expr]
     weight: Interval
     data: dict[Input, Interval]
     group: NDArray[np.intp]
@@ -67,9 +70,21 @@ class _RadialSum:
         lengths, largest = lengths_over_ball(self.u, self.J, radius)
         boxes = {self.argument: lengths.each(lambda array: array[self.group])}
         result = element_ranges(self.value, self.graphs, boxes, self.data, {}, setting.effort)
-        by = result.derivatives
-        second = self.weight * hull(by[_ROUND], by[_ALONG])
-        cubic = _largest_cubic(by)
+        by, smooth = result.derivatives, result.smooth
+        eigenvalues, cubic = hull(by[_ROUND], by[_ALONG]), _largest_cubic(by)
+        is_finite = np.isfinite(eigenvalues.magnitude) & np.isfinite(cubic)
+        if self.even and not (is_finite.all() and smooth.least > 1):
+            ends = lengths.hi[self.group]
+            boxes = {self.argument: Interval(-ends, ends)}
+            value, graphs = self.even[()], {slots: one for slots, one in self.even.items() if slots}
+            result = element_ranges(value, graphs, boxes, self.data, {}, setting.effort)
+            smooth = max(smooth, result.smooth, key=lambda one: one.least)
+            along = result.derivatives[_ALONG]
+            eigenvalues = Interval(
+                np.fmax(eigenvalues.lo, along.lo), np.fmin(eigenvalues.hi, along.hi)
+            )
+            cubic = np.fmin(cubic, result.derivatives[_CUBIC].magnitude)
+        second = self.weight * eigenvalues
         cubic = up_mul(up_mul(self.weight.magnitude, cubic), largest[self.group])
         groups, k, n = self.J.shape
         rows = Rows.of(self.J.each(lambda array: array.reshape(groups * k, n)))
@@ -77,7 +92,7 @@ class _RadialSum:
         own = rows.take(places)
         third = from_zero(quotient(np.repeat(cubic, k), own.length))
         wide = second.each(lambda array: np.repeat(array, k))
-        return Weighted((own,), {(0, 0): wide, (0, 0, 0): third}), result.smooth
+        return Weighted((own,), {(0, 0): wide, (0, 0, 0): third}), smooth
 
 
 def radial_functions(setting: Setting, radius: float) -> Enclosure | None:
@@ -90,6 +105,11 @@ def radial_functions(setting: Setting, radius: float) -> Enclosure | None:
 
     so that the part of H lies between the multiples of AᵀA by the least and the largest value of
     2φ' and 2φ' + 4t²φ'', and |D³f[v, v, v]| <= sup |D³| ‖A‖ ‖A v‖².
+
+    φ(t²) may be written by t, as cosh(t), with derivatives by t² that divide by 0. Where F(t) =
+    φ(t²) is an even function of t in C², F'(0) = 0 and the two eigenvalues are F'(t)/t, the average
+    of F'' over (0, t), and F''(t). D³ is 3 (F'' - F'/t)/t κ (1 - κ²) + F''' κ³, and (F'' - F'/t)/t
+    = ∫₀¹ s F'''(st) ds is at most M/2 for M = sup |F'''| over (0, t): |D³| <= M (3κ - κ³)/2 <= M.
     """
     known = _known(setting)
     if known is None:
@@ -141,6 +161,20 @@ def derivatives_by_length(value: Expr, squared: Input, length: Input) -> dict[Sl
     }
 
 
+def derivatives_of_even(value: Expr, squared: Input, length: Input) -> dict[Slots, Expr]:
+    """Graphs of F(t) = φ(t²), F'' and F'''; empty where F is not written as an even function."""
+    roots = {table.sqrt(squared): length, squared: table.square(length)}
+    (own,) = substitute((value,), roots)
+    order = postorder(own)
+    has_kink = any(is_map(one, table.abs) for one in order)
+    if has_kink or parities(order, length).get(own) != 1:
+        return {}
+    graphs = [own]
+    for _ in range(3):
+        graphs += jvp((graphs[-1],), {length: const(1.0)})
+    return {(): own, _ALONG: graphs[2], _CUBIC: graphs[3]}
+
+
 @once_per_setting
 def _known(setting: Setting) -> tuple[list[_RadialSum], Sequence[ElementSum[Rows]]] | None:
     """The parts in numbers; None where the objective is of another kind or too large."""
@@ -187,6 +221,7 @@ def _numbers_of(setting: Setting, own: Elements, lengths: SquaredLengths) -> _Ra
         value,
         length,
         derivatives_by_length(own.value, squared, length),
+        derivatives_of_even(own.value, squared, length),
         weight,
         {one: values[laid.node].each(partial(live.along, laid)) for one, laid in own.data.items()},
         np.asarray(live.along(place, places)),

@@ -6,40 +6,13 @@ a form without a kink. The parity of a formula in |x| follows from those of its 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from slomodel.functions import (
-    abs,
-    add,
-    asin,
-    asinh,
-    atan,
-    atanh,
-    cbrt,
-    cos,
-    cosh,
-    div,
-    erf,
-    logcosh,
-    mul,
-    neg,
-    pow,
-    sech2,
-    sin,
-    sinh,
-    square,
-    sub,
-    tan,
-    tanh,
-)
-from slomodel.ir.expr import Const, Expr, Map, is_map
+from slomodel.calculus.parity import parities
+from slomodel.functions import abs
+from slomodel.ir.expr import Expr, Map, is_map
 from slomodel.rewrite.replacement import remade
 
 _MOST_NODES = 20
 """Nodes of a formula that is examined; every node with an absolute value below it is."""
-_ODD = frozenset((neg, sin, tan, sinh, tanh, asin, asinh, atan, atanh, erf, cbrt))
-_EVEN = frozenset((square, cos, cosh, sech2, logcosh, abs))
-_PRODUCTS, _SUMS = frozenset((mul, div)), frozenset((add, sub))
 
 
 class EvenFunctions:
@@ -60,10 +33,8 @@ class EvenFunctions:
             (x,) = u.operands
             if x.shape != u.shape or u.axes[0] != tuple(range(u.rank)):
                 continue
-            parities: dict[Expr, int] = {u: -1}
-            for one in order:
-                parities.setdefault(one, _parity(one, [parities.get(o, 1) for o in one.operands]))
-            if parities[node] == 1 and any(parities.get(one, 1) != 1 for one in node.operands):
+            found = parities(order, u)
+            if found[node] == 1 and any(found.get(one, 1) != 1 for one in node.operands):
                 done: dict[Expr, Expr] = {u: x}
                 for one in order:
                     operands = tuple(done.get(o, o) for o in one.operands)
@@ -106,20 +77,3 @@ def _formula(node: Map) -> list[Map]:
         order.append(one)
         stack.pop()
     return order if has_kink else []
-
-
-def _parity(node: Map, own: Sequence[int]) -> int:
-    """1 for an even function, or one that does not contain u, -1 for an odd one, else 0."""
-    function = node.function
-    if all(parity == 1 for parity in own):
-        return 1
-    if 0 in own:
-        return 0
-    if function in _PRODUCTS:
-        return own[0] * own[1]
-    if function in _SUMS:
-        return own[0] if own[0] == own[1] else 0
-    if function is pow and isinstance(node.operands[1], Const):
-        p = node.operands[1].value
-        return 0 if not p.is_integer() else 1 if p % 2.0 == 0.0 else -1
-    return 1 if function in _EVEN else -1 if function in _ODD else 0
