@@ -163,8 +163,8 @@ def derivatives_by_length(value: Expr, squared: Input, length: Input) -> dict[Sl
 
 def derivatives_of_even(value: Expr, squared: Input, length: Input) -> dict[Slots, Expr]:
     """Graphs of F(t) = φ(t²), F'' and F'''; empty where F is not written as an even function."""
-    roots = {table.sqrt(squared): length, squared: table.square(length)}
-    (own,) = substitute((value,), roots)
+    by_length = {root(squared): length for root in (table.root, table.sqrt)}
+    (own,) = substitute((value,), {**by_length, squared: table.square(length)})
     order = postorder(own)
     has_kink = any(is_map(one, table.abs) for one in order)
     if has_kink or parities(order, length).get(own) != 1:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from slomodel.functions import abs, div, exp, gt, le, mul, pow, sub, where
+from slomodel.functions import abs, div, exp, gt, land, le, log, mul, pow, sub, where
+from slomodel.functions.box_cox import box_cox
 from slomodel.functions.logarithms import bose
 from slomodel.functions.removable import (
     LOG_QUOTIENT,
@@ -12,6 +13,9 @@ from slomodel.functions.removable import (
 )
 from slomodel.ir.expr import Expr
 from slomodel.ir.function import ScalarFunction
+
+_NEAR_1 = 0.5
+"""Logarithm of powers whose differences from 1 have no larger rounding errors than they have."""
 
 
 def power(base: Expr, p: int) -> Expr:
@@ -67,3 +71,12 @@ def divided_logarithm(a: Expr, b: Expr, p: int) -> Expr:
     if p > 0:
         return power(where(is_above, div(above, low), div(below, high)), p)
     return power(where(is_above, div(low, above), div(high, below)), -p)
+
+
+def divided_powers(x: Expr, y: Expr, p: Expr) -> Expr:
+    """(x^p - y^p)/p; near p = 0 the difference of (x^p - 1)/p and (y^p - 1)/p."""
+    is_near = land(*(le(abs(mul(p, log(base))), _NEAR_1) for base in (x, y)))
+    one, other = (box_cox(where(is_near, base, 1.0), where(is_near, p, 0.0)) for base in (x, y))
+    exponent = where(is_near, 1.0, p)
+    above, below = (pow(where(is_near, 1.0, base), exponent) for base in (x, y))
+    return where(is_near, sub(one, other), div(sub(above, below), exponent))

@@ -50,6 +50,7 @@ from slomodel.rewrite.singularities.regular_factors import (
     bose_less_pole,
     divided_exponential,
     divided_logarithm,
+    divided_powers,
     langevin,
     or_reciprocal,
     power,
@@ -278,7 +279,7 @@ def _zero(part: Part, product: FactoredProduct, shape: Shape) -> _VanishingFacto
 
 
 def _zeros_of_sum(part: Part, product: FactoredProduct, shape: Shape) -> Iterator[_VanishingFactor]:
-    """1 - cos(u), u - sin(u), exp(a) - exp(b), log(a) - log(b), x^p - 1."""
+    """1 - cos(u), u - sin(u), exp(a) - exp(b), log(a) - log(b), x^p - y^p."""
     assert isinstance(part.node, Map)
     for one, other in _both_orders(two_terms(part.node)):
         if other.core is None:
@@ -351,7 +352,9 @@ def _same_shape(x: Part, y: Part, shape: Shape) -> tuple[Expr, Expr]:
 def _difference_of_values(
     one: Part, other: Part, c: Fraction, product: FactoredProduct, shape: Shape
 ) -> Iterator[_VanishingFactor]:
-    """c (f(a) - f(b)) for f = exp and log."""
+    """c (f(a) - f(b)) for f = exp and log, and c (x^p - y^p)."""
+    if is_map(one.node, pow) and is_map(other.node, pow):
+        yield from _difference_of_powers(one, other, c, shape)
     for function, divided in ((exp, divided_exponential), (log, divided_logarithm)):
         left, right = one.inner(function), other.inner(function)
         if left is None or right is None:
@@ -363,6 +366,17 @@ def _difference_of_values(
         if result is not None:
             own = _Monomial(c * result.number, result.powers)
             yield _VanishingFactor(own, lambda p, f=divided, a=a, b=b: f(a, b, p))  # type: ignore[misc]
+
+
+def _difference_of_powers(
+    one: Part, other: Part, c: Fraction, shape: Shape
+) -> Iterator[_VanishingFactor]:
+    """c (x^p - y^p), which is 0 at p = 0."""
+    (x, exponent), (y, same) = one.parts(), other.parts()
+    own = _monomial(exponent) if exponent == same and varies(exponent.node) else None
+    if own is not None:
+        value = divided_powers(*_same_shape(x, y, shape), exponent.along(shape))
+        yield _VanishingFactor(_Monomial(c * own.number, own.powers), lambda p: power_of(value, p))
 
 
 def _exponentials_of_multiples(
