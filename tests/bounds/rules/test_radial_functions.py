@@ -95,6 +95,7 @@ def test_even_functions_of_a_length_that_may_vanish(text: str, first: float, sec
     assert 0.75 * second <= found.L2 <= 1.5 * second
 
 
+@pytest.mark.filterwarnings("ignore::slomodel.errors.NonsmoothWarning")
 def test_a_length_that_may_vanish_has_a_kink() -> None:
     found = claimed(radial_functions, setting("var x[4] minimize norm2(x)", [0.5] * 4), 2.0)
     assert np.inf == found.L1
