@@ -128,6 +128,18 @@ ROWS: list[tuple[str, str, str, tuple[float, ...], Formula]] = [
         ("a, b, c", "", "(a^c - b^c) / c", (2.0, 3.0, c), lambda a, b, c: (a**c - b**c) / c)
         for c in (1e-9, 0.25, 1.5)
     ),
+    ("a", "", "log(sqrt(1 + exp(2 * a)))", (800.0,), lambda a: L(1 + E(2 * a)) / 2),
+    (
+        "a",
+        "",
+        "log(3 * a * (cosh(a) + 2)^1.5)",
+        (800.0,),
+        lambda a: L(3 * a * (mp.cosh(a) + 2) ** 1.5),
+    ),
+    *(
+        ("a", "", text, (800.0,), lambda a: a)
+        for text in ("asinh(sinh(a))", "atanh(tanh(a))", "normppf(normcdf(a))", "erfinv(erf(a))")
+    ),
     ("a", "", "sigmoid(a) / exp(a)", (-760.0,), lambda a: 1 / (1 + E(a))),
     (
         "a",

@@ -39,6 +39,7 @@ from slomodel.functions import (
     minimum,
     mul,
     neg,
+    pow,
     square,
     stop_gradient,
     sub,
@@ -64,7 +65,7 @@ from slomodel.rewrite.exponentials.growth import (
     scaled_exp,
     times_growing,
 )
-from slomodel.rewrite.exponentials.scales import Scales, places
+from slomodel.rewrite.exponentials.scales import Scales, places, power_of
 
 _MOST_BESIDE_ZERO = 700.0
 """The largest exponent beside a variable 0 after scaling; the derivative by it has the factor."""
@@ -195,6 +196,11 @@ class ScaledLogarithms:
         estimate = self._present.of(node)
         if estimate is None:
             return _Scaled(node)
+        power = power_of(node) if isinstance(node, Map) else None
+        if power is not None:
+            inside = self._scaled(whole(node).parts()[0].along(node.shape))
+            shift = None if inside.shift is None else mul(power, inside.shift)
+            return _Scaled(pow(inside.rest, power), shift)
         shift = self._shift(node, estimate)
         return _Scaled(self._times(node, shift, _largest_beside(estimate)), shift)
 

@@ -1,6 +1,7 @@
 """Scales of nodes with exponentials: log of the magnitude that one exceeds by its weights alone.
 
-The scale of exp(u) is u, of a product the sum, of a sum the largest, of anything else 0. Functions
+The scale of exp(u) is u, of a product the sum, of a sum the largest, of x^p with a number p > 0 p
+times that of x, of anything else 0. Functions
 with a logarithm of full accuracy, as normcdf, count as exponentials of it. Terms that are 0 have
 the scale -inf: a weight of 0 and a branch that is not taken do not count.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slomodel.functions import add, div, exp, maximum, mul, neg, square, sub, where
+from slomodel.functions import add, div, exp, maximum, mul, neg, pow, sqrt, square, sub, where
 from slomodel.ir import build
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Const, Einsum, Expr, Map, is_map
@@ -41,7 +42,7 @@ class Scales:
             node = stack.pop()
             if node in self._scales:
                 continue
-            if isinstance(node, Einsum) or is_map(node, add, sub, mul, div, neg, square):
+            if isinstance(node, Einsum) or is_map(node, add, sub, mul, div, neg, square, sqrt, pow):
                 stack += [operand for operand in node.operands if operand not in seen]
                 seen.update(node.operands)
         return len(seen) <= _MOST_NODES
@@ -95,11 +96,12 @@ class Scales:
             return grown
         if function is where:
             return self._of_choice(node)
-        if function is square:
+        power = power_of(node)
+        if power is not None:
             own = self.of(node.operands[0])
             if node.operands[0] in self._nonpositive:
                 self._nonpositive.add(node)
-            return None if own is None else mul(2.0, own)
+            return None if own is None else mul(power, own)
         return self._of_operation(node) if function in (add, sub, mul, div, neg) else None
 
     def _of_operation(self, node: Map) -> Expr | None:
@@ -166,6 +168,15 @@ class Scales:
             wide = Part(reduced, places(labels, node)).along(shape)
             result = wide if result is None else add(result, wide)
         return result
+
+
+def power_of(node: Map) -> float | None:
+    """p > 0 of a node x^p with a number p."""
+    if node.function in (sqrt, square):
+        return 0.5 if node.function is sqrt else 2.0
+    exponent = node.operands[-1]
+    is_power = node.function is pow and isinstance(exponent, Const) and exponent.value > 0.0
+    return exponent.value if is_power and isinstance(exponent, Const) else None
 
 
 def places(labels: Sequence[int], node: Einsum) -> tuple[int, ...]:

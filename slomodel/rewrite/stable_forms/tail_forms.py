@@ -52,6 +52,7 @@ from slomodel.functions import (
 )
 from slomodel.functions.logarithms import bose
 from slomodel.functions.normal import normratio
+from slomodel.functions.quantiles import erfinv, normppf
 from slomodel.functions.remainders import exp_remainder, log_remainder
 from slomodel.functions.removable import (
     BERNOULLI,
@@ -367,7 +368,13 @@ TAIL_FORMS: tuple[StableForm, ...] = (
         mul(c, logit(x)),
         lambda m: m[d] == -m[c] and m[e] == -1.0,
     ),
-    StableForm(logit(sigmoid(x)), x),
+    *(
+        StableForm(inverse(function(x)), x)
+        for inverse, function in (
+            *((logit, sigmoid), (asinh, sinh), (atanh, tanh)),
+            *((normppf, normcdf), (erfinv, erf)),
+        )
+    ),
     StableForm(log(mul(c, sigmoid(x))), sub(log(c), softplus(neg(x))), _near(c)),
     StableForm(log1p(mul(c, square(tanh(x)))), mul(-2.0, logcosh(x)), lambda m: m[c] == -1.0),
 )
