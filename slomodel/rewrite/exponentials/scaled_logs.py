@@ -14,8 +14,8 @@ below exp(-1045), less than 1e-130 of it. Where a weight is 0, u - s has no boun
 keeps the product with the weight finite. For weights of data the limit is 400: their products and
 all derivatives of these are 0. The derivative by a weight that depends on x is
 exp(u - s) / (A exp(-s)) = exp(u - t). Where such weights are 0, s is at least u - 700 as long as
-A exp(-s) stays above exp(-300), which holds wherever exp(u - t) is finite for t > 0. The limit,
-709 + clip(t, -300, 0), is then reached where this overflows.
+A exp(-s) stays above 1, which holds up to u - t = 700. The limit, 709 + clip(t, -300, 0), is then
+reached only where this overflows.
 """
 
 from __future__ import annotations
@@ -345,12 +345,12 @@ def _beyond_zone(scale: Expr) -> Expr:
 def _shift(present: Expr, of_all: Expr | None) -> Expr:
     """The excess of a scale, more where an exponential beside a variable 0 would overflow.
 
-    `of_all` is the scale with such terms; the sum is not scaled below exp(-ZONE).
+    `of_all` is the scale with such terms; the sum is not scaled below 1 for their sake.
     """
     shift = _beyond_zone(present)
     if of_all is None or of_all is present:
         return shift
-    raised = minimum(sub(of_all, _MOST_BESIDE_ZERO), add(present, ZONE))
+    raised = minimum(sub(of_all, _MOST_BESIDE_ZERO), present)
     is_known = land(_is_finite(present), lt(of_all, Const(math.inf)))
     return stop_gradient(where(is_known, maximum(shift, raised), shift))
 
