@@ -191,7 +191,7 @@ class ScaledLogarithms:
         """A node and its shift, from the estimate."""
         if isinstance(node, Einsum):
             return self._scaled_sum(node)
-        if is_map(node, mul, div, neg, square) and isinstance(node, Map):
+        if is_map(node, mul, div, neg) and isinstance(node, Map):
             return self._scaled_product(node)
         estimate = self._present.of(node)
         if estimate is None:
@@ -376,8 +376,6 @@ def _flat(product: Part) -> list[tuple[Part, bool]]:
             stack.append((part.parts()[0], is_divisor))
         elif is_map(part.node, mul):
             stack += [(one, is_divisor) for one in reversed(part.parts())]
-        elif is_map(part.node, square):
-            stack += 2 * [(part.parts()[0], is_divisor)]
         elif is_map(part.node, div):
             left, right = part.parts()
             stack += [(right, not is_divisor), (left, is_divisor)]

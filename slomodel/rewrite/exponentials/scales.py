@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from slomodel.functions import add, div, exp, maximum, mul, neg, pow, sqrt, square, sub, where
+from slomodel.functions import add, cosh, div, exp, maximum, mul, neg, pow, sqrt, square, sub, where
 from slomodel.ir import build
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Const, Einsum, Expr, Map, is_map
@@ -171,10 +171,16 @@ class Scales:
 
 
 def power_of(node: Map) -> float | None:
-    """p > 0 of a node x^p with a number p."""
+    """p > 0 of a node x^p with a number p, where x is a sum or cosh; None for others.
+
+    In powers of products the exponentials are scales, as that of the residual in a Student's t:
+    they leave no range, and scaled forms would cost several times the logarithm.
+    """
+    base, exponent = node.operands[0], node.operands[-1]
+    if not (is_map(base, add, sub, cosh) or isinstance(base, Einsum)):
+        return None
     if node.function in (sqrt, square):
         return 0.5 if node.function is sqrt else 2.0
-    exponent = node.operands[-1]
     is_power = node.function is pow and isinstance(exponent, Const) and exponent.value > 0.0
     return exponent.value if is_power and isinstance(exponent, Const) else None
 
