@@ -171,18 +171,20 @@ class Scales:
 
 
 def power_of(node: Map) -> float | None:
-    """p > 0 of a node x^p with a number p, where x is a sum or cosh; None for others.
+    """p > 0 of a power of cosh, or of a root of a sum; None for others.
 
-    In powers of products the exponentials are scales, as that of the residual in a Student's t:
-    they leave no range, and scaled forms would cost several times the logarithm.
+    In squares of residuals, as in a Student's t, exponentials are scales and means: they leave no
+    range, and scaled forms would cost several times the logarithm.
     """
     base, exponent = node.operands[0], node.operands[-1]
-    if not (is_map(base, add, sub, cosh) or isinstance(base, Einsum)):
-        return None
     if node.function in (sqrt, square):
-        return 0.5 if node.function is sqrt else 2.0
-    is_power = node.function is pow and isinstance(exponent, Const) and exponent.value > 0.0
-    return exponent.value if is_power and isinstance(exponent, Const) else None
+        p = 0.5 if node.function is sqrt else 2.0
+    elif node.function is pow and isinstance(exponent, Const) and exponent.value > 0.0:
+        p = float(exponent.value)
+    else:
+        return None
+    is_sum = is_map(base, add, sub) or isinstance(base, Einsum)
+    return p if is_map(base, cosh) or (is_sum and not p.is_integer()) else None
 
 
 def places(labels: Sequence[int], node: Einsum) -> tuple[int, ...]:
