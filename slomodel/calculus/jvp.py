@@ -11,7 +11,7 @@ from functools import singledispatch
 from slomodel.calculus.gradient import gradient, ties, total
 from slomodel.calculus.matrices import tangent_of_operation
 from slomodel.calculus.recurrence import states_along
-from slomodel.functions import add, div, mul, neg, where
+from slomodel.functions import div, mul, where
 from slomodel.functions.translate import partial
 from slomodel.ir import build
 from slomodel.ir.expr import (
@@ -69,11 +69,6 @@ def _(node: Map, tangents: Tangents) -> Expr | None:
             return None
         branches = [build.const(0.0) if t is None else t for t in moved[1:]]
         return build.apply(where, operands[0], *branches)
-    if node.function is div and moved[1] is not None:
-        # (a' - (a / b) b') / b: 1 / b^2 leaves the range of doubles where b' / b does not.
-        less = build.apply(neg, build.apply(mul, node, moved[1]))
-        above = less if moved[0] is None else build.apply(add, moved[0], less)
-        return build.apply(mul, build.apply(div, build.const(1.0), operands[1]), above)
     terms = []
     for k, varying in enumerate(moved):
         derivative = None if varying is None else partial(node.function, k, operands)
