@@ -50,9 +50,10 @@ _WIDE = ("-mprefer-vector-width=512",) if platform.machine() in ("x86_64", "AMD6
 """By default gcc and clang use half of each register of AVX-512: exp takes 1.8 times as long."""
 _LEVELS = (2, 1, 0)
 _SECONDS = 120
-_LONG_LOOP = re.compile(r"#pragma GCC ivdep\n *for \(.*\n(?:[^}\n]*\n){16}")
-"""A loop of 16 statements: gcc 12 eliminates partial redundancies by branches in such loops, and
-then does not vectorise them. Nor does it those in which it splits or joins the paths of choices."""
+_LONG_LOOP = re.compile(r"#pragma GCC ivdep\n *for \(.*\n(?:[^}\n]*\n){16}|= .*slo_min\(slo_max\(")
+"""A loop of 16 statements, or one that limits a value from both sides: gcc 12 eliminates partial
+redundancies by branches in such loops, and then does not vectorise them. Nor does it those in which
+it splits or joins the paths of choices. In others, as of softmax, the options cost a fifth."""
 _FLAT_LOOPS = ("-fno-tree-pre", "-fno-split-paths", "-fno-thread-jumps", "-fno-code-hoisting")
 _VECTOR_LOOP = "#pragma GCC ivdep"
 _LONG_TEXT, _VERY_LONG_TEXT = 200_000, 1_000_000
