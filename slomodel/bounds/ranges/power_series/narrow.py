@@ -17,7 +17,7 @@ from slomodel.bounds.ranges.power_series.node_values import Value, is_constant
 from slomodel.ir.expr import Expr, MatrixFunction, MatrixOperation
 from slomodel.ir.walk import inputs
 
-_MOST_OPERATIONS = 2.0**27
+_MOST_OPERATIONS = 2.0**28
 """Of a product of two matrices of series of the higher degree, of which some dozens are taken."""
 _MOST_DEGREE = 10
 _INVERSES: Mapping[MatrixFunction, MatrixFunction] = {
