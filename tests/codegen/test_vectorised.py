@@ -79,6 +79,7 @@ def test_steps_of_a_stencil_are_vectorised() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::slomodel.errors.ModelWarning")
 @pytest.mark.skipif(not _is_gcc(), reason="reads the report of gcc")
 @pytest.mark.parametrize("name", [one.name for one in (*MODELS, *MORE, *THIRD, *FOURTH)])
 def test_passes_of_unseen_models_are_vectorised(name: str) -> None:
