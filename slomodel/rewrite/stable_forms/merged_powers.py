@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from slomodel.functions import abs, add, div, exp, mul, pow, sqrt, square
+from slomodel.functions import abs, add, div, exp, mul, pow, sqrt, square, sub
 from slomodel.functions.translate import balanced
 from slomodel.ir.dims import Shape
 from slomodel.ir.exact import is_exact
@@ -140,6 +140,8 @@ def _joined_exponential(merged: _MergedFactors, shape: Shape) -> Expr | None:
     """
     if len(merged.exponents) < 2 or len({frozenset(u.axes) for u in merged.exponents}) > 1:
         return None
+    if any(is_map(u.node, add, sub) for u in merged.exponents):
+        return None  # Terms of sums may cancel, which bounds see in the product.
     terms = [
         mul(p, u.along(shape))
         for u, own in merged.exponents.items()
