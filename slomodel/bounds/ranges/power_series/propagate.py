@@ -22,7 +22,13 @@ from slomodel.bounds.arithmetic.power_series import PowerSeries, enlarged, exact
 from slomodel.bounds.arithmetic.rounding import Array
 from slomodel.bounds.ranges.enclose import range_of
 from slomodel.bounds.ranges.power_series.composed import chosen
-from slomodel.bounds.ranges.power_series.functions import BINARY, UNARY, power
+from slomodel.bounds.ranges.power_series.functions import (
+    BINARY,
+    UNARY,
+    exponential,
+    logarithm,
+    power,
+)
 from slomodel.bounds.ranges.power_series.logistic import log_sum_exp
 from slomodel.bounds.ranges.power_series.loops import Loops
 from slomodel.bounds.ranges.power_series.matrices import matrix_operation
@@ -126,7 +132,17 @@ class SeriesPass:
         own, shift = known[u], known[_shift_of(node)]
         assert isinstance(own, PowerSeries)
         assert isinstance(shift, PowerSeries)
-        return log_sum_exp(own, summed) - shift
+        by_pairs = log_sum_exp(own, summed) - shift
+        if np.isfinite(by_pairs.norm).all():
+            return by_pairs
+        # Terms that are negligible together may still be far apart from one another.
+        kept = tuple(axis for axis in range(len(own.shape)) if axis not in summed)
+        wide = shift.each(lambda array: np.expand_dims(array, tuple(1 + a for a in summed)))
+        terms = exponential(own - wide)
+        labels = tuple(range(len(own.shape)))
+        total = Einsum((variable("terms", u.shape),), (labels,), kept, u.shape)
+        by_sum = logarithm(self._linear(total, [terms], 0))
+        return chosen(by_pairs.norm <= by_sum.norm, by_pairs, by_sum)
 
     def _value(self, node: Expr, operands: list[Value]) -> Value:
         if node.dtype == "bool" or not all(is_constant(one) for one in operands):
