@@ -154,6 +154,8 @@ def look_beyond(evaluate: Evaluator, run: RunState) -> Beyond | None:
         return falls_beyond(
             *(evaluate, run.current, run.so_far, run.hessian),
             is_quadratic=facts.degree is not None and facts.degree <= 2,
+            # Values and gradients that only a sentence of the message would need are not worth it.
+            in_valleys=run.leaves_saddles,
         )
     except (BudgetSpent, KeyboardInterrupt, EvaluationLost):
         return None

@@ -90,13 +90,14 @@ def falls_beyond(
     hessian: Vector | None = None,
     *,
     is_quadratic: bool = False,
+    in_valleys: bool = True,
 ) -> Beyond | None:
     """A lower point along the direction of least curvature at a stationary point; None if none.
 
-    Without the `hessian` (n, n) there the cost is n products, or PRODUCTS for n > FEW, and more if
-    an eigenvalue is about 0 and f is not quadratic. Values of f are computed only if the curvature
-    is negative, here or farther out. In a set the direction is in the face of the point, without
-    the bounds whose multipliers are 0.
+    Without the `hessian` (n, n) there the cost is n products, or PRODUCTS for n > FEW, and more
+    if an eigenvalue is about 0 and f is not quadratic. Values of f are computed only if the
+    curvature is negative, here or farther out, or along bent valleys with `in_valleys`. In a
+    set the direction is in the face of the point, without the bounds whose multipliers are 0.
     """
     ritz = _least(evaluate, at, hessian)
     if ritz is None:
@@ -121,7 +122,8 @@ def falls_beyond(
         steps = (step for step in steps if _bends_down(evaluate, at, step))
     result = (lower_at(evaluate, at, step, ritz.value) for step in steps if step.any())
     seen = next((one for one in result if one is not None), None)
-    if seen is not None or ritz.value < -NULL * size or evaluate.within is not None:
+    is_bent = in_valleys and ritz.value >= -NULL * size and evaluate.within is None
+    if seen is not None or not is_bent:
         return seen
     return _falls_in_valley(evaluate, at, ritz, scale, hessian)
 
