@@ -32,6 +32,22 @@ _FLOPS_ALONG = 238.6
 """Operations per number of D³f along a few rows, including the norms of the results."""
 
 
+@once_per_setting
+def has_hessian_at_centre(setting: Setting) -> bool:
+    """Whether f is proved to be C² at c as it is written, so that its graphs give H(c).
+
+    At kinks their derivatives are those of a piece. Where a rule proves more, as for cosh(‖x‖), its
+    bounds over a ball do not join those of the graphs at c.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            live = live_in(setting)
+            result = enclose([setting.objective], boxed(setting.values), setting.sizes, live=live)
+            return smoothness_in(setting, result).least >= 2
+    except MissingRule:
+        return False
+
+
 def is_third_within(setting: Setting) -> bool:
     """Whether D³f and its norm, by eigenvalues of matrices of order n(n + 1)/2, fit the effort."""
     return float(setting.n) ** 6 <= 4.0 * setting.effort.flops
@@ -172,6 +188,8 @@ def curvature_above(setting: Setting, v: Array) -> float:
     H(c)v is enclosed elementwise by the graph of its product, at the cost of a few evaluations.
     """
     setting = written_out(setting)
+    if not has_hessian_at_centre(setting):
+        return math.inf
     graphs = derivatives(setting)
     parts = list(setting.by_variable(v).values())
     boxes = boxed(setting.values) | dict(zip(graphs.v, map(point, parts), strict=True))

@@ -20,7 +20,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from slomodel.bounds.attained import attained, curvature
-from slomodel.bounds.centre import hessian_at_centre, is_third_within, third_at_centre
+from slomodel.bounds.centre import (
+    has_hessian_at_centre,
+    hessian_at_centre,
+    is_third_within,
+    third_at_centre,
+)
 from slomodel.bounds.close import OVER_FIRST, OVER_SECOND, Closed, Closure, close, moved
 from slomodel.bounds.enclosure import (
     NO_BOUNDS,
@@ -147,7 +152,10 @@ def claims(part: Setting, radius: float, rules: Sequence[BoundRule] | None = Non
         L1, L2 = (tuple(map(_over_the_whole_space, own)) for own in (L1, L2))
     enclosures = [one.enclosure for one in result]
     has_centre = all(math.isfinite(norm_of(enclosure.centre.second)) for enclosure in enclosures)
-    return Claims(L1, L2, least(enclosures), has_centre)
+    joined = least(enclosures)
+    if not has_hessian_at_centre(part):
+        joined = replace(joined, centre=DerivativeBounds())
+    return Claims(L1, L2, joined, has_centre)
 
 
 def _over_the_whole_space(claim: Claim) -> Claim:
@@ -244,7 +252,9 @@ def _sum(
         for part in parts
     ]
     total = add_by_variables(result, setting.variables)
-    known = DerivativeBounds(both_ends(hessian_at_centre(setting)), third_at_centre(setting))
+    known = DerivativeBounds()
+    if has_hessian_at_centre(setting):
+        known = DerivativeBounds(both_ends(hessian_at_centre(setting)), third_at_centre(setting))
     lines = tuple(
         f"part of {', '.join(variable.name for variable in variables)}: "
         f"‖H‖ ≤ {shown(norm_of(one.over.second))}, ‖D³f‖ ≤ {shown(one.over.third)}"
@@ -337,7 +347,8 @@ def with_closed(part: Setting, radius: float, claims: Claims) -> Claims:
         return claims
     own, known = claims.enclosure, claims.constants
     centre, rise = own.centre, float(moved(0.0, radius, known.third))
-    if not claims.has_centre and rise < norm_of(known.second):
+    is_closer = not claims.has_centre and rise < norm_of(known.second)
+    if is_closer and has_hessian_at_centre(part):
         centre = centre.least(_claims_at_centre(part).constants)
     closure = close(replace(own, centre=centre, over=own.over.least(known)), radius)
     L1, L2 = closure.first, closure.second

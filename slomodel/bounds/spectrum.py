@@ -11,7 +11,7 @@ import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_div, up_sum
-from slomodel.bounds.centre import centre_hessian, hessian_over
+from slomodel.bounds.centre import centre_hessian, has_hessian_at_centre, hessian_over
 from slomodel.bounds.close import close
 from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.norms.eigenvalues import (
@@ -36,8 +36,10 @@ _FLOPS = 32.0
 
 @once_per_setting
 def centre_spectrum(setting: Setting) -> SpectralInterval:
-    """The interval of the eigenvalues of H(c); unbounded where H(c) exceeds the effort."""
-    H = centre_hessian(setting)
+    """The interval of the eigenvalues of H(c); unbounded where H(c) exceeds the effort, or where f
+    is not proved to have it.
+    """
+    H = centre_hessian(setting) if has_hessian_at_centre(setting) else None
     return UNKNOWN if H is None else spectral_interval(H)
 
 

@@ -27,7 +27,7 @@ import numpy as np
 from slomodel.bounds.arithmetic.bounded import Bounded, midpoint
 from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import Array, up_add
-from slomodel.bounds.centre import centre_hessian, centre_third
+from slomodel.bounds.centre import centre_hessian, centre_third, has_hessian_at_centre
 from slomodel.bounds.close import Closed, close
 from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, Ends, add
@@ -196,7 +196,7 @@ def _with_matrices(bounds: TermBounds, setting: Setting, radius: float) -> TermB
     if n * n > MOST_NUMBERS:
         return bounds
     try:
-        hessian = centre_hessian(setting)
+        hessian = centre_hessian(setting) if has_hessian_at_centre(setting) else None
         bounds = replace(bounds, hessian=hessian, entries=hessian_over_ball(setting, radius))
         third = centre_third(setting)
         if third is not None and n**3 <= MOST_NUMBERS:

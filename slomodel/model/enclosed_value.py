@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Mapping, Sequence
 
@@ -69,7 +70,9 @@ class EnclosedValues:
         point[:] = x
         value = kernel(argument, result)
         out[:] = gradient
-        return value, float(result[-1])
+        error = float(result[-1])
+        # NaN where intermediate results overflow.
+        return value, error if error >= 0.0 else math.inf
 
 
 def _first_enclosed(objectives: Sequence[Expr]) -> MidRad:

@@ -160,6 +160,14 @@ def test_poles_in_sums_over_data(text: str) -> None:
     np.testing.assert_allclose(model.gradient([0.0]), gradient, rtol=1e-12, atol=1e-14)
 
 
+def test_a_common_factor_leaves_a_function_alone() -> None:
+    """Of a σ(-x) + 0 a the factor a leaves σ(-x) + 0."""
+    for text in ("a / (1 + exp(x)) + 0 * a", "0 * a - a / (1 + exp(x))", "a * exp(x) + 0 * a"):
+        model = slomodel.compile(f"var x, a minimize {text}", backend="numpy")
+        exact = {"a * exp(x) + 0 * a": 3.0 * np.exp(0.5)}.get(text, 3.0 / (1.0 + np.exp(0.5)))
+        assert abs(model.value([0.5, 3.0])) == pytest.approx(exact, rel=1e-14)
+
+
 @pytest.mark.parametrize("name", sorted(set(SERIES) - {"bose", "log", "sqrt"}))
 def test_series_are_those_of_the_functions(name: str) -> None:
     """Their sums at 1/8, against the functions themselves."""

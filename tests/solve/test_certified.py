@@ -147,6 +147,13 @@ def test_far_from_a_minimum_certified_runs_take_the_steps_of_armijo() -> None:
     assert model.value_with_error(runs[1].x)[1] <= 1e-12
 
 
+@pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")
+def test_values_that_overflow_have_no_bound_on_their_errors() -> None:
+    model = slomodel.compile("var x, a minimize a / cosh(x^2) + sinh(a - x)", backend="numpy")
+    for x in ([-1e8, 0.5], [1e8, 1e8], [800.0, -800.0], [1e200, 0.0]):
+        assert model.value_with_error(np.array(x))[1] == math.inf
+
+
 def test_steps_descend_in_60_digits() -> None:
     """By what the line search asks for, with the gradient as computed."""
     model = slomodel.compile(LOGISTIC, data=DATA, backend="numpy")

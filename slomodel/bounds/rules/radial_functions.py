@@ -78,7 +78,10 @@ class _RadialSum:
             boxes = {self.argument: Interval(-ends, ends)}
             value, graphs = self.even[()], {slots: one for slots, one in self.even.items() if slots}
             result = element_ranges(value, graphs, boxes, self.data, {}, setting.effort)
-            smooth = max(smooth, result.smooth, key=lambda one: one.least)
+            if result.smooth.least > smooth.least:
+                # Where pieces do not meet, their derivatives by t² say nothing of those of F.
+                smooth, cubic = result.smooth, np.full_like(cubic, np.inf)
+                eigenvalues = Interval(np.full_like(cubic, -np.inf), cubic)
             along = result.derivatives[_ALONG]
             eigenvalues = Interval(
                 np.fmax(eigenvalues.lo, along.lo), np.fmin(eigenvalues.hi, along.hi)

@@ -217,6 +217,8 @@ def _with_common_factors(
     difference = node.function(_product(left), _product(terms[1])) if common else None
     if not isinstance(difference, Map) or difference.shape != node.shape:
         return None
+    if len(difference.operands) != 2:
+        return None  # One of the terms was 0.
     series = _by_series(difference, done, quantities)
     return None if series is None else mul(_product([(done[one], p) for one, p in common]), series)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from bounds.settings import claimed, setting
 
+import slomodel
 from slomodel.bounds.rules.radial_functions import radial_functions
 from slomodel.bounds.structure.radial_functions import radial_sums
 
@@ -104,3 +105,26 @@ def test_a_length_that_may_vanish_has_a_kink() -> None:
 
 def test_squares_alone_are_no_such_sum() -> None:
     assert radial_sums(setting("var x[4] minimize sumsq(x) + sum(exp(x))", [0.5] * 4)) is None
+
+
+@pytest.mark.filterwarnings("ignore::slomodel.errors.NonsmoothWarning")
+@pytest.mark.parametrize("even", ["T * tanh(T)", "tanh(T)^2", "T * sinh(T) / cosh(T)"])
+@pytest.mark.parametrize("radius", [0.0, 1e-6, 0.1])
+def test_derivatives_of_pieces_say_nothing_of_the_centre_at_length_0(
+    even: str, radius: float
+) -> None:
+    """The graph has a kink at 0, where its derivatives are those of a piece: f has H(0) = 2 I."""
+    own = even.replace("T", "norm2(x)")
+    centre = [0.0] * 3
+    for text, low, high in (
+        (f"var x[3] minimize {own}", 2.0, 2.0),
+        (f"var x[3] minimize sumsq(x) / 2 - {own}", -1.0, -1.0),
+        (f"var x[3], y[3] minimize {own} + sum(exp(y)) / 4 + x[0] * y[0]", 0.0, 2.0),
+    ):
+        model = slomodel.compile(text, backend="numpy")
+        found = model.bounds(centre * (model.n // 3), radius, effort="quick")
+        assert max(abs(low), abs(high)) <= found.L1
+        assert found.lower <= low
+        assert found.upper >= high
+    concave = slomodel.compile(f"var x[3] minimize sumsq(x) / 2 - {own}", backend="numpy")
+    assert concave.convex_within(centre, effort="quick") == 0.0
