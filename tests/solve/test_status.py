@@ -6,6 +6,10 @@ from numpy.testing import assert_allclose
 from solve.objectives import Vector, elementwise, parabola, rosenbrock
 
 from slomodel.solve import Functions, Solution, Status, solve
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.run_options import RunOptions
+from slomodel.solve.stagnation.diagnosis import Trial
+from slomodel.solve.subroutine import Iterate
 
 DIRECTIONS = pytest.mark.parametrize(
     "direction", ["gradient", "lbfgs", "cg", "lbfgs/newton", "newton-cg", "newton"]
@@ -222,6 +226,24 @@ def test_a_steep_start_takes_bounded_steps() -> None:
     check(found, "converged")
     assert np.all(np.diff(found.history.fun) <= 0.0)
     assert np.all(found.history.step <= 1e4 * (1 + 1e-12))
+
+
+def test_a_kink_is_not_a_gradient_of_the_wrong_sign() -> None:
+    """A step across a kink may rise as much as the gradients at its ends imply that f falls."""
+    at, v, suspected = Iterate(np.zeros(1), 0.0, np.full(1, -1.0), 1.0), np.ones(1), 0
+    for rise in (0.2, 0.4, 0.7, 1.0, 3.0):
+        for kink in np.linspace(0.0, 0.98, 50):
+            bent = Functions(
+                lambda x, k=kink, b=rise: float(max(-x[0], b * (x[0] - k) - k)),
+                lambda x, k=kink, b=rise: np.full(1, b if x[0] > k else -1.0),
+                1,
+            )
+            evaluate = Evaluator(bent, RunOptions())
+            trial = Trial.along(evaluate, at, v, 1.0)
+            ending = trial.ending(0.0)
+            suspected += ending is Status.not_descent
+            assert trial.confirmed(ending, evaluate, at, v, 0.0) is not Status.not_descent
+    assert suspected > 20
 
 
 def test_counts_in_the_message_are_the_counters() -> None:

@@ -85,7 +85,8 @@ def explained(
         return halt or Halt(Status.precision, f"{seen}.", resolution.best), noise
     trial = Trial.along(evaluate, at, v, t)
     # Error of the expected change from that of the slopes, and error of the change itself.
-    ending = trial.ending(t * blur.slope + noise)
+    error = t * blur.slope + noise
+    ending = trial.confirmed(trial.ending(error), evaluate, at, v, error)
     valley = None
     if ending is not Status.precision:
         farther = evaluate.last_nonfinite
@@ -185,6 +186,25 @@ class Trial:
         if abs(self.change - self.expected) <= allowed:
             return Status.precision
         opposite = abs(self.change + self.expected) <= allowed
+        return Status.not_descent if opposite else Status.line_search_stalled
+
+    def confirmed(
+        self, ending: Status, evaluate: Evaluator, at: Iterate, v: Vector, error: float
+    ) -> Status:
+        """`ending`, of this trial along v (n,), with a wrong sign only if both halves show it.
+
+        A kink is in one of them; along the other f changes as its gradients imply.
+        """
+        if ending is not Status.not_descent:
+            return ending
+        half, g = 0.5 * self.t, np.empty_like(at.g)
+        there = evaluate.inside(at.x + half * v)
+        change = evaluate.value(there) - at.f
+        gnorm = evaluate.gradient(there, g)
+        slope = float(g.dot(v))
+        first = Trial(half, change, self.before, slope, gnorm)
+        second = Trial(half, self.change - change, slope, self.after, self.gnorm)
+        opposite = all(one.ending(error) is Status.not_descent for one in (first, second))
         return Status.not_descent if opposite else Status.line_search_stalled
 
 

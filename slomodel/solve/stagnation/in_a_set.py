@@ -49,7 +49,8 @@ def explain_in_set(
         f"{seen}; a step of {t:.2g} along the projected gradient changes the objective by "
         f"{change:.3g}, by its gradients {expected:.3g}."
     )
-    return Halt(trial.ending(noise), detail, resolution.best)
+    ending = trial.confirmed(trial.ending(noise), evaluate, at, d / length, noise)
+    return Halt(ending, detail, resolution.best)
 
 
 def slopes_at_ends(evaluate: Evaluator, at: Iterate, v: Vector, t: float, slope: float) -> Trial:
