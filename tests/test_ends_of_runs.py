@@ -174,3 +174,13 @@ def test_a_start_outside_a_closed_set_is_projected(declared: str) -> None:
     with pytest.warns(slomodel.errors.StartWarning, match="x0 is outside"):
         found = model.solve()
     assert found.success, found.message
+
+
+def test_a_slope_that_no_search_follows_is_not_success() -> None:
+    """Where full steps of the model end far away, backtracking may stop at points of no minimum."""
+    text = "data w, at[3] var x[3] in [-w, w] init at minimize sum(exp(x)) - sum(x)"
+    model = slomodel.compile(text, data={"w": 1e4, "at": np.ones(3)})
+    for width in (1e4, 1e300, np.inf):
+        for start in (700.0, 300.0, 50.0):
+            found = model.bind(w=width, at=np.full(3, start)).solve(max_iter=300)
+            assert not found.success or found.fun < 3.0 + 1e-9, found.message

@@ -180,6 +180,10 @@ class Trial:
         """The change of f by the trapezoid rule."""
         return self.t * (self.after + self.before) / 2.0
 
+    def still_falls(self, noise: float) -> bool:
+        """Whether f has fallen beyond its noise, and nearly as steeply at the end as at first."""
+        return self.change < -noise and self.after < 0.5 * self.before
+
     def ending(self, error: float) -> Status:
         """The status that the change implies: the limit of precision if it is as expected."""
         allowed = TRAPEZOID_MISS * self.t * (abs(self.after) + abs(self.before)) + error

@@ -12,6 +12,8 @@ from slomodel.solve.stagnation.scaled_descent import CLEAR
 from slomodel.solve.status import Status
 from slomodel.solve.subroutine import Halt, Iterate
 
+ELSEWHERE = "Start from another point, or rescale the variables."
+
 
 def explain_in_set(
     evaluate: Evaluator, resolution: Resolution, at: Iterate, longest: float
@@ -20,7 +22,8 @@ def explain_in_set(
 
     The factor s makes s‖∇f‖ equal to `longest`. As in `explained`, the step is long enough for f to
     change significantly, and a smooth f with this gradient changes as its slopes at both ends
-    imply. If no step up to d is that long, only the resolution of f can have stopped the search.
+    imply. If no step up to d is that long, only the resolution of f can have stopped the search; if
+    f still falls steeply at its end, that has not.
     """
     at = resolution.best or at
     resolution.measure(evaluate, at, longest)
@@ -50,6 +53,8 @@ def explain_in_set(
         f"{change:.3g}, by its gradients {expected:.3g}."
     )
     ending = trial.confirmed(trial.ending(noise), evaluate, at, d / length, noise)
+    if ending is Status.precision and trial.still_falls(noise):
+        return Halt(Status.line_search_stalled, detail, resolution.best, ELSEWHERE)
     return Halt(ending, detail, resolution.best)
 
 
