@@ -99,3 +99,11 @@ def test_value(name: str) -> None:
     model = slomodel.compile(HEAD + text + END, data=DATA, dims=dims, backend="numpy")
     x = model.pack({"X": X, "r": R, "a": ALPHA, "b": BETA, "h0": H0})
     assert model.value(x) == pytest.approx(expected, rel=1e-13)
+
+
+@pytest.mark.parametrize("first", ["t == 0", "t == T - 1", "t % 2 == 0"])
+@pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")
+def test_earlier_numbers_and_arrays_are_of_two_shapes(first: str) -> None:
+    text = f"{HEAD}let h[t in T] = where({first}, h[t-1], h0) minimize sum(h)"
+    with pytest.raises(slomodel.SlomodelError, match=r"is a number, not \[3\]|reads step -1"):
+        slomodel.compile(text, data=DATA, dims={"N": N, "P": P, "T": T})

@@ -331,7 +331,8 @@ def _body(
     ongoing = {other.name: _ongoing(state, windows, other) for other in states}
     scope = state.scope.with_local(ongoing)
     value = with_unit_axes((yield ValueRequest(state.body, scope)))
-    is_read = any(state.number == number for one in states for number, _ in one.reads)
+    every: list[RecurrentState | EarlierValues] = [*states, *windows.made]
+    is_read = any(state.number == number for one in every for number, _ in one.reads)
     if state.first is None and not state.later and not is_read:
         state.axes = value.dims
     if value.axes != state.axes and value.rank:
