@@ -78,10 +78,14 @@ def _definition(x: sp.Expr, p: sp.Expr) -> sp.Expr:
     return (x**p - 1) / p
 
 
+def _definition_by_power(x: sp.Expr, p: sp.Expr) -> sp.Expr:
+    return (x**p * sp.log(x) - _definition(x, p)) / p
+
+
 box_cox_by_power = ScalarFunction(
     "box_cox_by_power",
     2,
-    definition=lambda x, p: sp.diff(_definition(x, p), p),
+    definition=_definition_by_power,
     numpy=_by_power_numpy,
     partials=(lambda x, p: powlog(x, sub(p, 1.0)), _second_by_power),
     stable=_by_power,

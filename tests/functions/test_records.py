@@ -16,6 +16,7 @@ from slomodel.front.catalogue import entries_of
 from slomodel.functions import FUNCTIONS, TABLE, add, sin
 from slomodel.functions.translate import known, to_graph
 from slomodel.ir.build import variable
+from slomodel.ir.expr import Const
 from slomodel.ir.function import (
     RangeRule,
     ScalarFunction,
@@ -28,6 +29,21 @@ from tests.functions.exact_values import columns, evaluate_at, exact, operand_ty
 EVERY = pytest.mark.parametrize("function", every_function(), ids=str)
 CALLED = re.compile(r"\b([a-z_]\w*)\(")
 DEFINED = re.compile(r"^static inline real (\w+)\(", re.MULTILINE)
+
+
+@EVERY
+@pytest.mark.parametrize("numbers", [(0.5, -0.5, 0.25), (2.0, 3.0, 1.0)])
+def test_numbers_are_computed_by_the_definition(
+    function: ScalarFunction, numbers: tuple[float, ...]
+) -> None:
+    if set(function.operand_types) - {"real"}:
+        pytest.skip("its operands are not real numbers")
+    own = numbers[: function.arity]
+    with np.errstate(all="ignore"):
+        expected = float(np.asarray(function.numpy(*map(np.asarray, own))))
+    found = function(*own)
+    if isinstance(found, Const):
+        np.testing.assert_allclose(found.value, expected, rtol=1e-12, atol=1e-300)
 
 
 @EVERY

@@ -50,6 +50,13 @@ ALLOWED: dict[str, dict[str, str]] = {
     "ranges/curvature/log_sum_exp.py": {"gamma": "of partial sums of weights >= 0, rounded down"},
     "ranges/values.py": {"gamma": "of the quotient by a period"},
     "ranges/elements/subdivision.py": {"finfo": "how fine a division is worth while"},
+    "ranges/power_series/loops.py": {
+        "UNIT": "remainders small enough to be left as they are",
+        "1e-60": "scales that are tried: any positive one proves a bound",
+    },
+    "ranges/power_series/matrices.py": {
+        "UNIT": "of products of coefficients with their degrees, and of rows nearly orthogonal",
+    },
     "refinements/factor_pairs.py": {"gamma": "of a form of few variables"},
     "refinements/ridge_majorants.py": {"gamma": "a coefficient of that name"},
     "rules/series/chain_norms.py": {"1e-30": "norms below it are left to other rules"},
