@@ -24,8 +24,8 @@ from slomodel.codegen.native.loops import BlockedLoop
 from slomodel.codegen.native.passes import BLOCK
 from slomodel.codegen.native.plain import fill_line
 
-LONG = 1_500_000
-"""Scalar operations that take about 150 microseconds; starting a thread takes about ten."""
+LONG = 4_000_000
+"""Scalar operations that take some hundred microseconds; starting threads takes about ten."""
 _COSTLY = 8
 _MOVED = 2
 """Operations that take as long as reading or writing an element of an array outside the cache."""
@@ -35,7 +35,7 @@ _OVERLAPS = 32
 """The iterations of a part are this many times those left over, which one thread computes."""
 _COPIES = 8
 """Parts of a loop whose arrays are copied for each, at most."""
-_COST_OF_COPIES = 20
+_COST_OF_COPIES = 64
 """The operations of a loop are at least this many times those that zero and add the copies."""
 
 Axis = Literal[0, 1, 2]
