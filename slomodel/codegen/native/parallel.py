@@ -36,7 +36,8 @@ _OVERLAPS = 32
 _COPIES = 8
 """Parts of a loop whose arrays are copied for each, at most."""
 _COST_OF_COPIES = 64
-"""The operations of a loop are at least this many times those that zero and add the copies."""
+"""The operations of a loop are at least this many times those that zero and add the copies, which a
+single thread computes too: with 20 a loop of 0.3 ms took 15 % longer on one thread."""
 
 Axis = Literal[0, 1, 2]
 """Rows of the result, its columns, terms of its sums, in the order of columns that BLAS uses."""
