@@ -161,3 +161,22 @@ def test_small_weights_are_not_taken_as_zero(declared: str, w: float, a: float) 
         model = slomodel.compile(f"{declared}\nminimize {text}", data=data, backend="numpy")
         # The constants are below the spacing of doubles beside the exponential.
         assert model.value(x) == pytest.approx(a + np.log(w), rel=1e-13)
+
+
+@pytest.mark.parametrize("backend", only("numpy", ["numpy", "numexpr", "c"]))
+def test_second_derivatives_of_logarithms_of_very_large_and_small_numbers(backend: str) -> None:
+    """In them 1/A^2 leaves the range of doubles where A' / A does not."""
+    rows = slomodel.compile(
+        "data W[2, 2] var a[2] minimize sum(log(W @ exp(a)))",
+        data={"W": [[1.0, 0.0], [1.0, 1.0]]},
+        backend=backend,
+    )
+    np.testing.assert_allclose(rows.gradient([3.0, 1000.0]), [1.0, 1.0], rtol=1e-14)
+    np.testing.assert_allclose(rows.hvp([3.0, 1000.0], [1.0, 1.0]), [0.0, 0.0], atol=1e-15)
+    for text, point, second in (
+        ("log(cosh(x) * cosh(x) + 2)", 200.0, 0.0),
+        ("log(1e-300 * expm1(x) * exp(x) + 2)", 345.0, 0.60848469),
+        ("log(x^30 + 1)", 1e6, -3e-11),
+    ):
+        model = slomodel.compile(f"var x minimize {text}", backend=backend)
+        np.testing.assert_allclose(model.hvp([point], [1.0]), [second], rtol=1e-8, atol=1e-15)
