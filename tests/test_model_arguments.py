@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -110,3 +111,26 @@ def test_an_uncalled_scipy_method() -> None:
         slomodel.scipy_method("auto", gtol=1e-3)
     with pytest.raises(DomainError, match="direction lbfgs"):
         slomodel.scipy_method("lbfgs")
+
+
+ARRAY = np.zeros(3)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: MODEL.solve(ARRAY), "a start is given by name: x0=…"),
+        (lambda: MODEL.solve([0, 0, 0]), "a start is given by name: x0=…"),
+        (lambda: MODEL.solve(direction=ARRAY), "direction: expected one of"),
+        (lambda: MODEL.bounds(ARRAY, 0.1, effort=ARRAY), "effort: expected one of"),
+        (lambda: MODEL.sample_bounds(ARRAY, 0.1, method=ARRAY), "method: expected one of"),
+        (lambda: slomodel.compile("var x minimize x^2", backend=ARRAY), "backend: expected one of"),
+        (lambda: slomodel.compile("var x minimize x^2", dtype=ARRAY), "dtype: expected one of"),
+        (lambda: MODEL.solve(checkpoint=3), "checkpoint: expected the path of a file, found 3"),
+        (lambda: MODEL.solve(resume=ARRAY), "path: expected the path of a file"),
+    ],
+)
+def test_an_array_where_a_name_or_a_path_is_expected(call: Callable[[], object], text: str) -> None:
+    with pytest.raises(DomainError) as caught:
+        call()
+    assert text in str(caught.value)

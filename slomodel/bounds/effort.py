@@ -60,7 +60,7 @@ def less_effort(effort: Effort) -> Effort:
 def effort_of(name: object) -> Effort:
     """The effort with this name. Raises DomainError."""
     for one in EFFORTS:
-        if name == one.name:
+        if isinstance(name, str) and name == one.name:
             return one
     known = ", ".join(repr(one.name) for one in EFFORTS)
     message = f"effort: expected one of {known}, found {name!r:.60}"

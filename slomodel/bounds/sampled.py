@@ -276,7 +276,7 @@ def sample(
     and upper ends (n,), is evaluated; it is ignored where the centre lies outside.
     """
     radius = checked_radius(radius)
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         listed = ", ".join(METHODS)
         message = f"method: expected one of {listed}, found {method!r}"
         raise DomainError(Diagnostic("E602", message, help=f"use one of {listed}"))

@@ -55,7 +55,7 @@ def target_of(name: str) -> Target:
 
 def backend_of(name: str) -> Target:
     """The target of a backend that must run on this machine. Raises DomainError or TargetLimit."""
-    instead = TARGETS[name].instead if name in TARGETS else ""
+    instead = TARGETS[name].instead if isinstance(name, str) and name in TARGETS else ""
     hint = f"it is source text only: use {instead}, or source({name!r})" if instead else ""
     target = target_of(choice("backend", name, BACKENDS, hint))
     target.require()

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.errors import Diagnostic, DomainError
+from slomodel.solve.options import file_path
 
 Array = NDArray[np.float64]
 
@@ -69,8 +70,9 @@ def archive(path: str | os.PathLike[str], what: str, writer: str) -> dict[str, A
 
     Raises DomainError if it cannot be read.
     """
+    file = file_path("path", path)
     try:
-        result = load(Path(path))
+        result = load(file)
         return result if isinstance(result, dict) else {"a single array": np.zeros(0)}
     except OSError as error:
         reason = (error.strerror or str(error)).lower()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
 from collections.abc import Collection, Iterable
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -59,6 +61,13 @@ def choice(
     if isinstance(value, str) and value in there:
         return value
     raise bad_value(name, f"one of {listed(there)}", value, hint or closest(value, there))
+
+
+def file_path(name: str, value: object) -> Path:
+    """The path that is given as option `name`. Raises DomainError for anything else."""
+    if isinstance(value, (str, os.PathLike)):
+        return Path(value)
+    raise bad_value(name, "the path of a file", value)
 
 
 def bad_value(name: str, wanted: str, value: object, hint: str = "") -> DomainError:

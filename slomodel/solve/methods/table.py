@@ -293,7 +293,7 @@ def method_of(
     Options that are None count as not given. `own_test`: the method may test its points itself.
     Errors list the available names.
     """
-    method = METHODS[choice("method", name, METHODS, hint=method_hint(name))]
+    method = METHODS[method_name(name)]
     check_names(name, options, method.options)
     given = {option: value for option, value in options.items() if value is not None}
     if within is not None:
@@ -305,11 +305,17 @@ def method_of(
     return method.build(given, context), source
 
 
+def method_name(name: object) -> str:
+    """The name of a method. Raises DomainError for anything else, such as a start."""
+    hint = method_hint(name) if isinstance(name, str) else "a start is given by name: x0=…"
+    return choice("method", name, METHODS, hint)
+
+
 def uses_proofs(name: str, options: Options) -> bool:
-    """Whether a run may bound the objective's constants over balls."""
-    method = METHODS.get(name)
-    needs = method is not None and method.source is not None
-    return needs or bool(options.get("verify") or options.get("second_order"))
+    """Whether a run may bound the objective's constants over balls. Raises DomainError."""
+    return METHODS[method_name(name)].source is not None or bool(
+        options.get("verify") or options.get("second_order")
+    )
 
 
 def check_set(name: str, method: Method, within: Set, given: Options) -> None:

@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
@@ -16,6 +15,7 @@ from slomodel.errors import DomainError
 from slomodel.solve.files import archive, no_such_file, written
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
+from slomodel.solve.options import file_path
 from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.run.snapshot import Code, Freezer, Thawer
 from slomodel.solve.run_options import RunOptions
@@ -69,7 +69,7 @@ class Keeper:
         saved: Saved | None = None,
     ) -> None:
         self.saved = saved
-        self._path = None if path is None else Path(path)
+        self._path = None if path is None else file_path("checkpoint", path)
         self._trajectory = trajectory
         self._x0 = x0
         self._parts: dict[str, object] = {}
