@@ -157,3 +157,27 @@ def test_a_run_that_ends_well_reports_none() -> None:
     found = model.solve(x0=[1e-3])
     assert found.success
     assert "finite" not in found.message
+
+
+@pytest.mark.filterwarnings("ignore::slomodel.errors.ModelWarning")
+@pytest.mark.parametrize("end", ["", " subject to sum(x) <= 2"])
+def test_a_start_that_is_drawn_is_drawn_again(end: str) -> None:
+    model = slomodel.compile(
+        "var x[3] init uniform(-1, 1) minimize sum(x - log(x))" + end, backend="numpy"
+    )
+    assert np.isnan(model.value(model.x0(0)))
+    found = model.solve(seed=0)
+    assert found.success
+    seed = int(found.message.split("started at x0(")[1].split(")")[0])
+    assert np.isfinite(model.value(model.x0(seed)))
+    assert not np.isfinite([model.value(model.x0(other)) for other in range(seed)]).any()
+    np.testing.assert_array_equal(found.x, model.solve(x0=model.x0(seed)).x)
+    assert model.solve(x0=model.x0(0)).status is slomodel.Status.nonfinite_start
+
+
+@pytest.mark.filterwarnings("ignore::slomodel.errors.ModelWarning")
+@pytest.mark.parametrize("init", ["-1", "uniform(-1, 1)"])
+def test_where_no_draw_is_finite(init: str) -> None:
+    found = slomodel.compile(f"var x init {init} minimize log(-1 - x^2)", backend="numpy").solve()
+    assert found.status is slomodel.Status.nonfinite_start
+    assert "started at" not in found.message

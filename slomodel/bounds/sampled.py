@@ -266,7 +266,7 @@ def sample(
     radius: float,
     samples: object,
     seed: int,
-    method: str,
+    method: object,
     eps: float = EPS,
     box: tuple[Vector, Vector] | None = None,
 ) -> Bounds:

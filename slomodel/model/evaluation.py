@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Literal, overload
 
@@ -29,7 +30,7 @@ from slomodel.model.waiting import waiting
 from slomodel.problem import Problem
 from slomodel.reference import evaluate
 from slomodel.rewrite.work import work
-from slomodel.solve import Solution
+from slomodel.solve import Solution, Status
 from slomodel.solve.coloured_hessian import ColouredHessian, coloured
 from slomodel.solve.facts import Pattern
 from slomodel.solve.options import whole
@@ -37,6 +38,9 @@ from slomodel.solve.sets.convex_set import Set
 
 _MOST_ROWS = 5_000
 """Largest n for a dense Hessian, which then takes 200 MB."""
+
+_MOST_DRAWS = 100
+"""Starts drawn in search of one with a finite objective; as many as Stan draws."""
 
 
 class Evaluating:
@@ -145,6 +149,26 @@ class Evaluating:
             coordinates = UserCoordinates(self._change, self._binding)
             return coordinates.to_free(coordinates.start(seed), "the start")
         return moved_inside(self._problem, self._binding, start(self._problem, self._binding, seed))
+
+    def _from_a_draw(self, run: Callable[[Vector | None], Solution], seed: int) -> Solution:
+        """A run from x0(seed), or from the next seed whose x0 has a finite objective and gradient.
+
+        `run(None)` is from x0(seed).
+        """
+        solution = run(None)
+        if solution.status is not Status.nonfinite_start:
+            return solution
+        first = self.x0(seed)
+        for other in range(seed + 1, seed + _MOST_DRAWS):
+            x = self.x0(other)
+            if np.array_equal(x, first):
+                break  # Nothing is drawn.
+            value, gradient = self.value_and_gradient(x)
+            if np.isfinite(value) and np.isfinite(gradient).all():
+                again = run(x)
+                remark = f"x0({seed}) has no finite objective: started at x0({other})."
+                return replace(again, message=f"{again.message} {remark}")
+        return solution
 
     @property
     def within(self) -> Set | None:

@@ -196,6 +196,7 @@ class Model(Proving):
     ) -> Solution:
         """Minimise or maximise, as the model states, from x0 or from `x0(seed)`.
 
+        If the objective is not finite there, the first of `x0(seed + 1)`, … where it is serves.
         Variables in closed sets stay there: a start outside is moved to the nearest point, with a
         warning, and ‖∇f‖ is replaced by ‖x − P(x − ∇f)‖, P the projection on the sets. Ends when
         ‖∇f‖ < gtol·min(1, max(|f(x0)|, ‖∇f(x0)‖)), with `scaled=False` < gtol. The method `auto`
@@ -204,19 +205,18 @@ class Model(Proving):
         closed sets, `verify` or `second_order` as the others. `x0` is a vector (n,), named arrays
         or a Solution.
         `callback(state)` is called at the start and after every step with
-        `state.k .x .fun .gradient_norm .step .epoch .time .nfev .njev .nhev`, and stops
-        the run by returning True. `progress=True` shows a live line on a terminal; an object with
-        `update(state)` and `close()` replaces that display. `threads` is the number
-        that kernels and the BLAS use, in the whole process while the run lasts. `checkpoint` is a
-        file that the run is written to every few seconds; `resume` continues such a file, bit for
-        bit (with the same `threads`). `verify` checks the inequalities of the theorems on the run:
-        see `solution.certificate.summary`. With `starts` there are that many runs, from `x0(seed)`,
-        `x0(seed + 1)`, …, in `workers` processes or on a `client` of dask.distributed, with one
-        thread each unless `threads` is given; the best is returned, with `runs` and `summary`.
-        With `hops` there are that many further runs, each from a random point round the end of an
-        earlier one (basin hopping); the best is returned, with the distinct minima as `runs`, and
-        with `starts` each start has so many. `options` are those of the method, and `second_order`.
-        Only wrong input raises.
+        `state.k .x .fun .gradient_norm .step .epoch .time .nfev .njev .nhev`; True stops the run.
+        `progress=True` shows a live line on a terminal; an object with `update(state)` and
+        `close()` replaces it. `threads` is the number that kernels and the BLAS use, in the whole
+        process while the run lasts. `checkpoint` is a file written every few seconds; `resume`
+        continues it, bit for bit (with the same `threads`). `verify` checks the inequalities of the
+        theorems on the run: see `solution.certificate.summary`. With `starts` there are that many
+        runs, from `x0(seed)`, `x0(seed + 1)`, …, in `workers` processes or on a `client` of
+        dask.distributed, with one thread each unless `threads` is given; the best is returned, with
+        `runs` and `summary`. With `hops` there are that many further runs, each from a random point
+        round the end of an earlier one (basin hopping); the best is returned, with the distinct
+        minima as `runs`, and with `starts` each start has so many. `options`: the method's, and
+        `second_order`. Only wrong input raises.
         """
         run_options: dict[str, Any] = {
             "gtol": gtol,
@@ -245,9 +245,9 @@ class Model(Proving):
                 return from_starts(walk, self.x0, how, {"x0": x0}).with_model(self)
             with limited(threads):
                 return on_display(walk, progress).with_model(self)
-        return self._run(
-            *(method, x0, callback, progress, threads, checkpoint, resume, self), **run_options
-        )
+        run = partial(self._run, method, threads=threads, resume=resume, model=self, **run_options)
+        run = partial(run, callback=callback, progress=progress, checkpoint=checkpoint)
+        return self._from_a_draw(run, seed) if x0 is resume is None else run(x0)
 
     def _run(
         self,

@@ -53,7 +53,7 @@ def target_of(name: str) -> Target:
     return Automatic() if name == "auto" else TARGETS[name]
 
 
-def backend_of(name: str) -> Target:
+def backend_of(name: object) -> Target:
     """The target of a backend that must run on this machine. Raises DomainError or TargetLimit."""
     instead = TARGETS[name].instead if isinstance(name, str) and name in TARGETS else ""
     hint = f"it is source text only: use {instead}, or source({name!r})" if instead else ""
