@@ -1,17 +1,18 @@
-"""Signs that follow from the form of a graph."""
+"""Signs and parities that follow from the form of a graph."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from functools import cache
 from weakref import WeakKeyDictionary
 
 import slomodel.functions as table
-from slomodel.functions.compound import hypot
+from slomodel.functions import symbols
 from slomodel.ir.expr import Const, Einsum, Expr, Gather, Map, Reshape
+from slomodel.ir.function import ScalarFunction
 
-_NEVER_NEGATIVE = (
-    *(table.square, table.abs, table.relu, table.exp, table.sqrt, table.root, hypot),
-)
 _KEEPING_SIGNS = (table.add, table.mul, table.div, table.maximum, table.minimum)
+_PRODUCTS, _SUMS = frozenset((table.mul, table.div)), frozenset((table.add, table.sub))
 # Kept, so that asking for each node of a long graph takes time in proportion to its length.
 _nonnegative: WeakKeyDictionary[Expr, bool] = WeakKeyDictionary()
 _positive: WeakKeyDictionary[Expr, bool] = WeakKeyDictionary()
@@ -20,7 +21,15 @@ _positive: WeakKeyDictionary[Expr, bool] = WeakKeyDictionary()
 def _is_never_negative(node: Expr) -> bool:
     if isinstance(node, Const):
         return node.value >= 0.0
-    return isinstance(node, Map) and node.function in _NEVER_NEGATIVE
+    return isinstance(node, Map) and _has_no_negative_values(node.function)
+
+
+def _has_no_negative_values(function: ScalarFunction) -> bool:
+    """Whether values are nowhere negative, computed ones too: no terms cancel in them."""
+    if function in (table.square, table.abs):
+        return True
+    stated = function.monotonicity
+    return stated is not None and stated.image[0] >= 0.0 and function.error_scale is None
 
 
 def is_nonnegative(node: Expr) -> bool:
@@ -70,3 +79,41 @@ def is_positive(node: Expr) -> bool:
             stack.append(one.operands[0])
     _positive.update(dict.fromkeys(seen, False))
     return False
+
+
+@cache
+def parity_of(function: ScalarFunction) -> int:
+    """1 for an even function of one number, -1 for an odd one, 0 where SymPy shows neither."""
+    if function.arity != 1 or function.operand_types:
+        return 0
+    (x,) = symbols(function)
+    here, mirrored = function.definition(x), function.definition(-x)
+    return 1 if mirrored == here else -1 if mirrored == -here else 0
+
+
+def parities(order: Iterable[Expr], u: Expr) -> dict[Expr, int]:
+    """The parities in u of the functions in `order`, operands first; u is odd.
+
+    1 for an even function, or one that does not contain u, -1 for an odd one, 0 for neither.
+    """
+    result: dict[Expr, int] = {u: -1}
+    for node in order:
+        if isinstance(node, Map):
+            result.setdefault(node, _parity(node, [result.get(o, 1) for o in node.operands]))
+    return result
+
+
+def _parity(node: Map, own: Sequence[int]) -> int:
+    function = node.function
+    if all(parity == 1 for parity in own):
+        return 1
+    if 0 in own:
+        return 0
+    if function in _PRODUCTS:
+        return own[0] * own[1]
+    if function in _SUMS:
+        return own[0] if own[0] == own[1] else 0
+    if function is table.pow and isinstance(node.operands[1], Const):
+        p = node.operands[1].value
+        return 0 if not p.is_integer() else 1 if p % 2.0 == 0.0 else -1
+    return parity_of(function)

@@ -11,11 +11,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import combinations
 
+from slomodel.calculus.signs import parity_of
 from slomodel.functions import (
-    abs,
     add,
-    cos,
-    cosh,
     eq,
     land,
     logaddexp,
@@ -25,7 +23,6 @@ from slomodel.functions import (
     mul,
     ne,
     neg,
-    square,
     sub,
 )
 from slomodel.ir.dims import Dim
@@ -36,7 +33,6 @@ _DEEPEST = 30
 _MOST_FACTORS = 30
 _MOST_SUMMED = 4
 _COMMUTATIVE = (add, mul, eq, ne, maximum, minimum, land, lor, logaddexp)
-_EVEN = (square, abs, cos, cosh)
 _SYMMETRIC = ("inverse_symmetric", "inverse_posdef")
 
 
@@ -92,7 +88,7 @@ class Symmetries:
         signs = [self._kept(operand, axes, swap, depth) for operand, axes in parts]
         if all(sign == 1 for sign in signs):
             return 1
-        if node.function in _EVEN and signs[0]:
+        if signs[0] and parity_of(node.function) == 1:
             return 1
         if node.function in (neg, add, sub) and signs[0] and signs[0] == signs[-1]:
             return signs[0]

@@ -41,6 +41,7 @@ sigmoid: ScalarFunction = ScalarFunction(
     ulps={"numpy": 12, "numexpr": 8, "c": 8},
     domain=(_EVERYWHERE,),
     costly=True,
+    extended=True,
     meaning="1/(1 + exp(-x))",
     signature="sigmoid(x)",
     foreign_names=("expit",),
@@ -66,6 +67,7 @@ softplus = ScalarFunction(
     ulps={"numpy": 12, "numexpr": 8, "c": 8},
     domain=(_EVERYWHERE,),
     costly=True,
+    extended=True,
     meaning="log(1 + exp(x))",
     signature="softplus(x)",
 )

@@ -180,6 +180,7 @@ neg: ScalarFunction = ScalarFunction(
     },
     cost=Cost(0.16, 0.17),
     simplify=_simplify_neg,
+    exact=True,
     meaning="the number with the other sign",
     ranges=RangeRule.OPERATION,
 )

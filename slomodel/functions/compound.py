@@ -109,6 +109,7 @@ hypot: ScalarFunction = ScalarFunction(
             "its square, the sum of squares, is smooth",
         ),
     ),
+    extended=True,
     meaning="sqrt(a^2 + b^2), the length of (a, b); its gradient at (0, 0) is taken as 0",
     signature="hypot(a, b)",
     ranges=Monotonicity(by_operand=((0.0,), (0.0,)), image=(0.0, math.inf)),
@@ -186,6 +187,7 @@ xlogx = ScalarFunction(
     ranges=Monotonicity(((math.exp(-1.0),), (), (), (), ())),
     ulps={"numpy": 8, "numexpr": 8, "c": 8},
     costly=True,
+    extended=True,
     meaning="x log(x), 0 at 0",
 )
 
@@ -206,6 +208,7 @@ xlogx1p = ScalarFunction(
     ranges=Monotonicity(((math.expm1(-1.0),), (), (), (), ())),
     ulps={"numpy": 8, "numexpr": 8, "c": 8},
     costly=True,
+    extended=True,
     meaning="(1 + x) log(1 + x), 0 at -1",
 )
 
@@ -222,6 +225,7 @@ stop_gradient = ScalarFunction(
     partials=(lambda x: None,),
     stable=lambda x: x,
     domain=(_EVERYWHERE,),
+    exact=True,
     meaning="the number, with derivative 0",
     ranges=RangeRule.OPERATION,
 )
@@ -237,6 +241,7 @@ same = ScalarFunction(
     partials=(lambda x, y: const(1.0), lambda x, y: None),
     stable=lambda x, y: x,
     domain=(_EVERYWHERE, _EVERYWHERE),
+    exact=True,
     meaning="the first of two equal numbers",
     ranges=RangeRule.OPERATION,
 )
@@ -263,6 +268,7 @@ limited = ScalarFunction(
     stable=_between,
     simplify=_unlimited,
     domain=(_EVERYWHERE, _EVERYWHERE, _EVERYWHERE),
+    exact=True,
     meaning="the number between two limits, with derivative 1",
     ranges=RangeRule.UNKNOWN,
 )

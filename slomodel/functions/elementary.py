@@ -63,6 +63,7 @@ def _elementary(
         cost=cost,
         ranges=ranges,
         decay=decay,
+        extended=True,
         costly=costly,
         meaning=meaning,
         signature=f"{name}(x)",
@@ -225,6 +226,7 @@ sech2: ScalarFunction = ScalarFunction(
     ranges=Monotonicity(TANH_CRITICAL[1:], image=(0.0, 1.0)),
     ulps={"numpy": 12, "numexpr": 8, "c": 8},
     costly=True,
+    extended=True,
     meaning="1/cosh(x)^2",
 )
 # 1 - tanh(x)**2 loses every digit from x = 19 on.
@@ -261,6 +263,7 @@ sech_asinh: ScalarFunction = ScalarFunction(
     ranges=Monotonicity(_ASINH.critical_points[1:], image=(0.0, 1.0)),
     ulps={"numpy": 8, "numexpr": 8, "c": 8},
     costly=True,
+    extended=True,
     meaning="1/sqrt(1 + x^2)",
 )
 asinh = _elementary(

@@ -174,6 +174,7 @@ logit = ScalarFunction(
     domain=((0.0, 1.0),),
     ranges=Monotonicity(((), (0.5,), (), (0.5,), (), (0.5,))),
     costly=True,
+    extended=True,
     meaning="log(x/(1 - x)) for x in (0, 1), the inverse of sigmoid",
     signature="logit(x)",
 )
@@ -207,6 +208,7 @@ xlogy = ScalarFunction(
     ranges=Monotonicity(by_operand=((), ())),
     unary_form=lambda x, y: mul(x, log(y)),
     costly=True,
+    extended=True,
     meaning="x log(y), 0 where x is 0",
     signature="xlogy(x, y)",
     foreign_names=("lmultiply", "multiply_log"),
@@ -228,6 +230,7 @@ xlog1py = ScalarFunction(
     ranges=Monotonicity(by_operand=((), ())),
     unary_form=lambda x, y: mul(x, log1p(y)),
     costly=True,
+    extended=True,
     meaning="x log(1 + y), 0 where x is 0",
     signature="xlog1py(x, y)",
 )

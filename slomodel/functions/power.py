@@ -74,6 +74,7 @@ pow: ScalarFunction = ScalarFunction(
     cost=Cost(2.3, 10.5),
     simplify=_simplify_pow,
     costly=True,
+    extended=True,
     meaning="x^p",
     ranges=RangeRule.OPERATION,
     signature="pow(x, p)",

@@ -16,10 +16,6 @@ from slomodel.ir.function import ScalarFunction
 _WHOLE = 2.0**53
 """Sums, products and quotients of integers below this are exact if they are such integers too."""
 _ARITHMETIC = ("add", "sub", "mul", "div", "neg", "square")
-_CHOOSING = ("abs", "sign", "relu", "maximum", "minimum", "clip", "where")
-"""Functions whose value is ± one of the operands, or -1, 0 or 1. Others may round to an integer
-without being one: the square root of an integer, or Huber's function of it.
-"""
 _MOST_BITS = 2200
 """Limit on the bits of numerator and denominator together, beyond which a Fraction is dropped; a
 double has at most 1,128."""
@@ -73,7 +69,7 @@ def is_exact(function: ScalarFunction, numbers: Sequence[Const], value: float) -
         return True  # truth values, infinities and NaN are not rounded
     if not math.isfinite(value):
         return False
-    if function.name in _CHOOSING:
+    if function.exact:
         return True
     if function.name in _ARITHMETIC and all(map(_is_whole, (value, *own))):
         return True
@@ -98,7 +94,8 @@ def exact_value(function: ScalarFunction, numbers: Sequence[Const], value: float
         return None
     if not math.isfinite(value) or not all(math.isfinite(number.value) for number in numbers):
         return None
-    is_plain = function.name in (*_ARITHMETIC, *_CHOOSING)
+    # Others may round to an integer without being one, such as the square root of an integer.
+    is_plain = function.exact or function.name in _ARITHMETIC
     if is_plain and all(map(_is_whole, (value, *(float(n.value) for n in numbers)))):
         return None
     if function.name == "pow" and abs(numbers[1].value) > _HIGHEST_POWER:

@@ -132,6 +132,9 @@ class ScalarFunction:
     - `spelling`: maps a target's name to a template in the operands, in the form of that target.
     - `c`: the library and helper functions that the spelling for C calls.
     - `cost`: time per element, required with a `spelling`; without one it is that of `stable`.
+    - `exact`: values are operands up to their sign, or whole numbers, so that nothing is rounded.
+    - `extended`: on numbers of extended precision, `numpy` has errors of as few of their last
+      places as on doubles; other functions are computed in doubles alone.
     - `costly`: evaluation takes tens of cycles, so it is never computed twice to save a buffer.
     - `ulps`: worst error by target, in units in the last place of the value or, near zeros, of its
       largest term; WORST_ULPS for targets that are not listed.
@@ -169,6 +172,8 @@ class ScalarFunction:
     ranges: Monotonicity | RangeRule = RangeRule.FORM
     unary_form: Callable[..., Expr] | None = None
     decay: Decay | None = None
+    exact: bool = False
+    extended: bool = False
     costly: bool = False
     operand_types: tuple[DType, ...] = ()
     result: DType = "real"

@@ -17,7 +17,7 @@ import slomodel
 import slomodel.functions as fn
 from slomodel.calculus import jvp
 from slomodel.calculus.rays.derivatives import PartialFunction, derivative_graph
-from slomodel.calculus.rays.extended import OF_FORMULAS, OF_THE_LIBRARY, is_extended
+from slomodel.calculus.rays.extended import is_extended
 from slomodel.calculus.rays.functions import steps_of
 from slomodel.errors import MissingRule
 from slomodel.functions import symbols
@@ -25,13 +25,13 @@ from slomodel.ir import build
 from slomodel.ir.dims import literal, named
 from slomodel.ir.exact import without_rounding
 from slomodel.ir.expr import Const
-from slomodel.ir.function import ScalarFunction
+from slomodel.ir.function import ScalarFunction, every_function
 from slomodel.ir.walk import postorder
 from slomodel.model.extended_slope import extended_slopes
 from slomodel.reference.extended import ExtendedValues, has_extended_precision
 
 pytestmark = pytest.mark.skipif(not has_extended_precision(), reason="no extended precision")
-BY_NAME = sorted(OF_THE_LIBRARY | OF_FORMULAS, key=lambda one: one.name)
+BY_NAME = [function for function in every_function() if function.extended]
 
 
 def _exactly(x: np.longdouble) -> mpmath.mpf:

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 import slomodel
 from slomodel.bounds.ranges.values import OPERATIONS
+from slomodel.calculus.signs import parity_of
 from slomodel.cli import main
 from slomodel.front.catalogue import entries_of
 from slomodel.functions import FUNCTIONS, TABLE, add, sin
@@ -111,6 +112,37 @@ def test_what_it_says_of_ranges_fits(function: ScalarFunction) -> None:
         assert len(stated.by_operand) == (function.arity if several else 0)
         assert all(list(points) == sorted(points) for points in stated.critical_points)
         assert stated.image[0] < stated.image[1]
+
+
+def _thrown(function: ScalarFunction) -> list[np.ndarray]:
+    """Random numbers (50,) for each operand, inside its domain and outside."""
+    rng = np.random.default_rng(0)
+    types = operand_types(function)
+    numbers = [rng.standard_normal(50) * 3.0 for _ in types]
+    return [x > 0.0 if kind == "bool" else x for x, kind in zip(numbers, types, strict=True)]
+
+
+@EVERY
+def test_it_is_exact_if_its_values_are_operands_or_whole_numbers(function: ScalarFunction) -> None:
+    own = _thrown(function)
+    with np.errstate(all="ignore"):
+        values = np.asarray(function.numpy(*own), dtype=np.float64)
+    chosen = np.any([np.abs(values) == np.abs(x) for x in own], axis=0)
+    assert function.exact == bool(np.all(chosen | (values == np.round(values))))
+
+
+NO_FORM = {"log_bessel_i0_3", "sinc_2", "erfinv", "erfinv_density"}
+"""Functions that are odd or even, of which their forms in SymPy do not show it."""
+
+
+@pytest.mark.parametrize("function", [f for f in OF_REAL_NUMBERS if f.arity == 1], ids=str)
+def test_its_definition_shows_its_parity(function: ScalarFunction) -> None:
+    (x,) = _thrown(function)
+    with np.errstate(all="ignore"):
+        here, mirrored = function.numpy(x), function.numpy(-x)
+    close = {s: np.allclose(mirrored, s * here, rtol=1e-12, equal_nan=True) for s in (1, -1)}
+    expected = next((s for s in (1, -1) if close[s]), 0)
+    assert parity_of(function) == (0 if function.name in NO_FORM else expected)
 
 
 def test_members_of_a_family_are_made_when_they_are_wanted() -> None:

@@ -34,7 +34,7 @@ from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.radial_functions import SquaredLengths, radial_sums
 from slomodel.bounds.structure.separable import Elements
 from slomodel.calculus import jvp
-from slomodel.calculus.parity import parities
+from slomodel.calculus.signs import parities
 from slomodel.ir.build import const
 from slomodel.ir.dims import concrete, number_of_elements
 from slomodel.ir.expr import Expr, Input, is_map

@@ -13,6 +13,7 @@ from functools import singledispatch
 from typing import Literal
 
 import slomodel.functions as table
+from slomodel.calculus.signs import parity_of
 from slomodel.functions.compound import same, stop_gradient
 from slomodel.ir.dims import Dim
 from slomodel.ir.expr import (
@@ -33,8 +34,6 @@ Group = Literal["linear", "rotation", "scaling", "permutation", "sign"]
 Letter = Literal["", "g", "inverse"]
 """An axis is left alone, multiplied by g, or by its inverse transpose."""
 Letters = tuple[Letter, ...]
-_ODD = (table.tanh, table.sin, table.sinh, table.atan, table.erf, table.asinh, table.neg)
-_EVEN = (table.square, table.abs, table.cos, table.cosh)
 _DIAGONAL = ("scaling", "sign")
 
 
@@ -97,10 +96,8 @@ def _of_axis(node: Map, own: list[Letters], group: Group, axis: int) -> Letter:
     is_chosen = function is table.where and set(letters[1:]) == {present[0]}
     if is_chosen and (letters[0] is None or (group in _DIAGONAL and letters[0] == "")):
         return present[0]
-    if group == "sign" and function in _ODD:
-        return "g"
-    if group == "sign" and function in _EVEN:
-        return ""
+    if group == "sign" and parity_of(function):
+        return "g" if parity_of(function) == -1 else ""
     if group == "scaling" and (function is table.abs or _is_positive_part(node)):
         return present[0]
     raise NotCarried

@@ -26,15 +26,6 @@ from slomodel.ir.expr import (
 )
 from slomodel.ir.walk import postorder
 
-EXACT = frozenset(
-    {
-        *(table.abs, table.neg, table.sign, table.relu, table.maximum, table.minimum, table.clip),
-        *(table.where, table.same, table.stop_gradient, table.limited, table.floor),
-        *(table.lt, table.le, table.gt, table.ge, table.eq, table.ne),
-        *(table.land, table.lor, table.lnot),
-    }
-)
-"""Their values are operands, zeros and ones, or whole numbers: nothing is rounded."""
 _EXACT_OF_INTEGERS = frozenset({table.add, table.sub, table.mul, table.square})
 """Below 2^53, which positions and sizes do not reach."""
 ROUNDED_ONCE = _EXACT_OF_INTEGERS | {table.div, table.sqrt}
@@ -56,7 +47,7 @@ def is_decided_alike(condition: Expr) -> bool:
         if rounds or follows:
             rounded.add(node)
         if isinstance(node, Map):
-            if not rounds and node.function not in EXACT:
+            if not rounds and not node.function.exact:
                 return False
         elif isinstance(node, Einsum):
             if len(node.operands) != 1 or not set(node.inputs[0]) <= set(node.output):
@@ -74,6 +65,6 @@ def _is_integer(node: Expr, integers: set[Expr]) -> bool:
         return True
     if isinstance(node, Input):
         return node.dtype == "whole"
-    exact = isinstance(node, Map) and node.function in EXACT | _EXACT_OF_INTEGERS
+    exact = isinstance(node, Map) and (node.function.exact or node.function in _EXACT_OF_INTEGERS)
     exact |= isinstance(node, (Gather, Reshape, Extreme))
     return exact and node.dtype != "bool" and integers.issuperset(node.operands)

@@ -1,8 +1,9 @@
 """The slope of an objective along a ray, as a graph for extended precision, u = 2^-64.
 
-The functions are those that NumPy and its C library compute in that type; the errors of a library
-are at most 5 units in the last place (glibc's manual, "Errors in Math Functions"), less than what
-enclosures allow (`steps_of`). tests/calculus/test_extended_slopes.py measures them.
+The functions are those whose records state that NumPy and its C library compute them in that type;
+the errors of a library are at most 5 units in the last place (glibc's manual, "Errors in Math
+Functions"), less than what enclosures allow (`steps_of`). tests/calculus/test_extended_slopes.py
+measures them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from fractions import Fraction
 from functools import cache
 
 import slomodel.functions as table
-from slomodel.calculus.rays.conditions import EXACT, ROUNDED_ONCE, is_decided_alike
+from slomodel.calculus.rays.conditions import ROUNDED_ONCE, is_decided_alike
 from slomodel.calculus.rays.numbers import MidRad, in_extended_precision
 from slomodel.calculus.rays.ray import ray_graph
 from slomodel.errors import MissingRule
@@ -34,24 +35,7 @@ from slomodel.ir.expr import (
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import postorder, rewrite
 
-OF_THE_LIBRARY = frozenset(
-    {
-        *(table.exp, table.expm1, table.log, table.log1p, table.pow),
-        *(table.sin, table.cos, table.tan, table.asin, table.acos, table.atan),
-        *(table.sinh, table.cosh, table.tanh, table.asinh, table.acosh, table.atanh),
-    }
-)
-OF_FORMULAS = frozenset(
-    {
-        *(table.sigmoid, table.softplus, table.sech2, table.sech_asinh, table.hypot, table.root),
-        *(table.logit, table.xlogx, table.xlogx1p, table.xlogy, table.xlog1py),
-    }
-)
-"""The functions whose formulas in `numpy` have no constants that doubles round."""
-
-
 _JUMPING = (table.sign, table.floor)
-_EXTENDED = EXACT | ROUNDED_ONCE | OF_THE_LIBRARY | OF_FORMULAS
 
 
 def extended_slope(objective: Expr, directions: Mapping[Input, Input]) -> MidRad:
@@ -71,7 +55,7 @@ def extended_slope(objective: Expr, directions: Mapping[Input, Input]) -> MidRad
 
 def is_extended(function: ScalarFunction) -> bool:
     """Whether the function is computed in extended precision."""
-    return function in _EXTENDED
+    return function.exact or function.extended or function in ROUNDED_ONCE
 
 
 def _require_extended(roots: Sequence[Expr]) -> None:

@@ -6,7 +6,7 @@ a form without a kink. The parity of a formula in |x| follows from those of its 
 
 from __future__ import annotations
 
-from slomodel.calculus.parity import parities
+from slomodel.calculus.signs import parities
 from slomodel.functions import abs
 from slomodel.ir.expr import Expr, Map, is_map
 from slomodel.rewrite.replacement import remade
