@@ -9,7 +9,7 @@ from typing import final
 from slomodel.codegen.layout import Layout, plain
 from slomodel.codegen.loops.access import Numbers
 from slomodel.codegen.loops.names import at, constant, input_texts, is_stored, starts
-from slomodel.codegen.loops.nest import Element, IndexArray, IndexTable, Integers, Output, Scalar
+from slomodel.codegen.loops.nest import IndexArray, IndexTable, Integers, Output
 from slomodel.codegen.loops.workspace import Memory
 from slomodel.codegen.python.views import flat_positions
 from slomodel.ir.dims import number_of_elements, show_shape
@@ -139,12 +139,6 @@ class DeviceNames:
     def is_stored(self, node: Expr) -> bool:
         """Whether a scalar lies in memory; other scalars are variables of one kernel."""
         return is_stored(node, self._memory)
-
-    def element(self, one: Element | Scalar) -> str:
-        """The single element of an access without axes."""
-        if isinstance(one, Scalar):
-            return self.number(one.node)
-        return f"({self.base(one.array)})[{one.position.offset}]"
 
 
 def _on_host(table: Expr) -> str:

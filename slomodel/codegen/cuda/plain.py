@@ -11,6 +11,7 @@ from math import inf, prod
 from slomodel.codegen.cuda.kernel import Kernel, decoded, grid, index_type, kernel, over
 from slomodel.codegen.cuda.names import DeviceNames
 from slomodel.codegen.cuda.prelude import THREADS
+from slomodel.codegen.loops.names import element_text
 from slomodel.codegen.loops.nest import (
     Apply,
     Computed,
@@ -94,7 +95,7 @@ def scalar_kernel(name: str, nest: Nest, names: DeviceNames) -> list[Kernel]:
         if isinstance(operand, Computed):
             return computed[operand.statement]
         assert isinstance(operand, (Element, Scalar))
-        return names.element(operand)
+        return element_text(operand, names)
 
     for k, one in enumerate(nest.statements):
         if isinstance(one, Apply):

@@ -21,9 +21,14 @@ class Names(Protocol):
 
     def number(self, node: Expr) -> str: ...
 
-    def element(self, one: Element | Scalar) -> str: ...
-
     def integers(self, integers: Integers) -> str: ...
+
+
+def element_text(one: Element | Scalar, names: Names) -> str:
+    """The single element of an access without axes."""
+    if isinstance(one, Scalar):
+        return names.number(one.node)
+    return f"({names.base(one.array)})[{one.position.offset}]"
 
 
 def starts(variables: Sequence[Input], numbers: Numbers) -> list[int]:

@@ -8,7 +8,7 @@ from typing import final
 from slomodel.codegen.layout import Layout
 from slomodel.codegen.loops.access import Numbers
 from slomodel.codegen.loops.names import at, constant, input_texts, is_stored, starts
-from slomodel.codegen.loops.nest import Element, Integers, Output, Scalar
+from slomodel.codegen.loops.nest import Integers, Output
 from slomodel.codegen.loops.workspace import Memory
 from slomodel.ir.expr import Expr, Input
 
@@ -57,12 +57,6 @@ class EntryNames:
         The bodies of a loop and of one inside it may have equal nodes, of different values.
         """
         return self._scalars.setdefault((depth, node), f"s{len(self._scalars)}")
-
-    def element(self, one: Element | Scalar) -> str:
-        """The single element of an access without axes."""
-        if isinstance(one, Scalar):
-            return self.number(one.node)
-        return f"({self.base(one.array)})[{one.position.offset}]"
 
     def integers(self, integers: Integers) -> str:
         """The address of index data, which are user-supplied whole numbers."""

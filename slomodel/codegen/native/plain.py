@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from slomodel.codegen.loops.access import c_order, merged_axes
-from slomodel.codegen.loops.names import Names
+from slomodel.codegen.loops.names import Names, element_text
 from slomodel.codegen.loops.nest import Copy, Element, Fill, Nest, Recurrence, Scalar
 from slomodel.codegen.loops.plain import PlainLoops
 from slomodel.codegen.loops.text import indented
@@ -30,14 +30,14 @@ def copy_lines(copy: Copy, names: Names) -> list[str]:
     if 0 in shape:
         return []
     if not shape:
-        return [f"({target})[0] = {names.element(source)};"]
+        return [f"({target})[0] = {element_text(source, names)};"]
     strides = source.position.strides if isinstance(source, Element) else (0,) * len(shape)
     axes = merged_axes(shape, [c_order(shape), strides])
     places = ["", ""]
     for k, (_, steps) in enumerate(axes):
         for j, step in enumerate(steps):
             places[j] += f" + i{k} * {step}" if step else ""
-    text = names.element(source)
+    text = element_text(source, names)
     if isinstance(source, Element):
         text = f"({names.base(source.array)})[{source.position.offset}{places[1]}]"
     lines = [f"({target})[0{places[0]}] = {text};"]

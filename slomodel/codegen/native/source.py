@@ -11,7 +11,7 @@ from slomodel.codegen.layout import Layout, described, plain
 from slomodel.codegen.loops.construct import blocks, copied_output
 from slomodel.codegen.loops.fusion import Fusion
 from slomodel.codegen.loops.index_pieces import pieces_of
-from slomodel.codegen.loops.names import Names, starts
+from slomodel.codegen.loops.names import Names, element_text, starts
 from slomodel.codegen.loops.nest import (
     Block,
     Contraction,
@@ -125,7 +125,7 @@ def _last(
     if entry.scalar is None:
         return [*lines, "return 0.0;"]
     value = located(fusion.accesses.of(program.roots[0]))
-    return [*lines, f"return {names.element(value)};"]
+    return [*lines, f"return {element_text(value, names)};"]
 
 
 def _stores_short_truths(program: Program, numbers: Mapping[str, int]) -> bool:

@@ -8,7 +8,7 @@ from math import prod
 from typing import final
 
 from slomodel.codegen.loops.access import Numbers, c_order
-from slomodel.codegen.loops.names import Names, at, constant
+from slomodel.codegen.loops.names import Names, at, constant, element_text
 from slomodel.codegen.loops.nest import (
     Axis,
     Begin,
@@ -295,7 +295,7 @@ class _Segment:
         if value is None:
             return []
         if not shape:
-            target, text = f"({names.base(Output(k))})[0]", names.element(value)
+            target, text = f"({names.base(Output(k))})[0]", element_text(value, names)
             if name is None:
                 return [f"{target} {'+=' if k in one.adds else '='} {text};"]
             total = f"{target} + {text}" if k in one.adds else text

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from slomodel.codegen.loops.names import Names
+from slomodel.codegen.loops.names import Names, element_text
 from slomodel.codegen.loops.nest import Apply, Block, Computed, Nest, Operand, Scalar, Store
 from slomodel.codegen.loops.text import indented
 from slomodel.ir.expr import Expr
@@ -88,7 +88,7 @@ def _assignments(blocks: Sequence[Block]) -> list[_Assignment] | None:
 
 
 def _line(one: _Assignment, names: Names) -> Lines:
-    texts = [names.element(operand) for operand in one.operands]  # type: ignore[arg-type]
+    texts = [element_text(operand, names) for operand in one.operands]  # type: ignore[arg-type]
     text = one.function.spelling["c"].format(*texts) if one.function else texts[0]
     return [f"{names.number(one.target)} = {text};"]
 
@@ -110,7 +110,7 @@ def _vector(calls: Sequence[_Assignment], width: int, names: Names) -> Lines:
     assert function is not None
     lines: Lines = []
     for j in range(len(calls[0].operands)):
-        texts = [names.element(one.operands[j]) for one in filled]  # type: ignore[arg-type]
+        texts = [element_text(one.operands[j], names) for one in filled]  # type: ignore[arg-type]
         lines.append(f"real v{j}[{width}] ALIGNED;")
         lines.append(f"*({kind} *)v{j} = ({kind}){{{', '.join(texts)}}};")
     text = function.spelling["c"].format(*(f"v{j}[i]" for j in range(len(calls[0].operands))))

@@ -40,14 +40,16 @@ def file_reference(text: str, name: str, span: Span | None = None) -> FileRefere
     Raises DomainError for a path that leaves the folder of the model.
     """
     if _DRIVE.match(text) or text.startswith(("/", "\\", "~")):
-        raise _error("E301", f"`{text}` is an absolute path", span, _ELSEWHERE)
+        raise data_error("E301", f"`{text}` is an absolute path", span, _ELSEWHERE)
     path, colon, key = text.rpartition(":")
     if not colon:
         path, key = text, ""
     if not path or (colon and not key):
-        raise _error("E301", f"`{text}` does not name a file", span, 'write "file" or "file:key"')
+        raise data_error(
+            "E301", f"`{text}` does not name a file", span, 'write "file" or "file:key"'
+        )
     if ".." in PurePosixPath(path.replace("\\", "/")).parts:
-        raise _error("E301", f"`{text}` leaves the folder of the model", span, _ELSEWHERE)
+        raise data_error("E301", f"`{text}` leaves the folder of the model", span, _ELSEWHERE)
     return FileReference(path, _key(path, key, name, span), span)
 
 
@@ -58,7 +60,7 @@ def load_reference(reference: FileReference, base_dir: Path | None, vector: str 
     """
     if base_dir is None:
         message = f"a model given as text cannot read files, and this one has `{reference.path}`"
-        raise _error("E302", message, reference.span, "pass the array with `data=`")
+        raise data_error("E302", message, reference.span, "pass the array with `data=`")
     path, complete = base_dir / reference.path, reference.complete
     return _load_vector(path, reference.key, vector, reference.span, complete)
 
@@ -165,7 +167,7 @@ def load_array(
     if known is None:
         listed = ", ".join(suffix[1:] for suffix in FORMATS)
         message = f"{shown} is not of a kind that can be read"
-        raise _error("E303", message, span, f"the kinds are {listed}; use numpy.savez")
+        raise data_error("E303", message, span, f"the kinds are {listed}; use numpy.savez")
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):  # Opening a pipe would block.
             reason = "cannot be read: it is not a regular file"
@@ -177,11 +179,11 @@ def load_array(
             read = known.read_labels if labels and known.read_labels is not None else known.read
             return read(file, key)
     except UnreadableFile as refusal:
-        raise _error(refusal.code, f"{shown} {refusal.reason}", span, refusal.remedy) from None
+        raise data_error(refusal.code, f"{shown} {refusal.reason}", span, refusal.remedy) from None
     except FileNotFoundError:
-        raise _error("E304", f"there is no file {shown}", span, _nearby(path)) from None
+        raise data_error("E304", f"there is no file {shown}", span, _nearby(path)) from None
     except (OSError, ValueError, MemoryError) as error:
-        raise _error("E305", f"cannot read {shown}: {_reason(error)}", span) from None
+        raise data_error("E305", f"cannot read {shown}: {_reason(error)}", span) from None
 
 
 def as_model_array(
@@ -194,7 +196,9 @@ def as_model_array(
     """
     if isinstance(value, str):
         message = f"data `{name}` is a text"
-        raise _error("E306", message, None, "pass pathlib.Path(…) for a file, an array for values")
+        raise data_error(
+            "E306", message, None, "pass pathlib.Path(…) for a file, an array for values"
+        )
     if isinstance(value, Path):
         value = _load(name, value, name if len(dims) == 1 else "")
     raw = _of_table(name, value, dims) if isinstance(value, Table) else value
@@ -215,7 +219,8 @@ def as_model_array(
 _ELSEWHERE = "paths are relative to the model's file; pass other files with `--data` or `data=`"
 
 
-def _error(code: str, message: str, span: Span | None, remedy: str = "") -> DomainError:
+def data_error(code: str, message: str, span: Span | None = None, remedy: str = "") -> DomainError:
+    """The error of data that do not fit their declaration."""
     return DomainError(Diagnostic(code, message, span, help=remedy))
 
 
@@ -235,7 +240,7 @@ def _key(path: str, key: str, name: str, span: Span | None) -> str:
     """The key under which data `name` are read, given the `key` written after the path, if any."""
     known = _format(path)
     if key and known is not None and known.keys == "none":
-        raise _error("E301", f"`{path}` holds one array, without keys", span, f'write "{path}"')
+        raise data_error("E301", f"`{path}` holds one array, without keys", span, f'write "{path}"')
     return key if known is not None and known.keys != "arrays" else key or name
 
 
@@ -265,7 +270,7 @@ def _of_table(name: str, table: Table, dims: Sequence[str]) -> Raw:
         return table.values
     wanted = f"has the shape [{', '.join(dims)}]" if dims else "is a scalar"
     message = f"data `{name}` {wanted}, and the file is a table of shape {table.values.shape}"
-    raise _error("E307", message, None, _table_remedy(name, table.names, len(dims)))
+    raise data_error("E307", message, None, _table_remedy(name, table.names, len(dims)))
 
 
 def _table_remedy(name: str, names: Sequence[str], rank: int) -> str:
@@ -303,7 +308,7 @@ def axes_error(name: str, shape: tuple[int, ...], dims: Sequence[str]) -> Domain
     else:
         remedy = f"pass an array of {len(dims)} axes"
     message = f"data `{name}` {wanted}, and an array of shape {shape} was given"
-    return _error("E307", message, None, remedy)
+    return data_error("E307", message, None, remedy)
 
 
 def _check_finite(name: str, array: Array) -> None:
@@ -314,8 +319,8 @@ def _check_finite(name: str, array: Array) -> None:
     remedy = "clean the data, or leave entries out with `masked(E, mask)`"
     first = tuple(int(k) for k in np.unravel_index(int(wrong.argmax()), array.shape))
     if not first:
-        raise _error("E308", f"data `{name}` is {array[()]}", None, "pass a finite number")
+        raise data_error("E308", f"data `{name}` is {array[()]}", None, "pass a finite number")
     values = "1 value that is" if count == 1 else f"{count} values that are"
     place = f"`{name}[{', '.join(map(str, first))}]`"
     message = f"data `{name}` has {values} not finite, first {place}, which is {array[first]}"
-    raise _error("E308", message, None, remedy)
+    raise data_error("E308", message, None, remedy)

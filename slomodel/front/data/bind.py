@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.errors import Diagnostic, DomainError, ShapeError, Span
-from slomodel.front.data.arrays import as_model_array, dropped_rows, load_reference
+from slomodel.errors import Diagnostic, DomainError, ShapeError
+from slomodel.front.data.arrays import as_model_array, data_error, dropped_rows, load_reference
 from slomodel.front.data.labels import Labels, checked, labels_of, positions_of, texts_of
 from slomodel.front.data.sizes import (
     check_shapes,
@@ -181,22 +181,18 @@ def _uncounted(problem: Problem, sizes: Mapping[str, int]) -> tuple[str, ...]:
     return tuple(dim for dim in counts if dim not in sizes)
 
 
-def _error(code: str, message: str, span: Span | None = None, remedy: str = "") -> DomainError:
-    return DomainError(Diagnostic(code, message, span, help=remedy))
-
-
 def _check_names(problem: Problem, data: Mapping[str, object], dims: Mapping[str, int]) -> None:
     known = [declaration.name for declaration in problem.data if not declaration.owner]
     for name in data:
         if name not in known:
-            raise _error("E309", f"the model has no data `{name}`", None, _there(name, known))
+            raise data_error("E309", f"the model has no data `{name}`", None, _there(name, known))
     sizes = [dim.name for dim in problem.dims]
     for name, size in dims.items():
         if name not in sizes:
-            raise _error("E309", f"the model has no dim `{name}`", None, _there(name, sizes))
+            raise data_error("E309", f"the model has no dim `{name}`", None, _there(name, sizes))
         if not _is_whole(size) or not 0 <= size <= _LARGEST_SIZE:
             message = f"dim `{name}` needs a whole number from 0 to 10^15, not {size!r:.40}"
-            raise _error("E310", message, None, f"write it like dims={{{name!r}: 10}}")
+            raise data_error("E310", message, None, f"write it like dims={{{name!r}: 10}}")
 
 
 def _is_whole(size: object) -> bool:
@@ -246,17 +242,19 @@ def _check_attributes(declaration: DataDeclaration, array: Array) -> None:
         first = tuple(int(k) for k in np.argwhere(~np.isin(array, (0.0, 1.0)))[0])
         place = f"`{name}[{', '.join(map(str, first))}]`" if first else f"`{name}`"
         message = f"mask `{name}` holds {array[first]} in {place}"
-        raise _error("E312", message, declaration.span, "use 0 and 1")
+        raise data_error("E312", message, declaration.span, "use 0 and 1")
     if "symmetric" in declaration.attributes and array.size:
         for axis in range(array.ndim - 1):
             if array.shape[axis] != array.shape[axis + 1]:
-                raise _error("E312", f"`{name}` of shape {array.shape} cannot be symmetric")
+                raise data_error("E312", f"`{name}` of shape {array.shape} cannot be symmetric")
             gap = float(np.abs(array - np.swapaxes(array, axis, axis + 1)).max())
             allowed = 8.0 * float(np.finfo(np.float64).eps) * float(np.abs(array).max())
             if gap > allowed:
                 message = f"`{name}` is declared symmetric, but swapping axes {axis} and {axis + 1}"
                 remedy = "symmetrise it, or leave `symmetric` out"
-                raise _error("E312", f"{message} changes it by {gap:.3g}", declaration.span, remedy)
+                raise data_error(
+                    "E312", f"{message} changes it by {gap:.3g}", declaration.span, remedy
+                )
 
 
 def _whole_numbers(
@@ -291,14 +289,14 @@ def _positions(declared: DataDeclaration, array: Array, sizes: Mapping[str, int]
     if bool(wrong.any()):
         place, value = _first(name, array, wrong)
         message = f"`{place}` is {value:g}, and `{name}` holds whole numbers"
-        raise _error("E312", message, declared.span, "give whole numbers")
+        raise data_error("E312", message, declared.span, "give whole numbers")
     if declared.domain is None or not is_known(declared.domain, sizes):
         return array
     least = declared.first
     size = declared.domain.value(sizes)
     if size < 0:
         message = f"`{name}` has positions along `{declared.domain}`, which is {size}"
-        raise _error("E315", message, declared.span, "give larger sizes")
+        raise data_error("E315", message, declared.span, "give larger sizes")
     wrong = (array < least) | (array >= size + least)
     if bool(wrong.any()):
         place, value = _first(name, array, wrong)
@@ -309,7 +307,7 @@ def _positions(declared: DataDeclaration, array: Array, sizes: Mapping[str, int]
             remedy += ", or a larger size: " + _larger(declared, array, least)
         if not least and array.min() >= 1 and array.max() <= size:
             remedy = f"all of them fit if they count from 1: declare `{name} … one_based`"
-        raise _error("E312", message, declared.span, remedy)
+        raise data_error("E312", message, declared.span, remedy)
     return array - least if least else array
 
 
@@ -342,7 +340,7 @@ def _tuple_counts(
             count = float(np.asarray(evaluate([one.count], dict(nodes), known)[0]))
             if not count <= _MOST_TUPLES:
                 message = f"an index set of the model has {count:.3g} tuples, more than fit"
-                raise _error("E707", message, None, "bind smaller sizes or shorter ranges")
+                raise data_error("E707", message, None, "bind smaller sizes or shorter ranges")
             result[one.dim] = int(count)
     return result
 
@@ -455,7 +453,7 @@ def _check_conditions(
                 declared = [name for name in named if "[" not in name]
                 values = values or [f"{name} = {sizes[name]}" for name in declared]
             message += f": {', '.join(values)}" if values else ""
-            raise _error("E314", message, check.span, "give data that satisfies it")
+            raise data_error("E314", message, check.span, "give data that satisfies it")
 
 
 def _sizes_in(condition: Expr) -> list[str]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from slomodel.codegen.runtime import on_host
 from slomodel.errors import Diagnostic, DomainError
-from slomodel.front.data.arrays import load_labels
+from slomodel.front.data.arrays import data_error, load_labels
 from slomodel.problem import DataDeclaration, Problem
 
 Texts: TypeAlias = NDArray[np.str_]
@@ -30,17 +30,19 @@ def texts_of(declared: DataDeclaration, value: object, folder: Path | None) -> T
     name = declared.name
     if isinstance(value, str):
         message = f"data `{name}` is a text"
-        raise _error("E306", message, "pass pathlib.Path(…) for a file, an array of labels")
+        raise data_error(
+            "E306", message, remedy="pass pathlib.Path(…) for a file, an array of labels"
+        )
     file = declared.file if value is None else None
     raw = load_labels(name, value, file, folder)
     try:
         array = np.asarray(on_host(raw))
     except ValueError as error:
-        raise _error("E306", f"data `{name}` is not an array: {error}", "") from None
+        raise data_error("E306", f"data `{name}` is not an array: {error}", remedy="") from None
     if array.ndim != len(declared.shape):
         wanted = f"[{', '.join(map(str, declared.shape))}]" if declared.shape else "scalar"
         message = f"data `{name}` is {wanted}, and an array of shape {array.shape} was given"
-        raise _error("E307", message, "pass one label for each element")
+        raise data_error("E307", message, remedy="pass one label for each element")
     texts = [_text(declared, one, k) for k, one in enumerate(array.ravel().tolist())]
     return np.array(texts, dtype=str).reshape(array.shape)
 
@@ -85,19 +87,23 @@ def checked(labels: object, problem: Problem) -> Labels:
     example = "write labels={'C': ['a', 'b']}"
     if not isinstance(labels, Mapping):
         kind = type(labels).__name__
-        raise _error("E602", f"labels= takes lists of texts by dim, not {kind}", example)
+        raise data_error("E602", f"labels= takes lists of texts by dim, not {kind}", remedy=example)
     dims = _by_dim(problem)
     result: dict[str, tuple[str, ...]] = {}
     for dim, given in labels.items():
         if dim not in dims:
             listed = ", ".join(f"`{one}`" for one in dims) or "none"
-            raise _error("E309", f"no data have labels of dim `{dim}`", f"there is {listed}")
+            raise data_error(
+                "E309", f"no data have labels of dim `{dim}`", remedy=f"there is {listed}"
+            )
         if isinstance(given, str) or not isinstance(given, Iterable):
-            raise _error("E602", f"labels of `{dim}` are a list of texts", example)
+            raise data_error("E602", f"labels of `{dim}` are a list of texts", remedy=example)
         own = tuple(map(str, given))
         if len(set(own)) < len(own):
             twice = next(one for one in own if own.count(one) > 1)
-            raise _error("E602", f"labels of `{dim}` have `{twice}` twice", "give each once")
+            raise data_error(
+                "E602", f"labels of `{dim}` have `{twice}` twice", remedy="give each once"
+            )
         result[dim] = own
     return result
 
@@ -140,7 +146,3 @@ def _unknown(
     guess = f"did you mean `{close[0]}`? " if close else ""
     remedy = f"{guess}labels stay those of the first data; labels={{{dim!r}: […]}} gives others"
     return DomainError(Diagnostic("E312", message, declared.span, help=remedy))
-
-
-def _error(code: str, message: str, remedy: str) -> DomainError:
-    return DomainError(Diagnostic(code, message, help=remedy))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.errors import Diagnostic, DomainError, ShapeError
+from slomodel.front.data.arrays import data_error
 from slomodel.front.data.sizes import single_name
 from slomodel.problem import DataDeclaration, Problem
 
@@ -124,16 +125,18 @@ def blocks_of(name: str, given: object) -> tuple[Block, ...]:
         if result:
             return result
     message = f"data `{name}` is not given in blocks"
-    raise _error("E306", message, "give a folder of npy files, or a list of arrays or paths")
+    raise data_error(
+        "E306", message, remedy="give a folder of npy files, or a list of arrays or paths"
+    )
 
 
 def _no_files(name: str, folder: Path) -> DomainError:
     remedy = "write the blocks with numpy.save: x_000.npy, x_001.npy"
     if not folder.exists():
-        return _error("E304", f"there is no folder `{folder}` for data `{name}`", remedy)
+        return data_error("E304", f"there is no folder `{folder}` for data `{name}`", remedy=remedy)
     if folder.is_file():
         message = f"`{folder}` for data `{name}` is a file, and blocks are several"
-        return _error("E304", message, "give their folder, or a list of their paths")
+        return data_error("E304", message, remedy="give their folder, or a list of their paths")
     suffixes = {folder.suffix, *(one.suffix for one in folder.iterdir())}
     if not suffixes.isdisjoint((".zarr", ".parquet")) or (folder / "zarr.json").exists():
         remedy = (
@@ -141,7 +144,7 @@ def _no_files(name: str, folder: Path) -> DomainError:
             " dask.dataframe.read_parquet(FOLDER)[COLUMNS].to_dask_array().compute_chunk_sizes()"
         )
     message = f"`{folder}` for data `{name}` is not a folder with npy files, or npz if sparse"
-    return _error("E304", message, remedy)
+    return data_error("E304", message, remedy=remedy)
 
 
 def _natural(path: Path) -> list[tuple[int, str]]:
@@ -164,7 +167,9 @@ def read(block: Block) -> Block:
         return np.load(block, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError) as error:
         message = f"cannot read the block `{block}`: {error}"
-        raise _error("E305", message, "a run with a checkpoint continues with resume") from None
+        raise data_error(
+            "E305", message, remedy="a run with a checkpoint continues with resume"
+        ) from None
 
 
 def shape_of(block: Block) -> tuple[int, ...]:
@@ -179,7 +184,7 @@ def shape_of(block: Block) -> tuple[int, ...]:
     if np.isnan(np.asarray(shape, dtype=np.float64)).any():
         message = "the sizes of the blocks of an array of Dask are not known"
         remedy = "call its compute_chunk_sizes()"
-        raise _error("E306", message, remedy)
+        raise data_error("E306", message, remedy=remedy)
     return tuple(map(int, shape))
 
 
@@ -212,15 +217,17 @@ def candidates(
     """
     declared = {one.name: one for one in problem.data if not one.owner}
     if not blocks:
-        raise _error("E306", "no data are given in blocks", 'write {"X": "folder"}')
+        raise data_error("E306", "no data are given in blocks", remedy='write {"X": "folder"}')
     for name in blocks:
         if name not in declared:
             message = f"the model has no data `{name}`"
             listed = ", ".join(f"`{one}`" for one in declared) or "none"
-            raise _error("E309", message, f"there is {listed}")
+            raise data_error("E309", message, remedy=f"there is {listed}")
         if declared[name].entries is None and any(map(is_sparse, blocks[name])):
             message = f"a block of data `{name}` is sparse, and the model declares it as dense"
-            raise _error("E306", message, f"declare it as sparse: `data {name}[…] sparse`")
+            raise data_error(
+                "E306", message, remedy=f"declare it as sparse: `data {name}[…] sparse`"
+            )
     shapes = {name: [shape_of(part) for part in parts] for name, parts in blocks.items()}
     for name, own in shapes.items():
         rank = len(declared[name].declared_shape)
@@ -240,7 +247,7 @@ def candidates(
     if not result:
         raise _no_partition(problem, shapes, known)
     if not any(one.total for one in result):
-        raise _error("E314", "no block has samples", "give files with data")
+        raise data_error("E314", "no block has samples", remedy="give files with data")
     return result
 
 
@@ -316,7 +323,3 @@ def _sizes(
         if k != axis and (any(shape[k] != size for shape in shapes) or not agrees):
             return None
     return tuple(shape[axis] for shape in shapes)
-
-
-def _error(code: str, message: str, remedy: str) -> DomainError:
-    return DomainError(Diagnostic(code, message, help=remedy))

@@ -135,6 +135,11 @@ class Gradient:
     fallback = propose
 
 
+def of_search_length(at: Iterate, delta_bar: float, out: Vector) -> float:
+    """Write −∇f scaled to the search length into `out` (n,), as `along_minus`."""
+    return along_minus(at, min(delta_bar / at.gnorm, LARGEST), out)
+
+
 def along_minus(at: Iterate, factor: float, out: Vector) -> float:
     """Write −factor·∇f (n,) into `out`, or −∇f if that over- or underflows; return its norm."""
     np.multiply(at.g, -factor, out=out)

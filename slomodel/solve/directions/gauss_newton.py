@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from slomodel.solve.directions.direction import SecantPair, along_minus
+from slomodel.solve.directions.direction import SecantPair, of_search_length
 from slomodel.solve.directions.newton import dense
-from slomodel.solve.norms import LARGEST, Vector, norm
+from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
 
@@ -93,7 +93,7 @@ class GaussNewton:
 
     def fallback(self, at: Iterate, out: Vector) -> float:
         self.forget()
-        return along_minus(at, min(self._delta_bar / at.gnorm, LARGEST), out)
+        return of_search_length(at, self._delta_bar, out)
 
     def _judge(self, share: float, least: float) -> None:
         """Adapt the damping to the ratio of the actual to the predicted decrease of the last step.

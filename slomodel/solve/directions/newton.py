@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from slomodel.solve.directions.direction import SecantPair, along_minus
-from slomodel.solve.norms import EPS, LARGEST, Vector, norm
+from slomodel.solve.directions.direction import SecantPair, of_search_length
+from slomodel.solve.norms import EPS, Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
 
@@ -54,27 +54,22 @@ class Newton:
         pass
 
     def fallback(self, at: Iterate, out: Vector) -> float:
-        return along_minus(at, min(self._delta_bar / at.gnorm, LARGEST), out)
+        return of_search_length(at, self._delta_bar, out)
 
 
 def inverse_magnitude(H: Vector, eps: float) -> Vector | None:
     """S V |Λ|⁻¹ Vᵀ S (n, n) of H, in the notation of `Newton`; None if it is 0 or not finite."""
-    if not np.isfinite(H).all():
+    parts = _magnitude(H, eps)
+    if parts is None:
         return None
-    scale = balance(H, eps)
-    values, vectors = np.linalg.eigh(scale[:, None] * H * scale)
-    values = np.abs(values)
-    largest = float(values.max(initial=0.0))
-    if largest == 0.0:
-        return None
-    values = np.maximum(values, SMALLEST * eps * largest)
+    scale, values, vectors = parts
     vectors *= scale[:, None]
     inverse: Vector = (vectors / values) @ vectors.T
     return inverse if np.isfinite(inverse).all() else None
 
 
-def positive(H: Vector, eps: float) -> Vector | None:
-    """S⁻¹ V |Λ| Vᵀ S⁻¹ (n, n) of H, in the notation of `Newton`; None if it is 0 or not finite."""
+def _magnitude(H: Vector, eps: float) -> tuple[Vector, Vector, Vector] | None:
+    """The diagonal of S (n,), that of |Λ| (n,) and V (n, n); None if H is 0 or not finite."""
     if not np.isfinite(H).all():
         return None
     scale = balance(H, eps)
@@ -83,7 +78,15 @@ def positive(H: Vector, eps: float) -> Vector | None:
     largest = float(values.max(initial=0.0))
     if largest == 0.0:
         return None
-    values = np.maximum(values, SMALLEST * eps * largest)
+    return scale, np.maximum(values, SMALLEST * eps * largest), vectors
+
+
+def positive(H: Vector, eps: float) -> Vector | None:
+    """S⁻¹ V |Λ| Vᵀ S⁻¹ (n, n) of H, in the notation of `Newton`; None if it is 0 or not finite."""
+    parts = _magnitude(H, eps)
+    if parts is None:
+        return None
+    scale, values, vectors = parts
     B: Vector = ((vectors * values) @ vectors.T) / scale / scale[:, None]
     return B
 

@@ -8,8 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from slomodel.solve.directions.direction import SecantPair, along_minus
-from slomodel.solve.norms import LARGEST, Vector, norm
+from slomodel.solve.directions.direction import SecantPair, of_search_length
+from slomodel.solve.norms import Vector, norm
 from slomodel.solve.subroutine import Iterate
 
 # Bounds on the number of Hessian–vector products for one direction, which is otherwise 2n.
@@ -98,4 +98,4 @@ class NewtonCG:
         pass
 
     def fallback(self, at: Iterate, out: Vector) -> float:
-        return along_minus(at, min(self._delta_bar / at.gnorm, LARGEST), out)
+        return of_search_length(at, self._delta_bar, out)

@@ -92,14 +92,19 @@ class EuclideanBall:
         return np.full(len(x), self._outward(x) is not None)
 
     def limits(self) -> tuple[Vector, Vector]:
-        reach = self.radius + ON_BOUNDARY * EPS * (self.radius + norm(self.centre))
-        return self.centre - reach, self.centre + reach
+        return cube(self.centre, self.radius)
 
     def polyhedron(self) -> None:
         return None
 
     def interior_point(self) -> Vector:
         return self.centre.copy()
+
+
+def cube(centre: Vector, radius: float) -> tuple[Vector, Vector]:
+    """The ends (n,) of a cube that contains the ball, and all that counts as its boundary."""
+    reach = radius + ON_BOUNDARY * EPS * (radius + norm(centre))
+    return centre - reach, centre + reach
 
 
 @dataclass(frozen=True, slots=True)

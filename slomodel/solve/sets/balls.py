@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slomodel.solve.norms import EPS, Vector, norm
-from slomodel.solve.sets.ball import ON_BOUNDARY
+from slomodel.solve.sets.ball import ON_BOUNDARY, cube
 from slomodel.solve.sets.convex_set import Face, Mask, WholeFace, to_projection
 from slomodel.solve.sets.sphere import TangentPlanes, lengths
 
@@ -83,8 +83,7 @@ class RowBalls:
         return np.repeat(self._normals(x).any(axis=1), self.K)
 
     def limits(self) -> tuple[Vector, Vector]:
-        reach = self.radius + ON_BOUNDARY * EPS * (self.radius + norm(self.centre))
-        return self.centre - reach, self.centre + reach
+        return cube(self.centre, self.radius)
 
     def polyhedron(self) -> None:
         return None
