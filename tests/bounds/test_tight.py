@@ -35,7 +35,6 @@ EXACT: dict[str, tuple[str, list[float], float, dict[str, object], float, float]
         4.0 + 12.0 * 2.0**2,
         24.0 * 2.0,
     ),
-    "norm_powers": ("var x[2] minimize norm2(x)^3", [0.0, 0.0], 1.0, {}, 6.0, 6.0),
     "radial_functions": (
         "var x[4] minimize log(sumsq(x))",
         [2.0, 0.0, 0.0, 0.0],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 
@@ -11,17 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 import slomodel.functions as table
-from slomodel.bounds.arithmetic.interval import Interval, from_zero, hull
+from slomodel.bounds.arithmetic.interval import Interval, from_zero, hull, point
 from slomodel.bounds.arithmetic.rounding import Array, up_mul
 from slomodel.bounds.effort import MOST_NUMBERS
-from slomodel.bounds.enclosure import DerivativeBounds, Enclosure
+from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.norms.element_derivatives import Weighted, matrix_of_third, second_order_ends
 from slomodel.bounds.norms.loewner import Rows, largest_eigenvalue, quotient
 from slomodel.bounds.ranges.affine_norms import lengths_over_ball
 from slomodel.bounds.ranges.elements.element_functions import Slots
 from slomodel.bounds.ranges.elements.element_ranges import element_ranges
 from slomodel.bounds.ranges.elements.element_sums import (
-    MOST_VARIABLES,
     ElementSum,
     LiveElements,
     parts_of,
@@ -30,20 +29,24 @@ from slomodel.bounds.ranges.elements.element_sums import (
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.ranges.hessian import jacobians
 from slomodel.bounds.ranges.smoothness import Smoothness, roughest
+from slomodel.bounds.ranges.values import elementwise
+from slomodel.bounds.rules.majorant_series import constant_hessian
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.radial_functions import SquaredLengths, radial_sums
 from slomodel.bounds.structure.separable import Elements
 from slomodel.calculus import jvp
-from slomodel.calculus.signs import parities
 from slomodel.ir.build import const
 from slomodel.ir.dims import concrete, number_of_elements
-from slomodel.ir.expr import Expr, Input, is_map
+from slomodel.ir.expr import Axes, Const, Expr, Input, is_map
 from slomodel.ir.walk import postorder, substitute
 
-_ROUND, _ALONG = (1, 1), (2, 2)
+_AT_LENGTH_0 = 2
+"""The order to which f is proved to be smooth where a length may be 0, by F alone."""
+_SLOPE, _ROUND, _ALONG = (0,), (1, 1), (2, 2)
 _LINEAR, _CUBIC, _BOTH, _INNER = (3, 3, 3), (4, 4, 4), (5, 5, 5), (6, 6, 6)
-"""Keys of the two eigenvalues of D², of the coefficients of D³, their sum and the value at the
-critical point: as many as the order, none of them an argument, as these are not derivatives by it.
+"""Keys of the slope by t, of the two eigenvalues of D², of the coefficients of D³, their sum and
+the value at the critical point: most as many as the order, none of them an argument, as these are
+not derivatives by it.
 """
 
 
@@ -51,14 +54,14 @@ critical point: as many as the order, none of them an argument, as these are not
 class _RadialSum:
     """Elements weight · φ(t²), t = ‖u‖ of group `group` (m,): u (G, k), its Jacobian (G, k, n).
 
-    `graphs` are those of `derivatives_by_length` in the argument of `value`, φ(t²); `even` those of
-    `derivatives_of_even`, empty where φ(t²) is not written as an even function of t.
+    `graphs` are those of `derivatives_by_length` in the argument of `value`, φ(t²); `profile` those
+    of `profile_of`, empty where their slope is not 0 at t = 0.
     """
 
     value: Expr
     argument: Input
     graphs: dict[Slots, Expr]
-    even: dict[Slots, Expr]
+    profile: dict[Slots, Expr]
     weight: Interval
     data: dict[Input, Interval]
     group: NDArray[np.intp]
@@ -73,20 +76,24 @@ class _RadialSum:
         by, smooth = result.derivatives, result.smooth
         eigenvalues, cubic = hull(by[_ROUND], by[_ALONG]), _largest_cubic(by)
         is_finite = np.isfinite(eigenvalues.magnitude) & np.isfinite(cubic)
-        if self.even and not (is_finite.all() and smooth.least > 1):
+        if self.profile and not (is_finite.all() and smooth.least > 1):
             ends = lengths.hi[self.group]
-            boxes = {self.argument: Interval(-ends, ends)}
-            value, graphs = self.even[()], {slots: one for slots, one in self.even.items() if slots}
+            boxes = {self.argument: from_zero(ends)}
+            value, graphs = self.profile[()], {k: one for k, one in self.profile.items() if k}
             result = element_ranges(value, graphs, boxes, self.data, {}, setting.effort)
             if result.smooth.least > smooth.least:
                 # Where pieces do not meet, their derivatives by t² say nothing of those of F.
-                smooth, cubic = result.smooth, np.full_like(cubic, np.inf)
+                order = np.minimum(result.smooth.order, _AT_LENGTH_0)
+                smooth = Smoothness(order, result.smooth.reason)
+                cubic = np.full_like(cubic, np.inf)
                 eigenvalues = Interval(np.full_like(cubic, -np.inf), cubic)
-            along = result.derivatives[_ALONG]
-            eigenvalues = Interval(
-                np.fmax(eigenvalues.lo, along.lo), np.fmin(eigenvalues.hi, along.hi)
-            )
-            cubic = np.fmin(cubic, result.derivatives[_CUBIC].magnitude)
+            if result.smooth.least > 0:
+                along = result.derivatives[_ALONG]
+                eigenvalues = Interval(
+                    np.fmax(eigenvalues.lo, along.lo), np.fmin(eigenvalues.hi, along.hi)
+                )
+            if result.smooth.least > 1:
+                cubic = np.fmin(cubic, result.derivatives[_CUBIC].magnitude)
         second = self.weight * eigenvalues
         cubic = up_mul(up_mul(self.weight.magnitude, cubic), largest[self.group])
         groups, k, n = self.J.shape
@@ -109,16 +116,17 @@ def radial_functions(setting: Setting, radius: float) -> Enclosure | None:
     so that the part of H lies between the multiples of AᵀA by the least and the largest value of
     2φ' and 2φ' + 4t²φ'', and |D³f[v, v, v]| <= sup |D³| ‖A‖ ‖A v‖².
 
-    φ(t²) may be written by t, as cosh(t), with derivatives by t² that divide by 0. Where F(t) =
-    φ(t²) is an even function of t in C², F'(0) = 0 and the two eigenvalues are F'(t)/t, the average
-    of F'' over (0, t), and F''(t). D³ is 3 (F'' - F'/t)/t κ (1 - κ²) + F''' κ³, and (F'' - F'/t)/t
-    = ∫₀¹ s F'''(st) ds is at most M/2 for M = sup |F'''| over (0, t): |D³| <= M (3κ - κ³)/2 <= M.
+    φ(t²) may be written by t, as t³ or cosh(t), with derivatives by t² that divide by 0. Where
+    F(t) = φ(t²) has F'(0) = 0 and is C² on [0, max t], f is C² at u = 0 too: the eigenvalues are
+    F''(t) and F'(t)/t, the average of F'' over (0, t), and tend to F''(0). D³ is 3 (F'' - F'/t)/t κ
+    (1 - κ²) + F''' κ³, and (F'' - F'/t)/t = ∫₀¹ s F'''(st) ds is at most M/2 for M = sup |F'''|
+    over (0, t): |D³| <= M (3κ - κ³)/2 <= M. The averages need F' to be Lipschitz only.
     """
     known = _known(setting)
     if known is None:
         return None
-    every = [one.over(setting, radius) for one in known[0]]
-    others = parts_over_ball(setting, known[1], radius)
+    every = [one.over(setting, radius) for one in known.radial]
+    others = parts_over_ball(setting, known.others, radius)
     parts = [*(own for own, _ in every), *others.parts]
     smooth = roughest([*(smooth for _, smooth in every), others.smooth])
     order, reason = smooth.least, smooth.reason
@@ -126,7 +134,8 @@ def radial_functions(setting: Setting, radius: float) -> Enclosure | None:
         return Enclosure(order=order, reason=reason)
     third = largest_eigenvalue(matrix_of_third(parts)) if order > 1 else np.inf
     over = DerivativeBounds(second_order_ends(parts), third)
-    return Enclosure(over=over, order=order, reason=reason)
+    beside = DerivativeBounds(both_ends(known.curvature), 0.0)
+    return Enclosure(over=over.plus(beside), order=order, reason=reason)
 
 
 def _largest_cubic(by: Mapping[Slots, Interval]) -> Array:
@@ -164,70 +173,96 @@ def derivatives_by_length(value: Expr, squared: Input, length: Input) -> dict[Sl
     }
 
 
-def derivatives_of_even(value: Expr, squared: Input, length: Input) -> dict[Slots, Expr]:
-    """Graphs of F(t) = φ(t²), F'' and F'''; empty where F is not written as an even function."""
-    by_length = {root(squared): length for root in (table.root, table.sqrt)}
+def profile_of(value: Expr, squared: Input, length: Input) -> dict[Slots, Expr]:
+    """Graphs of F(t) = φ(t²), F', F'' and F''', powers and roots of t² written as those of t."""
+    by_length: dict[Expr, Expr] = {root(squared): length for root in (table.root, table.sqrt)}
+    for node in postorder(value):
+        if is_map(node, table.pow) and node.operands[0] is squared:
+            exponent = node.operands[1]
+            if isinstance(exponent, Const):
+                by_length[node] = table.pow(length, 2.0 * float(exponent.value))
     (own,) = substitute((value,), {**by_length, squared: table.square(length)})
-    order = postorder(own)
-    has_kink = any(is_map(one, table.abs) for one in order)
-    if has_kink or parities(order, length).get(own) != 1:
-        return {}
     graphs = [own]
     for _ in range(3):
         graphs += jvp((graphs[-1],), {length: const(1.0)})
-    return {(): own, _ALONG: graphs[2], _CUBIC: graphs[3]}
+    return {(): own, _SLOPE: graphs[1], _ALONG: graphs[2], _CUBIC: graphs[3]}
+
+
+def _is_level_at_0(slope: Expr, length: Input, data: Mapping[Input, Interval]) -> bool:
+    """Whether F'(0) is 0 for all elements."""
+    at_0 = elementwise(slope, {length: point(np.zeros(())), **data})
+    return bool(np.all(at_0.magnitude == 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class _RadialNumbers:
+    """The parts in numbers, and an upper bound on the curvature of a quadratic remainder."""
+
+    radial: list[_RadialSum]
+    others: Sequence[ElementSum[Rows]]
+    curvature: float = 0.0
 
 
 @once_per_setting
-def _known(setting: Setting) -> tuple[list[_RadialSum], Sequence[ElementSum[Rows]]] | None:
-    """The parts in numbers; None where the objective is of another kind or too large."""
-    if not 0 < setting.n <= MOST_VARIABLES:
-        return None
-    result = radial_sums(setting)
+def _known(setting: Setting) -> _RadialNumbers | None:
+    """The parts in numbers; None where the objective is of another kind or too large.
+
+    A quadratic remainder counts by its norm where its elements are too many.
+    """
+    result = radial_sums(setting) if setting.n else None
     if result is None:
         return None
-    numbers = [number_of_elements(one.u.shape, setting.sizes) for _, one in result.radial]
+    arrays = [u for _, one in result.radial for u, _ in one.arrays]
+    numbers = [number_of_elements(u.shape, setting.sizes) for u in arrays]
     if sum(numbers) * setting.n > MOST_NUMBERS or not all(numbers):
         return None
     others = parts_of(setting, result.others) if result.others else ()
+    curvature: float | None = 0.0
     if others is None:
-        return None
+        others, curvature = (), constant_hessian(replace(setting, objective=result.rest))
     radial = [_numbers_of(setting, *one) for one in result.radial]
-    if sum(len(one.group) * one.u.shape[1] for one in radial) * setting.n > MOST_NUMBERS:
+    rows = sum(len(one.group) * one.u.shape[1] for one in radial)
+    if curvature is None or rows * setting.n > MOST_NUMBERS:
         return None
-    return radial, others
+    return _RadialNumbers(radial, others, curvature)
 
 
 def _numbers_of(setting: Setting, own: Elements, lengths: SquaredLengths) -> _RadialSum:
     (place,), (squared,) = own.affine, own.arguments
     data: list[Expr] = [laid.node for laid in own.data.values()]
-    values = enclose([lengths.u, own.weight, *data], boxed(setting.values), setting.sizes)
-    shape = concrete(lengths.u.shape, setting.sizes)
-    turned = (*lengths.kept, *lengths.summed)
-    groups = prod(shape[axis] for axis in lengths.kept)
-    u = values[lengths.u].each(
-        lambda a: np.transpose(np.broadcast_to(a, shape), turned).reshape(groups, -1)
-    )
-    n = setting.n
+    arrays = [u for u, _ in lengths.arrays]
+    values = enclose([*arrays, own.weight, *data], boxed(setting.values), setting.sizes)
+    kept = concrete(lengths.node.shape, setting.sizes)
+    groups = prod(kept)
 
-    def jacobian(array: Array) -> Array:
-        wide = np.broadcast_to(array, (n, *shape))
-        moved = np.transpose(wide, (*(axis + 1 for axis in turned), 0))
-        return np.ascontiguousarray(moved.reshape(*u.shape, n))
+    def flat(u: Expr, summed: Axes, array: Array, front: int) -> Array:
+        """An array of the shape of u behind `front` axes as (groups, k, *front)."""
+        shape = concrete(u.shape, setting.sizes)
+        wide = np.broadcast_to(array, (*array.shape[:front], *shape))
+        turned = [*(axis for axis in range(len(shape)) if axis not in summed), *summed]
+        whole = np.transpose(wide, (*(axis + front for axis in turned), *range(front)))
+        return np.ascontiguousarray(whole.reshape(groups, -1, *array.shape[:front]))
+
+    def joined(known: Mapping[Expr, Interval], front: int) -> Interval:
+        parts = [known[u].each(partial(flat, u, axes, front=front)) for u, axes in lengths.arrays]
+        return Interval.concatenated(parts, 1)
 
     live = LiveElements.of(setting, own)
-    places = np.arange(groups).reshape([shape[axis] for axis in lengths.kept])
+    places = np.arange(groups).reshape(kept)
     weight = values[own.weight].each(lambda a: np.broadcast_to(a, live.shape).ravel()[live.kept])
+    numbers = {
+        one: values[laid.node].each(partial(live.along, laid)) for one, laid in own.data.items()
+    }
     length = Input("length", "variable", ())
-    value = substitute((own.value,), {squared: table.square(length)})[0]
+    profile = profile_of(own.value, squared, length)
     return _RadialSum(
-        value,
+        substitute((own.value,), {squared: table.square(length)})[0],
         length,
         derivatives_by_length(own.value, squared, length),
-        derivatives_of_even(own.value, squared, length),
+        profile if _is_level_at_0(profile.pop(_SLOPE), length, numbers) else {},
         weight,
-        {one: values[laid.node].each(partial(live.along, laid)) for one, laid in own.data.items()},
+        numbers,
         np.asarray(live.along(place, places)),
-        u,
-        jacobians(setting, [lengths.u])[lengths.u].each(jacobian),
+        joined(values, 0),
+        joined(jacobians(setting, arrays), 1),
     )

@@ -14,7 +14,6 @@ from slomodel.bounds.rules.interval_entries import interval_entries
 from slomodel.bounds.rules.layered_networks import is_deep, layered_networks
 from slomodel.bounds.rules.log_sum_exp import log_sum_exp
 from slomodel.bounds.rules.majorant_series import majorant_series
-from slomodel.bounds.rules.norm_powers import norm_powers
 from slomodel.bounds.rules.power_series import power_series
 from slomodel.bounds.rules.radial_functions import radial_functions
 from slomodel.bounds.rules.separable_sums import is_large, separable_sums
@@ -73,7 +72,6 @@ RULES = (
     BoundRule(separable_sums, reads_written=True, suffices=is_large),
     BoundRule(layered_networks, reads_written=True, suffices=is_deep),
     BoundRule(log_sum_exp, reads_written=True),
-    BoundRule(norm_powers, reads_written=True, is_quick=True),
     BoundRule(radial_functions, reads_written=True),
     BoundRule(interval_entries, by_cells=True),
     BoundRule(gradient_jets, is_long=is_long),

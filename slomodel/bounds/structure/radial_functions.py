@@ -12,29 +12,31 @@ from dataclasses import dataclass
 import slomodel.functions as table
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.separable import Elements, affine_nodes, parts_over
-from slomodel.ir.expr import Axes, Einsum, Expr, Map
+from slomodel.ir import build
+from slomodel.ir.expr import Axes, Const, Einsum, Expr, Map
+from slomodel.ir.walk import substitute
 
 
 @dataclass(frozen=True, slots=True)
 class SquaredLengths:
-    """The node Σ u² over the axes `summed` of an affine u, with the other axes of u in order."""
+    """The node Σ_k Σ u_k² of affine `arrays` u_k, each over the axes beside it.
+
+    The other axes of each array are those of the node, in order.
+    """
 
     node: Expr
-    u: Expr
-    summed: Axes
-
-    @property
-    def kept(self) -> Axes:
-        """The axes of u along which there is a length for each index."""
-        return tuple(axis for axis in range(self.u.rank) if axis not in self.summed)
+    arrays: tuple[tuple[Expr, Axes], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RadialSums:
-    """f = Σ weight φ(s) over the elements of all `radial` parts, s squared lengths, + `others`."""
+    """f = Σ weight φ(s) over the elements of all `radial` parts, s squared lengths, + `others`, the
+    elements of `rest`.
+    """
 
     radial: tuple[tuple[Elements, SquaredLengths], ...]
     others: tuple[Elements, ...]
+    rest: Expr
 
 
 @once_per_setting
@@ -46,9 +48,9 @@ def radial_sums(setting: Setting) -> RadialSums | None:
     affine = affine_nodes(order, varying)
     squares: dict[Expr, SquaredLengths] = {}
     for node in order:
-        lengths = _lengths(node, affine)
-        if lengths is not None:
-            squares[node] = lengths
+        arrays = _arrays(node, affine)
+        if arrays and (len(arrays) > 1 or arrays[0][1]):
+            squares[node] = SquaredLengths(node, arrays)
     if not squares:
         return None
     parts = parts_over(setting.objective, varying, affine, squares.keys())
@@ -65,26 +67,53 @@ def radial_sums(setting: Setting) -> RadialSums | None:
             return None
     if all(one.value in one.arguments for one, _ in radial):
         return None
-    return RadialSums(tuple(radial), tuple(others))
+    zeros = {one.whole: build.zeros(one.whole.shape) for one, _ in radial}
+    (rest,) = substitute((setting.objective,), zeros)
+    return RadialSums(tuple(radial), tuple(others), rest)
 
 
-def _lengths(node: Expr, affine: Collection[Expr]) -> SquaredLengths | None:
-    """A node Σ u² with an affine u, its axes in order."""
+def _arrays(node: Expr, affine: Collection[Expr]) -> tuple[tuple[Expr, Axes], ...]:
+    """The affine arrays whose squares a node adds up, and the axes of each over which it does;
+    none for other nodes.
+    """
+    if isinstance(node, Map):
+        return tuple((u, ()) for u in _elementwise(node, affine))
     if not isinstance(node, Einsum) or len(set(node.inputs)) != 1:
-        return None
+        return ()
     labels, first = node.inputs[0], node.operands[0]
-    if len(node.operands) == 1 and isinstance(first, Map) and first.function is table.square:
-        (u,) = first.operands
-        is_whole = first.axes[0] == tuple(range(first.rank))
+    if len(node.operands) == 1 and isinstance(first, Map):
+        arrays = _elementwise(first, affine)
     else:
-        u = first
-        is_whole = len(node.operands) == 2 and node.operands[1] is first
-    if not is_whole or u not in affine or len(set(labels)) < len(labels):
-        return None
+        is_square = node.operands[1:] == (first,) and first in affine
+        arrays = (first,) if is_square else ()
+    if not arrays or len(set(labels)) < len(labels):
+        return ()
     places = [labels.index(label) for label in node.output if label in labels]
     if len(places) < len(node.output) or places != sorted(set(places)):
-        return None
+        return ()
     if len(labels) < len(node.dims):
-        return None
+        return ()
     summed = tuple(axis for axis, label in enumerate(labels) if label not in node.output)
-    return SquaredLengths(node, u, summed) if summed else None
+    return tuple((u, summed) for u in arrays)
+
+
+def _elementwise(node: Expr, affine: Collection[Expr]) -> tuple[Expr, ...]:
+    """The arrays u_k if the elements of a node are Σ_k u_k²; none for other nodes."""
+    whole = tuple(range(node.rank))
+    if not isinstance(node, Map):
+        return ()
+    for function, k in ((table.mul, 0), (table.mul, 1), (table.div, 1)):
+        factor = node.operands[k] if node.function is function else None
+        if isinstance(factor, Const) and factor.value > 0.0 and node.axes[1 - k] == whole:
+            root, axes = table.sqrt(factor), ((), whole) if k == 0 else (whole, ())
+            arrays = _elementwise(node.operands[1 - k], affine)
+            pairs = [(root, u) if k == 0 else (u, root) for u in arrays]
+            return tuple(build.apply_along(function, pair, axes, node.shape) for pair in pairs)
+    if any(axes != whole for axes in node.axes):
+        return ()
+    if node.function is table.square:
+        return node.operands if node.operands[0] in affine else ()
+    if node.function is not table.add:
+        return ()
+    parts = [_elementwise(operand, affine) for operand in node.operands]
+    return tuple(one for part in parts for one in part) if all(parts) else ()

@@ -85,9 +85,14 @@ def test_other_terms_stand_beside_lengths(spelling: str) -> None:
         ("log(cosh(T))", 1.0, 4.0 / 27.0**0.5),
         ("T * atan(T)", 2.0, 2.07),
         ("cosh(2 * T) / 4", math.cosh(2.0), 2.0 * math.sinh(2.0)),
+        ("(T - log1p(T))", 1.0, 2.0),
+        ("T^2 / (1 + T)", 2.0, 6.0),
+        ("max(T - 0.5, 0)^3", 3.0, 6.0),
     ],
 )
-def test_even_functions_of_a_length_that_may_vanish(text: str, first: float, second: float) -> None:
+def test_functions_level_at_a_length_that_may_vanish(
+    text: str, first: float, second: float
+) -> None:
     """Over the unit ball about 0, sup |F''| and sup |F'''|, up to the enclosure of the latter."""
     text = f"var x[3] minimize {text.replace('T', 'norm2(x)')}"
     own = setting(text, [0.0] * 3)
@@ -101,6 +106,37 @@ def test_a_length_that_may_vanish_has_a_kink() -> None:
     found = claimed(radial_functions, setting("var x[4] minimize norm2(x)", [0.5] * 4), 2.0)
     assert np.inf == found.L1
     assert "kink" in found.reason
+
+
+@pytest.mark.filterwarnings("ignore::slomodel.errors.NonsmoothWarning")
+@pytest.mark.parametrize("text", ["abs(T - 0.5)", "T^1.5", "T * max(T, 0.5)"])
+def test_other_kinks_stay(text: str) -> None:
+    own = setting(f"var x[3] minimize {text.replace('T', 'norm2(x)')}", [0.1, 0.0, 0.0])
+    assert np.inf == claimed(radial_functions, own, 1.0).L1
+
+
+@pytest.mark.filterwarnings("ignore::slomodel.errors.NonsmoothWarning")
+@pytest.mark.parametrize(
+    ("text", "L1"),
+    [
+        ("(2 * x[0]^2 + (x[1] + x[2])^2 / 4 + x[3]^2)^1.5", 6.0 * 2.0**1.5),
+        ("sum((x[2*i]^2 + x[2*i+1]^2)^1.5 for i in 2)", 6.0),
+        ("sumsq(x) * norm2(x) + x[0] * x[1]", 6.0 + 1.0),
+    ],
+)
+def test_sums_of_squares_in_other_spellings(text: str, L1: float) -> None:
+    """Over the unit ball at 0."""
+    found = claimed(radial_functions, setting(f"var x[4] minimize {text}", [0.0] * 4), 1.0)
+    assert L1 * (1.0 - 1e-12) <= found.L1 <= 1.01 * L1
+
+
+@pytest.mark.filterwarnings("ignore::slomodel.errors.NonsmoothWarning")
+def test_a_quadratic_in_many_variables_stands_beside_lengths() -> None:
+    H = np.diag(np.linspace(-2.0, 1.0, 450))
+    text = "data H[450, 450] var x[450] minimize norm2(x)^3 / 6 + x @ H @ x / 2"
+    found = claimed(radial_functions, setting(text, [0.0] * 450, H=H), 1.0)
+    assert 3.0 <= found.L1 <= 3.01
+    assert 1.0 <= found.L2 <= 1.01
 
 
 def test_squares_alone_are_no_such_sum() -> None:
