@@ -132,6 +132,22 @@ def test_a_linear_program() -> None:
     assert_allclose(found.multipliers["constraint 1"], -wanted.ineqlin.marginals, atol=1e-7)
 
 
+def test_a_degenerate_linear_program_of_many_unknowns_takes_one_step() -> None:
+    """Transport, of which one equation depends on the others, and most solutions have zeros."""
+    n, rng = 18, np.random.default_rng(1)
+    a, b, x, y = (rng.dirichlet(np.ones(n)) for _ in range(4))
+    C = np.abs(x[:, None] - y)
+    text = """dim n data C[n, n], a[n], b[n] var P[n, n] >= 0 minimize sum(C .* P)
+        subject to sum(P[i, j] for j in n) == a[i] for i in n
+        subject to sum(P[i, j] for i in n) == b[j] for j in n"""
+    found = slomodel.compile(text, data={"C": C, "a": a, "b": b}).solve()
+    rows = np.kron(np.eye(n), np.ones(n)), np.kron(np.ones(n), np.eye(n))
+    wanted = linprog(C.ravel(), A_eq=np.vstack(rows), b_eq=np.r_[a, b])
+    assert found.status is Status.converged, found.message
+    assert_allclose(found.fun, wanted.fun, rtol=1e-9)
+    assert found.nfev <= 4
+
+
 @pytest.mark.parametrize(
     ("declared", "wanted"),
     [("p[4] > 0", True), ("p[4] in simplex", False), ("p[4] in ball(2)", True)],

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from slomodel.calculus.degree import degree
 from slomodel.codegen.kernels import Compiled, Kernels
 from slomodel.codegen.target import Target
 from slomodel.front.data.bind import Binding
@@ -53,6 +54,13 @@ class CompiledConstraints:
     @property
     def eps(self) -> float:
         return float(np.finfo(self._kernels.compiled.precision).eps)
+
+    @cached_property
+    def is_quadratic_program(self) -> bool:
+        problem = self._plans.problem
+        own = degree(problem.objective, problem.inputs)
+        others = [degree(one.value, problem.inputs) for one in problem.constraints]
+        return own is not None and own <= 2 and all(one is not None and one <= 1 for one in others)
 
     @cached_property
     def equations(self) -> Mask:

@@ -344,6 +344,20 @@ def test_newton_steps_converge_fast_along_a_curved_boundary(where: Set, directio
     assert found.nfev <= (40 if direction == "auto" else 20)
 
 
+@pytest.mark.parametrize("n", [50, 320])
+def test_least_squares_of_a_nearly_singular_matrix(n: int) -> None:
+    """Decay rates from sums of exponentials: the condition of AᵀA is beyond all digits."""
+    rates, rng = np.linspace(0.0, 8.0, n), np.random.default_rng(0)
+    A = np.exp(-np.outer(np.linspace(0.1, 5.0, 2 * n), rates))
+    b = A @ np.exp(-((rates - 3.0) ** 2)) + 1e-4 * rng.normal(size=2 * n)
+    where = Box(np.zeros(n), np.full(n, np.inf))
+    found = solve(LeastSquares(A, b, where), np.zeros(n), method="auto", within=where)
+    _, distance = nnls(A, b, maxiter=100 * n)
+    assert found.status is Status.converged, found.message
+    assert found.nfev <= 20
+    assert found.fun - 0.5 * distance**2 <= 1e-13 * float(b @ b)
+
+
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
 def test_units_of_the_objective_do_not_prolong_a_run(scale: float) -> None:
     """Nonnegative logistic regression, against its conditions of optimality."""

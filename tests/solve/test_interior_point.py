@@ -8,9 +8,9 @@ from numpy.testing import assert_allclose
 from scipy.optimize import linprog, minimize
 
 import slomodel
-from slomodel.solve.constrained.interior_point import interior_solution, quadratic_step
-from slomodel.solve.constrained.quadratic_program import QuadraticProgram, QuadraticStep
 from slomodel.solve.norms import Vector
+from slomodel.solve.quadratics.interior_point import interior_solution, quadratic_step
+from slomodel.solve.quadratics.quadratic_program import QuadraticProgram, QuadraticStep
 
 
 def random_program(seed: int, rank: int) -> QuadraticProgram:

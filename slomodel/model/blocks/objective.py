@@ -156,6 +156,11 @@ class BlockConstraints:
         return self._objective.eps
 
     @property
+    def is_quadratic_program(self) -> bool:
+        # The matrix of a step would take n passes over the blocks.
+        return False
+
+    @property
     def rows(self) -> Sequence[ConstraintRows]:
         return self._own.rows
 

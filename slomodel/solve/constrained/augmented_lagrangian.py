@@ -16,7 +16,7 @@ import numpy as np
 
 from slomodel.solve.constrained.checkpoint import STATE, SavedRun, saved_state
 from slomodel.solve.constrained.levels import by_levels
-from slomodel.solve.constrained.newton_steps import LARGEST, NewtonSteps
+from slomodel.solve.constrained.newton_steps import LARGEST, LARGEST_QUADRATIC, NewtonSteps
 from slomodel.solve.constrained.primal_dual import PrimalDual
 from slomodel.solve.constrained.record import RunRecord, SharedDisplay
 from slomodel.solve.constrained.restoration import INFEASIBLE, Restoration
@@ -207,7 +207,8 @@ class AugmentedLagrangian:
 
     @property
     def _has_newton_steps(self) -> bool:
-        return self.method == "auto" and not self.options and self.objective.n <= LARGEST
+        most = LARGEST_QUADRATIC if self.objective.is_quadratic_program else LARGEST
+        return self.method == "auto" and not self.options and self.objective.n <= most
 
     def _evaluated(self, points: int, products: int) -> None:
         counts = self.record.counts

@@ -16,15 +16,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from slomodel.solve.constrained.interior_point import quadratic_step
 from slomodel.solve.constrained.primal_dual import PrimalDual
-from slomodel.solve.constrained.quadratic_program import QuadraticProgram, QuadraticStep
 from slomodel.solve.constrained.scaled import ScaledConstraints
 from slomodel.solve.norms import Vector
+from slomodel.solve.quadratics.interior_point import is_convex, quadratic_step
+from slomodel.solve.quadratics.quadratic_program import QuadraticProgram, QuadraticStep
 from slomodel.solve.sets.convex_set import Set
 
-LARGEST = 300
-"""Most unknowns for which the matrices of a step are formed."""
+LARGEST, LARGEST_QUADRATIC = 300, 1000
+"""Most unknowns for which the matrices of a step are formed, and those of quadratic programs, for
+which one step is enough."""
 FACTOR = 0.5
 """A full step is taken if it multiplies the residual by at most this."""
 SIGMA = 1e-4
@@ -70,6 +71,9 @@ class NewtonSteps:
 
         With `strictly`: positive definite.
         """
+        if self.objective.n > LARGEST:
+            columns = self._columns(at)
+            return columns is None or is_convex(columns[0])
         step = self._step(at, penalty)
         return step is None or (step[0].convex and not (strictly and step[0].flat))
 
@@ -132,13 +136,10 @@ class NewtonSteps:
     def _step(self, at: PrimalDual, penalty: float) -> tuple[QuadraticStep, Vector, Vector] | None:
         """A step in the coordinates of a basis (n, k), that basis, and the Jacobian (m, n)."""
         objective, n = self.objective, self.objective.n
-        self.evaluated(0, n)
-        columns = [objective.product(at.x, at.y, unit) for unit in np.eye(n)]
-        H = np.array([column[0] for column in columns])
-        rows = np.array([one[1] for one in columns]).T
-        if not (np.isfinite(H).all() and np.isfinite(rows).all()):
+        columns = self._columns(at)
+        if columns is None:
             return None
-        H = 0.5 * (H + H.T)
+        H, rows = columns
         low, high, basis = np.full(n, -np.inf), np.full(n, np.inf), np.eye(n)
         gradient = at.g - rows.T @ at.y
         A, c, equations = rows, at.c, objective.equations
@@ -162,6 +163,17 @@ class NewtonSteps:
         active[: len(at.y)] |= at.y + penalty * at.c > 0.0
         step = quadratic_step(program, active, penalty)
         return replace(step, y=step.y[: len(at.y)]), basis, rows
+
+    def _columns(self, at: PrimalDual) -> tuple[Vector, Vector] | None:
+        """The Hessian of the Lagrangian (n, n) and the Jacobian (m, n); None if not finite."""
+        objective, n = self.objective, self.objective.n
+        self.evaluated(0, n)
+        columns = [objective.product(at.x, at.y, unit) for unit in np.eye(n)]
+        H = np.array([column[0] for column in columns])
+        rows = np.array([one[1] for one in columns]).T
+        if not (np.isfinite(H).all() and np.isfinite(rows).all()):
+            return None
+        return 0.5 * (H + H.T), rows
 
 
 def _range(projector: Vector) -> Vector:

@@ -52,6 +52,11 @@ class ConstrainedObjective(Protocol):
         ...
 
     @property
+    def is_quadratic_program(self) -> bool:
+        """Whether f is known to be quadratic and c affine."""
+        ...
+
+    @property
     def rows(self) -> Sequence[ConstraintRows]: ...
 
     @property

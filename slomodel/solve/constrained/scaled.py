@@ -63,6 +63,10 @@ class ScaledConstraints:
         return self.own.eps
 
     @property
+    def is_quadratic_program(self) -> bool:
+        return self.own.is_quadratic_program
+
+    @property
     def rows(self) -> Sequence[ConstraintRows]:
         return self.own.rows
 

@@ -19,6 +19,7 @@ from slomodel.solve.methods.auto import FEW, PredictedDecrease
 from slomodel.solve.methods.ball import ball_of_a_step, grown, widened
 from slomodel.solve.norms import EPS, LARGEST, Vector, norm
 from slomodel.solve.objective import Evaluator
+from slomodel.solve.quadratics.hessian import FORMED
 from slomodel.solve.quadratics.limited_memory import MOST
 from slomodel.solve.quadratics.minimize import minimiser
 from slomodel.solve.quadratics.quadratic import Quadratic
@@ -46,8 +47,9 @@ CONFIRM_AGAIN = 0.1
 # The most products of a test by the Hessian, in units of the run's work so far: where that is
 # singular a test may take as many as all evaluations before it, and the run does as well without.
 CONFIRMATION = 0.5
-# The model that replaces one whose minimisation takes too many products.
-INSTEAD = "lbfgs"
+# The models that replace one whose minimisation takes too much work: the first for a quadratic over
+# a polyhedron of up to FORMED unknowns.
+INSTEAD = ("newton", "lbfgs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +116,12 @@ class ProjectedSearchRun:
         self._initial_step = INITIAL_STEPS[method.initial_step]
         self._first_gnorm = start.gnorm
         self._model: Quadratic | None = None
+        # The goal of the minimisation of a model that is the objective, else 0.
+        self._goal = tolerance if method.is_quadratic else 0.0
+        self._formed = method.direction != "newton-cg"
         if method.direction in MODELS:
-            goal = tolerance if method.is_quadratic else 0.0
-            self._model = MODELS[method.direction](evaluate, start, method.first_step, goal)
+            own = (method.first_step, self._goal)
+            self._model = MODELS[method.direction](evaluate, start, *own)
         self._memory = StepMemory()
         self._reach = method.delta_bar
         # The minimiser of the model that v points to, a point of the set, and the decrease of the
@@ -209,9 +214,13 @@ class ProjectedSearchRun:
 
     def _replace_spent(self, at: Iterate) -> None:
         """Replace a model that takes too much work, for the rest of the run."""
-        if self._model is not None and self._model.is_spent:
-            first = self._method.first_step
-            self._model = MODELS[INSTEAD](self._evaluate, at, first, 0.0)
+        if self._model is None or not self._model.is_spent:
+            return
+        forms = not self._formed and self._method.within.polyhedral and len(at.x) <= FORMED
+        self._formed = True
+        goal = self._goal if forms else 0.0
+        name = INSTEAD[0] if forms else INSTEAD[1]
+        self._model = MODELS[name](self._evaluate, at, self._method.first_step, goal)
 
     def _toward_minimiser(self, at: Iterate) -> bool:
         """Write y − x (n,) into v, y the minimiser of the model; False if it is not suitable.

@@ -10,9 +10,15 @@ from slomodel.solve.directions.gauss_newton import GaussNewton
 from slomodel.solve.directions.newton import dense, positive
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
+from slomodel.solve.quadratics.interior_point import convex_step
 from slomodel.solve.quadratics.quadratic import REACHED
+from slomodel.solve.quadratics.quadratic_program import QuadraticProgram
 from slomodel.solve.sets.convex_set import Face, Set
 from slomodel.solve.subroutine import Iterate
+
+# Steps on faces of a quadratic objective after which these count as not settling: of a nearly
+# singular Hessian each step changes many. Minimisations over the set by interior points.
+UNSETTLED, MOST_INTERIOR = 10, 3
 
 
 class DenseHessian:
@@ -34,7 +40,7 @@ class DenseHessian:
         self.accuracy = 1e-6
         self.is_exact = goal > 0.0
         self._goal = goal
-        self._solved = 0
+        self._solved = self._interior = 0
         self._evaluate = evaluate
         self._B = np.empty((0, 0))
 
@@ -70,8 +76,19 @@ class DenseHessian:
             return on_curved_face(self._B, face, r, self._evaluate.eps), None
         return on_face(self._B, face, r), None
 
-    def minimiser_over(self, within: Set, y: Vector, r: Vector) -> None:
-        pass
+    def minimiser_over(self, within: Set, y: Vector, r: Vector) -> Vector | None:
+        """By an interior point method, of a quadratic objective whose faces do not settle."""
+        polyhedron = within.polyhedron()
+        if polyhedron is None or not self.is_exact or self._interior == MOST_INTERIOR:
+            return None
+        if self._solved < UNSETTLED * (1 + self._interior):
+            return None
+        self._interior += 1
+        E = polyhedron.E
+        held = np.zeros(len(E)), np.ones(len(E), dtype=bool)
+        room = polyhedron.low - y, polyhedron.high - y
+        step = convex_step(QuadraticProgram(self._B, r, E, *held, *room))
+        return None if step is None else y + step.d
 
     def store(self, loop: LoopState, at: Iterate) -> bool:
         """Let a compiled loop compute the Hessian; False where it cannot."""

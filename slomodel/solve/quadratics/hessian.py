@@ -19,6 +19,8 @@ from slomodel.solve.subroutine import Iterate
 # gradients take on a face for an elliptic operator on a plane grid. More are needed where they
 # converge so slowly that the faces do not settle.
 PRODUCTS = 400.0
+# Largest n for which the matrix replaces them, and products until then in units of the n of it.
+FORMED, OF_MATRIX = 1000, 2.0
 # Operations for each unknown of a conjugate gradient, beside the product.
 STEP = 100.0
 # Steps of one minimisation; more for a model that is the objective itself.
@@ -42,6 +44,8 @@ class HessianProducts:
         self.accuracy = LOOSEST
         self.is_exact = goal > 0.0
         self.most = MOST_IF_EXACT if self.is_exact else MOST
+        within = evaluate.within
+        self._may_form = within is not None and within.polyhedral
         self._evaluate = evaluate
         self._first = start.gnorm
         self._longest = longest
@@ -65,8 +69,9 @@ class HessianProducts:
 
     @property
     def is_spent(self) -> bool:
-        result = self._evaluate.nhev - self._before
-        return self.is_exact and result > PRODUCTS * math.sqrt(len(self._at.x))
+        taken, n = self._evaluate.nhev - self._before, len(self._at.x)
+        most = OF_MATRIX * n if self._may_form and n <= FORMED else PRODUCTS * math.sqrt(n)
+        return self.is_exact and taken > most
 
     @property
     def is_over(self) -> bool:
