@@ -184,3 +184,18 @@ def test_a_slope_that_no_search_follows_is_not_success() -> None:
         for start in (700.0, 300.0, 50.0):
             found = model.bind(w=width, at=np.full(3, start)).solve(max_iter=300)
             assert not found.success or found.fun < 3.0 + 1e-9, found.message
+
+
+def test_a_ravine_from_an_unstable_start_is_not_stationary() -> None:
+    """Feedback that hardly stabilises: curvatures of 1e10 along the ravine's walls, f of 6."""
+    text = """dim n, m, T = 8
+        data A[n, n], B[n, m], x0[n]
+        var K[m, n]
+        let x[t in range(T + 1)] = (A - B @ K) @ x[t-1, :]  first x0
+        minimize sumsq(x) + 0.1*sum(sumsq(K @ x[t, :]) for t in T)"""
+    A = [[1.2, -0.26, 0.04], [-0.06, 0.95, -0.02], [-0.2, -0.02, 0.91]]
+    B = [[3.3, 0.2], [-0.4, -0.3], [-0.7, -1.1]]
+    model = slomodel.compile(text, data={"A": A, "B": B, "x0": np.ones(3)}, backend="numpy")
+    for seed in (1, 2, 4):
+        found = model.solve(seed=seed, max_iter=300)
+        assert not found.success or found.fun <= 5.985534173923 * (1.0 + 1e-9), found.message

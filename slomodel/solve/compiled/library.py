@@ -39,6 +39,8 @@ _THRESHOLDS: dict[str, float] = {
     "INVISIBLE": interpolating.INVISIBLE,
     "LOGARITHMIC_MOVE": auto.LOGARITHMIC_MOVE,
     "CURVED": auto.CURVED,
+    "VANISHING": auto.VANISHING,
+    "VANISHED": auto.VANISHED,
     "ABSOLUTE": auto.ABSOLUTE,
     "MOVED": auto.MOVED,
     "GROWTH": ball.GROWTH,

@@ -166,7 +166,8 @@ static int meets_test(const LoopState *l, const Point *at, const double *v, doub
     }
     const double gained = l->test_first - at->f;
     double size = smaller(fabs(at->f), larger(gained, curved));
-    size = larger(larger(size, CURVED * curved), ABSOLUTE * smaller(1.0, gained));
+    if (decrease >= VANISHING * fabs(at->f) || fabs(at->f) <= VANISHED * gained)
+        size = larger(larger(size, CURVED * curved), ABSOLUTE * smaller(1.0, gained));
     if (decrease <= l->gtol * l->gtol * size) return 1;
     for (long i = 0; i < l->n; i++)
         if (!(fabs(v[i]) <= MOVED * l->gtol * fabs(at->x[i]))) return 0;

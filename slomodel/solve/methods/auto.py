@@ -6,7 +6,7 @@ import numpy as np
 
 from slomodel.solve.compiled.loop import LoopState
 from slomodel.solve.facts import ObjectiveFacts
-from slomodel.solve.norms import Vector, norm
+from slomodel.solve.norms import EPS, Vector, norm
 from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.subroutine import Iterate
 
@@ -32,6 +32,9 @@ BENDS = 12
 # What may replace |f| in the test: a fraction of the change of f that its curvatures cause over
 # |x|, and an absolute value.
 CURVED, ABSOLUTE = 1e-10, 1e-18
+# f tends to a least value of 0 where the predicted decrease is at least VANISHING·|f|: a Newton
+# step from a root of order p removes p/(2(p − 1)) of f. It has vanished at VANISHED·(f(x0) − f).
+VANISHING, VANISHED = 0.1, EPS * EPS
 # Fraction of gtol by which no variable may change.
 MOVED = 0.1
 
@@ -44,8 +47,9 @@ class PredictedDecrease:
     magnitude. If x0 = 0, 1 stands for ‖x0‖. `steepest` is the bound on ‖∇f‖.
     F is |f|, but at most the larger of f(x0) − f and c = Σ|h_i|x_i²/2, with the diagonal elements
     h_i of the Hessian: a constant added to f does not loosen the test. The second condition is for
-    least values of 0, of which no decrease is a small part. Where variables vanish as well, F may
-    be replaced by CURVED·c, and where all do, by ABSOLUTE times the smaller of 1 and f(x0) − f.
+    least values of 0, of which no decrease is a small part. Where f tends to 0 and variables vanish
+    as well, F may be replaced by CURVED·c, and where all do, by ABSOLUTE times the smaller of 1 and
+    f(x0) − f. Elsewhere c says nothing: along a single direction it may be 1e20 times |f|.
     Dennis & Schnabel, Numerical Methods for Unconstrained Optimization (1983), Section 7.2.
     """
 
@@ -72,7 +76,8 @@ class PredictedDecrease:
             curved = 0.5 * float(np.abs(curvatures).dot(x * x))
         gained = self._first_f - at.f
         size = min(abs(at.f), max(gained, curved))
-        size = max(size, CURVED * curved, ABSOLUTE * min(1.0, gained))
+        if decrease >= VANISHING * abs(at.f) or abs(at.f) <= VANISHED * gained:
+            size = max(size, CURVED * curved, ABSOLUTE * min(1.0, gained))
         return decrease <= gtol * gtol * size or bool((np.abs(v) <= MOVED * gtol * np.abs(x)).all())
 
 
