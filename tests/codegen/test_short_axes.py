@@ -140,4 +140,29 @@ def test_rows_of_a_mask_run_where_there_is_something_to_add(condition: str, is_c
     for own, other in zip(model.value_and_gradient(x), right.value_and_gradient(x), strict=True):
         np.testing.assert_allclose(own, other, rtol=1e-12, atol=1e-12 * np.abs(other).max())
     np.testing.assert_allclose(model.hvp(x, v), right.hvp(x, v), rtol=1e-10, atol=1e-10)
-    assert ("const long s = " in model.source("c")) == is_cut
+    assert ("const long low = " in model.source("c")) == is_cut
+
+
+ROWS = {
+    "logarithms of sums": """let s[i in n] = sum(exp(a * q[i] * q[j] - q[j]) for j in n if j < i)
+    minimize sum(log(1 + s))""",
+    "rows read by columns": """let s[i in n, j in n] = where(j < i, sin(a * q[i] - q[j]), 0)
+    minimize sum(s[i, j] * s[j, i]^2 + s[i, j]^3 + cos(s[i, j]) for i in n, j in n)""",
+}
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("size", [45, 600])
+@pytest.mark.parametrize("name", ROWS)
+def test_arrays_are_stored_where_other_loops_read_them(name: str, size: int) -> None:
+    text = f"dim n = {size}\nvar q[n], a\n{ROWS[name]}"
+    model, right = (slomodel.compile(text, backend=one) for one in ("c", "numpy"))
+    x, v = np.random.default_rng(4).normal(size=(2, model.n))
+    for k in range(2):  # in memory that another call has used
+        own, other = model.value_and_gradient(x + k), right.value_and_gradient(x + k)
+        assert own[0] == pytest.approx(other[0], rel=1e-12)
+        np.testing.assert_allclose(own[1], other[1], rtol=1e-9, atol=1e-9 * np.abs(other[1]).max())
+        products = model.hvp(x + k, v), right.hvp(x + k, v)
+        largest = np.abs(products[1]).max()
+        np.testing.assert_allclose(*products, rtol=1e-9, atol=1e-9 * largest)
+    assert "const long low = " in model.source("c")

@@ -43,7 +43,6 @@ from slomodel.codegen.loops.nest import (
     located,
 )
 from slomodel.codegen.loops.regions import Read, Region, loop_labels
-from slomodel.codegen.loops.row_parts import row_parts
 from slomodel.codegen.loops.steps import time_loop
 from slomodel.codegen.lower import Blocks
 from slomodel.codegen.program import Form
@@ -136,9 +135,7 @@ def nest(region: Region, fusion: Fusion) -> Nest:
                 own = Element(node, Position(0, fusion.accesses.of(node).strides))
             statements.append(Store(own, value))
     axes = tuple(map(Axis.of, region.shape))
-    numbers = fusion.accesses.numbers
-    rows = row_parts(region.shape, statements, numbers) if fusion.in_order else None
-    return Nest(axes, tuple(statements), _fills(region, fusion), rows)
+    return Nest(axes, tuple(statements), _fills(region, fusion))
 
 
 def _looked_up(node: Gather, shape: tuple[int, ...], fusion: Fusion) -> Element | Scalar:

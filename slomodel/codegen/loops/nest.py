@@ -207,19 +207,24 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class RowParts:
-    """Of row i, the elements from `low + low_step * i` to `high + high_step * i`, cut to a row."""
+    """Of row i, the elements from `low + low_step * i` to `high + high_step * i`, cut to a row.
+
+    The ends are then moved outwards to multiples of `width`, but not out of the row.
+    """
 
     low: int
     low_step: int
     high: int
     high_step: int
+    width: int
 
 
 @dataclass(frozen=True, slots=True)
 class Nest:
     """Statements inside loops over axes; `fills` initialise the targets of reductions.
 
-    Outside of the parts `rows` of a loop over a matrix all its statements add 0.
+    Outside of the parts `rows` of a loop over a matrix its statements add nothing, and no other
+    loop reads what they store.
 
     The elements that the statements of an index read are those before any of its stores: a stored
     array may take the memory of one that is read at the same index.

@@ -23,6 +23,7 @@ from slomodel.codegen.loops.nest import (
     located,
 )
 from slomodel.codegen.loops.regions import Region
+from slomodel.codegen.loops.row_parts import with_row_parts
 from slomodel.codegen.loops.scalars import by_element, scalars
 from slomodel.codegen.loops.workspace import Memory
 from slomodel.codegen.program import Program, UpdateGroup
@@ -171,8 +172,9 @@ class _Parts:
         roots = program.roots
         memory = Memory(inner, [nothing if k in self.adds else r for k, r in enumerate(roots)])
         parts: dict[bool, list[Block]] = {True: [], False: []}
-        for region in inner.regions:
-            parts[region.stage == "call"] += blocks(region, inner)
+        regions = [(region, blocks(region, inner)) for region in inner.regions]
+        for region, own in zip(inner.regions, with_row_parts(regions, inner, None), strict=True):
+            parts[region.stage == "call"] += own
         return StepBody(
             group.start.value(numbers),
             self.reads,

@@ -90,12 +90,11 @@ class BlockedLoop:
         self._pieced: dict[str, str] = {}
         self.is_loop = bool(nest.axes) and 0 not in nest.shape
         if self.is_loop:
-            self.axes = arranged(nest, self.pointers)
+            self.axes, self._rows_of_nest = _axes_with_rows(nest, self.pointers)
             for k, pointer in enumerate(self.pointers):
                 pointer.steps = tuple(own[k] for _, own in self.axes)
             self._find_runs()
             others = prod(size for size, _ in self.axes[:-1])
-            self._rows_of_nest = self._row_parts()
             whole = self._rows_of_nest is not None
             self.turned = not whole and 1 < others <= _OTHERS and self.axes[-1][0] > BLOCK // others
             few = len(self.axes) > 1 and prod(size for size, _ in self.axes[:-1][-1:]) <= _OTHERS
@@ -331,7 +330,9 @@ class BlockedLoop:
             tables = [_declared(table, blocked) for table in self._tables]
             inner = [*tables, "const long m = run;", *inner]
         elif rows:
-            blocked, inner = True, [*_of_row(rows, size), *inner]
+            blocked = True
+            ends, head, length = _of_row(rows, size, width)
+            inner = [*length, *inner]
         elif blocked:
             end = ranges[-1][1]
             most = f"{end} - s < {width} ? {end} - s : {width}"
@@ -347,7 +348,9 @@ class BlockedLoop:
             f"for (long i{k} = {ranges[k][0]}; i{k} < {ranges[k][1]}; i{k}++) {{"
             for k in range(inside)
         ]
-        if blocked and not rows:
+        if rows:
+            heads.append(head)
+        elif blocked:
             first, last = ranges[-1]
             step = "" if by_runs else f" s += {width}"
             begin = f"s = {first}, run = {known.first}" if known else f"s = {first}"
@@ -358,18 +361,11 @@ class BlockedLoop:
         rows_from = int(blocked) if self.turned else inside - 1
         for place, head in reversed(list(enumerate(heads))):
             lines = [head, *indented(lines), "}"]
+            if rows and place == inside:
+                lines = [*ends, *lines]
             if place == rows_from:
                 lines = [*self._rows_before(width), *lines, *self._rows_after(width)]
         return lines
-
-    def _row_parts(self) -> RowParts | None:
-        """The parts of rows over which a pass runs, if passes run over whole rows of the nest."""
-        own = [size for size, _ in self.axes]
-        in_order = [pointer.steps for pointer in self.pointers] == [
-            (*pointer.position.strides, *(0,) * 2)[:2] for pointer in self.pointers
-        ]
-        whole = own == list(self.nest.shape) and in_order
-        return self.nest.rows if whole and own[-1] <= BLOCK else None
 
     def _rows_before(self, width: int) -> list[str]:
         """The arrays in which the totals of rows are summed element by element."""
@@ -425,13 +421,43 @@ class BlockedLoop:
         return f"({self.names.base(place.array)})[{place.position.offset}]"
 
 
-def _of_row(rows: RowParts, size: int) -> list[str]:
-    """The first element `s` of the part of row i0, and the number `m` of elements."""
+def keeps_rows(nest: Nest, names: Names) -> bool:
+    """Whether passes run along the last of two axes, inside a loop over the first."""
+    if not nest.is_blocked or 0 in nest.shape or len(nest.axes) != 2:
+        return False
+    return _along_rows(nest, Pointers(nest, names)) is not None
+
+
+def _axes_with_rows(nest: Nest, pointers: Pointers) -> tuple[LoopAxes, RowParts | None]:
+    """The axes of the loop and, if passes run over parts of rows, these parts."""
+    rows = None if nest.rows is None else _along_rows(nest, pointers)
+    return (arranged(nest, pointers), None) if rows is None else (rows, nest.rows)
+
+
+def _along_rows(nest: Nest, pointers: Pointers) -> LoopAxes | None:
+    """The two axes of a nest, if passes run along the last one or along both as one."""
+    columns = nest.shape[1]
+    strides = [pointer.position.strides for pointer in pointers]
+    outer, inner = (tuple(own[axis] for own in strides) for axis in range(2))
+    axes = arranged(nest, pointers)
+    merged = all(own[0] == columns * own[1] for own in strides)
+    kept = len(axes) == 1 if merged else axes[-1] == (columns, inner)
+    return [(nest.shape[0], outer), (columns, inner)] if kept else None
+
+
+def _of_row(rows: RowParts, size: int, width: int) -> tuple[list[str], str, list[str]]:
+    """The part of row i0: its ends, the head of the loop over its blocks, and their lengths."""
     low, high = (
         f"slo_cut({start} + i0 * {step}, {size})" if step else f"{start}"
         for start, step in ((rows.low, rows.low_step), (rows.high, rows.high_step))
     )
-    return [f"const long s = {low};", f"const long m = {high} - s;"]
+    own = rows.width
+    ends = [
+        f"const long low = {low} / {own} * {own};",
+        f"const long high = slo_cut(({high} + {own - 1}) / {own} * {own}, {size});",
+    ]
+    head = f"for (long s = low; s < high; s += {width}) {{"
+    return ends, head, [f"const long m = high - s < {width} ? high - s : {width};"]
 
 
 def _element(pointer: Pointer) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from slomodel.codegen.entry import Entry
 from slomodel.codegen.layout import Layout, described, plain
@@ -24,6 +25,7 @@ from slomodel.codegen.loops.nest import (
     located,
 )
 from slomodel.codegen.loops.planning import planned
+from slomodel.codegen.loops.row_parts import with_row_parts
 from slomodel.codegen.loops.runs import runs_of
 from slomodel.codegen.loops.text import indented
 from slomodel.codegen.loops.workspace import LINE, Memory
@@ -32,7 +34,7 @@ from slomodel.codegen.native.log_products import DEFINITION as LOG_PRODUCTS
 from slomodel.codegen.native.log_products import NAME as LOG_PRODUCTS_NAME
 from slomodel.codegen.native.log_sums import DEFINITION as LOG_SUMS
 from slomodel.codegen.native.log_sums import NAME as LOG_SUMS_NAME
-from slomodel.codegen.native.loops import BlockedLoop
+from slomodel.codegen.native.loops import BlockedLoop, keeps_rows
 from slomodel.codegen.native.matrices import LAPACK, MATRICES, matrix_call_lines
 from slomodel.codegen.native.names import EntryNames
 from slomodel.codegen.native.parallel import shared_lines
@@ -240,6 +242,8 @@ class _Writer:
         self._may_share = printer is None
         self.functions: list[str] = []
         self.shares = False
+        regions = [(region, blocks(region, fusion)) for region in fusion.regions]
+        self._blocks = with_row_parts(regions, fusion, partial(keeps_rows, names=names))
 
     def stage(self, stage: Stage) -> list[str]:
         """The statements of a stage."""
@@ -252,7 +256,7 @@ class _Writer:
             [*self._block(block, stage, f"{self._entry}_{place}"), *after]
             for place, region in enumerate(self._fusion.regions)
             if region.stage == stage
-            for block in blocks(region, self._fusion)
+            for block in self._blocks[place]
         ]
 
     def joined(self, stage: Stage, parts: Sequence[list[str]], last: list[str]) -> list[str]:
