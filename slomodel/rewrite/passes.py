@@ -26,6 +26,7 @@ from slomodel.rewrite.memory.checkpoints import checkpointed
 from slomodel.rewrite.memory.segmented_sums import with_segmented_sums
 from slomodel.rewrite.replacement import carried, choices_added, with_false
 from slomodel.rewrite.rolling import Rolled
+from slomodel.rewrite.running_sums import with_running_sums
 from slomodel.rewrite.stable_forms.rules import rewritten
 from slomodel.rewrite.symmetry.symmetry import Joint, symmetry
 from slomodel.rewrite.work import is_varying_input, prepared, work, work_of_call
@@ -79,6 +80,13 @@ PASSES: tuple[Pass, ...] = (
         "their magnitudes",
         "first, as it compares terms as they were written, and all that follows is then as long "
         "as the model and not as its text",
+    ),
+    Pass(
+        "running sums",
+        "model",
+        "the same terms in another order of addition; sums of exponentials as those of running "
+        "log-sum-exps",
+        "before stable forms, which scale the exponentials of each pair of indices",
     ),
     Pass(
         "stable forms",
@@ -150,7 +158,9 @@ class Formulated:
     rolled: Rolled
     became: Mapping[Expr, Expr]
     plain: Mapping[Expr, Expr]
-    """The same in forms without choices that the rules add; empty where they add none."""
+    """The same without running sums and in forms without choices that the rules add, for bounds;
+    empty where there are neither.
+    """
 
     @property
     def objective(self) -> Expr:
@@ -184,9 +194,14 @@ class Formulated:
 
 def formulated(rolled: Rolled) -> Formulated:
     """A rolled objective with its unstable forms replaced by stable ones."""
-    became = rewritten(rolled.root)
+    running = with_running_sums(rolled.root)
+    stable = rewritten(running[rolled.root])
+    became = {node: stable[new] for node, new in running.items() if new in stable}
     result = Formulated(rolled, became, {})
-    return replace(result, plain=rewritten(rolled.root, choices=False)) if result.joins else result
+    as_written = running[rolled.root] is rolled.root
+    if as_written and not result.joins:
+        return result
+    return replace(result, plain=rewritten(rolled.root, choices=False))
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,6 @@ from slomodel.front.elaboration.indices import sparse
 from slomodel.front.elaboration.indices.contraction import contract, total
 from slomodel.front.elaboration.indices.index_sets import size_product
 from slomodel.front.elaboration.shape_mismatch import marks, unequal
-from slomodel.front.elaboration.sums.cumulative import cumulative
 from slomodel.front.elaboration.sums.reductions import reduced, require_nonempty, softened
 from slomodel.front.elaboration.values import (
     Value,
@@ -39,6 +38,7 @@ from slomodel.front.elaboration.values import (
 )
 from slomodel.front.text.syntax import FunctionCall, NumberLiteral, String
 from slomodel.functions import abs, add, div, eq, ne, square, where
+from slomodel.functions.running import cumulative
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, show_shape
 from slomodel.ir.expr import Affine, Map

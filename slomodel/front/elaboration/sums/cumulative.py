@@ -17,17 +17,13 @@ from slomodel.front.elaboration.indices.tables import domain_of, is_table, reads
 from slomodel.front.elaboration.scope import Scope, ValueRequest
 from slomodel.front.elaboration.values import Label, Value
 from slomodel.front.text.syntax import Comprehension, Expr, FunctionCall
-from slomodel.functions import add, logaddexp
+from slomodel.functions.running import running as running_reduction
 from slomodel.ir import build
-from slomodel.ir.dims import Dim, literal
-from slomodel.ir.expr import Affine, Const, Index, Input, Lookup
-from slomodel.ir.expr import Expr as Graph
-from slomodel.ir.loop import StateAt, Update
-from slomodel.ir.recur import Reading, SlicesOf
+from slomodel.ir.dims import Dim
+from slomodel.ir.expr import Affine, Index, Lookup
 from slomodel.ir.walk import inputs
 
 _CUMULATIVE = {"sum": "cumsum", "logsumexp": "cumlogsumexp"}
-_EMPTY = {"sum": 0.0, "logsumexp": float("-inf")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,25 +118,7 @@ def _affine(node: Expr, scope: Scope) -> AffineIndex | None:
 def _read(name: str, terms: Value, label: Label, ends: _Ends) -> Value:
     """The running sums at the variable end."""
     axis = terms.labels.index(label)
-    shape = terms.expr.shape
-    wide = (*shape[:axis], ends.dim + 1, *shape[axis + 1 :])
-    padded = build.scatter(
-        terms.expr, Affine.shifted(len(shape), axis, literal(int(ends.from_below))), wide
-    )
-    empty = _EMPTY[name]
-    if empty:
-        # The sum of no terms, at the fixed end.
-        thin = (*shape[:axis], literal(1), *shape[axis + 1 :])
-        place = Dim() if ends.from_below else ends.dim
-        one = build.broadcast(Const(empty), (), thin)
-        padded = build.apply(
-            add, padded, build.scatter(one, Affine.shifted(len(thin), axis, place), wide)
-        )
-    if ends.from_below:
-        sums = cumulative(_CUMULATIVE[name], padded, axis)
-    else:
-        turned = cumulative(_CUMULATIVE[name], build.flipped(padded, axis), axis)
-        sums = build.flipped(turned, axis)
+    sums = running_reduction(_CUMULATIVE[name], terms.expr, axis, from_below=ends.from_below)
     rest = [one for one in terms.labels if one is not label]
     labels = tuple(sorted({*rest, *ends.labels}, key=lambda one: one.order))
     index: list[Index] = []
@@ -154,34 +132,3 @@ def _read(name: str, terms: Value, label: Label, ends: _Ends) -> Value:
             steps = tuple(ends.moving.labels.get(other, 0) for other in labels)
             index.append(Affine(ends.moving.offset, steps))
     return Value(build.gather(sums, index, tuple(one.dim for one in labels)), labels)
-
-
-def cumulative(name: str, array: Graph, axis: int) -> Graph:
-    """`cumsum`, `cumprod` or `cumlogsumexp` along an axis, of the shape of the array."""
-    if name == "cumsum":
-        return build.scan(build.ones(array.shape), array, axis)
-    if name == "cumprod":
-        return build.scan(array, _first_alone(array, axis), axis)
-    order = (axis, *(k for k in range(array.rank) if k != axis))
-    turned = build.transpose(array, order)
-    inverse = tuple(order.index(k) for k in range(array.rank))
-    return build.transpose(_cumulative_logsumexp(turned), inverse)
-
-
-def _first_alone(array: Graph, axis: int) -> Graph:
-    """The first elements along an axis, with zeros after them."""
-    shape = (*array.shape[:axis], literal(1), *array.shape[axis + 1 :])
-    rank = array.rank
-    same = Affine.identity(rank)
-    return build.scatter(build.gather(array, same, shape), same, array.shape)
-
-
-def _cumulative_logsumexp(array: Graph) -> Graph:
-    """The log-sum-exps of the first slices along the first axis."""
-    length, *rest = array.shape
-    before, own = (Input(text, "step", tuple(rest)) for text in ("before", "own"))
-    value = build.apply(logaddexp, before, own)
-    first = build.steps_of(array, Dim(), literal(1))
-    readings: dict[Graph, Reading] = {before: StateAt(0, literal(-1)), own: SlicesOf(array, Dim())}
-    update = Update(0, Dim(), literal(1), value)
-    return build.recur(length, [(tuple(rest), first)], [update], readings)[0]

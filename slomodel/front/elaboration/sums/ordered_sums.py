@@ -17,11 +17,11 @@ from slomodel.front.elaboration.indices.grouping import read_at
 from slomodel.front.elaboration.indices.index_sets import bind_iterations
 from slomodel.front.elaboration.indices.linear_conditions import conjuncts
 from slomodel.front.elaboration.scope import Elaboration, Scope, ValueRequest
-from slomodel.front.elaboration.sums.cumulative import cumulative
 from slomodel.front.elaboration.sums.reductions import comprehension
 from slomodel.front.elaboration.values import Label, Value, combine, number, with_unit_axes
 from slomodel.front.text.syntax import Compare, Comprehension, Condition
 from slomodel.functions import gt, land, sub, where
+from slomodel.functions.running import cumulative
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, literal
 from slomodel.ir.expr import Affine, Expr, Listed

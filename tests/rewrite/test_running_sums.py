@@ -1,0 +1,79 @@
+"""Sums over j < i as running sums: the values of the written sums, also far from 1."""
+
+import numpy as np
+import pytest
+
+import slomodel
+from slomodel.ir.expr import Recur, Scan
+from slomodel.ir.walk import postorder
+from slomodel.reference import evaluate
+
+CONDITIONS = ("j < i", "j <= i", "j > i", "j >= i", "i < j", "i >= j")
+TERMS = {
+    "plain": ("y[j, k]^3", "sin(r[i, k])"),
+    "weighted": ("w[j] * y[j, k]", "r[i, k]^2 * w[i]"),
+    "exponentials": ("exp(y[j, k])", "cos(r[i, k])"),
+    "logarithms": ("exp(y[j, k])", "log(1 + r[i, k])"),
+    "quotients": ("exp(y[j, k])", "y[i, k] / (1 + r[i, k])"),
+}
+
+
+@pytest.mark.sampled(6)
+@pytest.mark.parametrize("condition", CONDITIONS)
+@pytest.mark.parametrize("terms", TERMS)
+def test_the_sums_of_a_condition_on_two_indices(terms: str, condition: str) -> None:
+    body, use = TERMS[terms]
+    text = f"""dim n, K
+    data w[n]
+    var y[n, K]
+    let r[i in n, k in K] = sum({body} for j in n if {condition})
+    minimize sum({use} for i in n, k in K) + w[0]"""
+    rng = np.random.default_rng(3)
+    w, y, v = rng.normal(size=7), rng.normal(size=(7, 2)), rng.normal(size=14)
+    model = slomodel.compile(text, data={"w": w}, dims={"K": 2}, backend="numpy")
+    problem = model._problem
+    every = postorder(problem.objective)
+    assert any(isinstance(one, Recur | Scan) for one in every)
+    assert any(one.shape == (*one.shape[:1],) * 2 for one in postorder(*problem.plain.values()))
+    (plain,) = problem.plain.values()
+    values = {
+        one.node: a for one, a in zip((*problem.data, *problem.variables), (w, y), strict=True)
+    }
+    (wanted,) = evaluate([plain], values, {"n": 7, "K": 2})
+    assert model.value(y.ravel()) == pytest.approx(float(wanted), rel=1e-13)
+
+    def gradient(t: float) -> np.ndarray:
+        return model.gradient(y.ravel() + t * v)
+
+    slope = (model.value(y.ravel() + 1e-6 * v) - model.value(y.ravel() - 1e-6 * v)) / 2e-6
+    assert gradient(0.0) @ v == pytest.approx(slope, rel=1e-6, abs=1e-6)
+    np.testing.assert_allclose(
+        model.hvp(y.ravel(), v), (gradient(1e-6) - gradient(-1e-6)) / 2e-6, rtol=1e-6, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("spelled", ["for j in n if j >= i", "for j in range(i, n)"])
+@pytest.mark.parametrize("b", [0.3, 1e4, -1e4])
+def test_logarithms_of_running_sums_neither_overflow_nor_underflow(spelled: str, b: float) -> None:
+    text = f"""dim n
+    data y[n]
+    var b
+    minimize sum(log(sum(exp(y[j] * b) {spelled})) for i in n)"""
+    y = np.array([1.0, 5.0, -3.0, 2.0])
+    wanted = np.logaddexp.accumulate(b * y[::-1]).sum()
+    model = slomodel.compile(text, data={"y": y}, backend="numpy")
+    assert model.value(np.array([b])) == pytest.approx(wanted, rel=1e-14)
+
+
+def test_sums_that_are_no_running_sums() -> None:
+    for term, condition in (
+        ("exp(y[i] * y[j])", "j < i"),
+        ("y[j]", "j < i + 1"),
+        ("y[j] * exp(y[j])", "j < i"),
+        ("y[j]", "j < 2 * i"),
+    ):
+        text = (
+            f"dim n = 4\nvar y[n]\nminimize sum(sum({term} for j in n if {condition})^2 for i in n)"
+        )
+        problem = slomodel.compile(text, backend="numpy")._problem
+        assert not any(isinstance(one, Recur | Scan) for one in postorder(problem.objective))
