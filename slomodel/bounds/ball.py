@@ -90,7 +90,7 @@ class Displacements:
 
     @property
     def widths(self) -> Array:
-        """The largest |y_j| (n,): the rest bounds the unknowns that have no half alone."""
+        """The largest |y_j| (n,), by `rest` for the unknowns that have no half."""
         return np.where(np.isfinite(self.half), self.half, self.rest)
 
     def reach(self, rows: Array) -> Array:

@@ -271,8 +271,9 @@ CLOSER_SUM_OF_PARTS = BoundRule(closer_sum_of_parts, is_long=is_long)
 def _rules_of_parts(
     setting: Setting, rules: Sequence[BoundRule] | None
 ) -> tuple[Sequence[BoundRule] | None, Sequence[BoundRule] | None]:
-    """Of some rules, those for parts that read some of the variables, and for parts that read all;
-    None means all.
+    """The rules for parts that read some of the variables, and for parts that read all of them.
+
+    None means all rules.
 
     Cells over the ball of f capture cancellation between its parts; cells of parts in as many
     variables only repeat that work, so they are left out where those of f are tried.

@@ -56,7 +56,7 @@ class Setting:
 
     @cached_property
     def varying(self) -> frozenset[Expr]:
-        """Those that depend on the variables."""
+        """The nodes that depend on the variables."""
         return frozenset(dependents(self.order, set(self.variables).__contains__))
 
     @cached_property

@@ -61,7 +61,7 @@ softplus = ScalarFunction(
     numpy=_softplus_numpy,
     partials=(sigmoid,),
     stable=lambda x: add(relu(x), log1p(exp(neg(abs(x))))),
-    # Those of orders 2 to 4 are σ', σ'(1 - 2σ) and σ'(1 - 6σ').
+    # The derivatives of orders 2 to 4 are σ', σ'(1 - 2σ) and σ'(1 - 6σ').
     decay=Decay(2, 1.0, 1.0),
     ranges=Monotonicity(((), *LOGISTIC_CRITICAL), image=(0.0, math.inf)),
     ulps={"numpy": 12, "numexpr": 8, "c": 8},
@@ -103,7 +103,7 @@ logcosh = ScalarFunction(
     numpy=_logcosh_numpy,
     partials=(tanh,),
     stable=_logcosh_stable,
-    # Those of orders 2 to 4 are s = 1 - t², -2ts and s(6t² - 2), t = tanh.
+    # The derivatives of orders 2 to 4 are s = 1 - t², -2ts and s(6t² - 2), t = tanh.
     decay=Decay(2, 2.0, 4.0),
     ranges=Monotonicity(((0.0,), *TANH_CRITICAL), image=(0.0, math.inf)),
     ulps={"numpy": 8, "numexpr": 5, "c": 5},

@@ -29,7 +29,7 @@ NUMPY_CALL = 350.0
 # that a polynomial model has the same source for both.
 NUMEXPR_CALL = 690.0
 
-# From this many elements on numexpr wakes its other threads, which takes so many nanoseconds.
+# Elements from which numexpr wakes its other threads, and the nanoseconds that this takes.
 THREADS_FROM = 2048
 THREADS_WAKE = 20_000.0
 # A speedup by threads is not assumed: measured for one kernel with two threads, it was 1.0 to 2.1,

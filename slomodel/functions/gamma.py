@@ -33,7 +33,7 @@ BERNOULLI_NUMBERS = (
     *(1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510),
     *(43867 / 798, -174611 / 330),
 )
-"""Those of orders 2, 4, …, 20."""
+"""Bernoulli numbers of orders 2, 4, …, 20."""
 
 
 def _terms(x: Reals) -> Reals:

@@ -33,7 +33,7 @@ _ROOT_2 = math.sqrt(2.0)
 _TWO_OVER_ROOT_PI = 2.0 / math.sqrt(math.pi)
 _DENSITY_AT_0 = 1.0 / math.sqrt(2.0 * math.pi)
 _DENSITY_REST = -2.49232720227773e-17
-"""What 1/sqrt(2 pi) has beyond its double."""
+"""1/sqrt(2 pi) minus its double."""
 _SPLIT = 134217729.0
 """Dekker's constant 2^27 + 1, by which a double is split into two halves of its digits."""
 UNDERFLOW = 40.0

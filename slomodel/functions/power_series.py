@@ -78,7 +78,7 @@ def hyperbolic_sine() -> Sequence[Fraction]:
 
 @cache
 def tangent() -> Sequence[Fraction]:
-    """Those of tan(x)/x, from y' = 1 + y²."""
+    """The coefficients of tan(x)/x, from y' = 1 + y²."""
     odd = [Fraction(1)]
     for k in range(1, _TERMS // 2):
         inner = sum((odd[j] * odd[k - 1 - j] for j in range(k)), Fraction(0))
@@ -149,6 +149,6 @@ def log_exponential() -> Sequence[Fraction]:
 
 @cache
 def squared_arc() -> Sequence[Fraction]:
-    """Those of acos(1 - x)^2 = 4 asin(sqrt(x/2))^2, from that of the squared arcsine."""
+    """The coefficients of acos(1 - x)^2 = 4 asin(sqrt(x/2))^2, from the squared arcsine."""
     rest = [Fraction(2 * 2**n, n * n * math.comb(2 * n, n)) for n in range(1, _TERMS)]
     return [Fraction(0), *rest]

@@ -50,7 +50,7 @@ _TAIL = (
         *(0.0009616040424788979, 1.4734269016324755e-05),
     ),
 )
-"""Those of erfinv(x) - r by r - 1.6, with r = sqrt(-log((1 - |x|)/2)), for r from 1.6 to 5."""
+"""Coefficients of erfinv(x) - r by r - 1.6, r = sqrt(-log((1 - |x|)/2)), for r from 1.6 to 5."""
 _FAR_TAIL = (
     (
         *(-0.2921504780869665, -0.13904169778930087, -0.023901309092148545),
@@ -63,7 +63,7 @@ _FAR_TAIL = (
         *(2.837307690086026e-07, 8.743000578796862e-10),
     ),
 )
-"""Those of erfinv(x) - r by r - 5, from r = 5 on."""
+"""Coefficients of erfinv(x) - r by r - 5, from r = 5 on."""
 _ERFINV = (1.0, 0.0, 0.886226925452758, -3.8332932499128994e-17)
 _NORMPPF = (math.sqrt(2.0), -9.667293313452913e-17, 1.2533141373155003, -9.164289990229583e-17)
 """A factor of erfinv and its product with sqrt(pi)/2, each with what it has beyond its double."""
@@ -156,7 +156,7 @@ def _density_record(
     factor: float,
     meaning: str,
 ) -> ScalarFunction:
-    """Of a quantile function q, a function g with g' = -factor q."""
+    """A function g with g' = -factor q, for a quantile function q."""
 
     def partial(x: Expr) -> Expr:
         return mul(-factor, quantile(x))

@@ -184,7 +184,7 @@ def _first(slope: Callable[[Expr], Expr]) -> Callable[[Expr, int], Expr | None]:
 
 
 def _exponential_derivative(x: Expr, n: int) -> Expr:
-    """That of (exp(x) - 1)/x, with one exponential, so that no two infinities are subtracted."""
+    """The n-th derivative of (exp(x) - 1)/x, by one exponential: no infinities are subtracted."""
     r = div(1.0, x)
     factor: Expr = const(float((-1) ** n * math.factorial(n)))
     for j in range(n - 1, -1, -1):
@@ -230,7 +230,7 @@ _POSITIVE = (0.0, math.inf)
 
 
 def _sinh_quotient_ranges(n: int) -> Monotonicity:
-    """Those of derivatives of sinh(x)/x, an even function with positive coefficients."""
+    """The ranges of derivatives of sinh(x)/x, an even function with positive coefficients."""
     turns = tuple((0.0,) if (n + k) % 2 == 0 else () for k in range(max(1, 6 - n)))
     return Monotonicity(turns, image=_EVERYWHERE if n % 2 else _POSITIVE)
 
@@ -248,7 +248,7 @@ of odd order are 0 too. Computed by mpmath with 60 digits.
 
 
 def _langevin_ranges(scale: float, first: Monotonicity) -> Callable[[int], Monotonicity]:
-    """Those of derivatives of log(sinh(x/s)/(x/s)) plus a linear function, of which `first`."""
+    """The ranges of derivatives of log(sinh(x/s)/(x/s)) plus a linear function; `first` of f'."""
 
     def turns(order: int) -> tuple[float, ...]:
         above = tuple(scale * x for x in _TURNS[order - 1])

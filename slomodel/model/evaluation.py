@@ -288,7 +288,7 @@ class Evaluating:
         return work((own.objective, *own.gradient), self._compiled.numbers)
 
     def _in_few_colours(self, most: int) -> ColouredHessian | None:
-        """The pattern of the Hessian with at most so many colours; cached, as runs may be many."""
+        """The pattern of the Hessian in at most `most` colours; cached for further runs."""
         if most not in self._few_colours:
             pattern = self._pattern
             found = None if pattern is None else coloured(pattern, most, factored=True)

@@ -215,7 +215,7 @@ class Model(Proving):
         dask.distributed, with one thread each unless `threads` is given; the best is returned, with
         `runs` and `summary`. With `hops` there are that many further runs, each from a random point
         round the end of an earlier one (basin hopping); the best is returned, with the distinct
-        minima as `runs`, and with `starts` each start has so many. `options`: the method's, and
+        minima as `runs`, and with `starts` each start has that many. `options`: the method's, and
         `second_order`. Only wrong input raises.
         """
         run_options: dict[str, Any] = {

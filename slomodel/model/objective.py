@@ -131,7 +131,7 @@ class CompiledObjective:
         return result.affine
 
     def coloured_hessian(self, most: int) -> ColouredHessian | None:
-        """The pattern of the Hessian with at most so many colours; None without one."""
+        """The pattern of the Hessian in at most `most` colours; None if it is unknown."""
         return None if self._coloured is None else self._coloured(most)
 
     def ray_bounds(self, x: Vector, v: Vector, T: float, precise: bool = False) -> RayBounds:  # noqa: N803

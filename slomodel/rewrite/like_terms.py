@@ -138,7 +138,7 @@ class LikeTerms:
 def aligned_terms(terms: Sequence[tuple[float, Expr]]) -> tuple[LikeTerms | None, int]:
     """Terms `coefficient * core` with cores of one shape number, aligned; and the nodes visited.
 
-    None if they share so many subexpressions that an axis along them would mean more work.
+    None if they share subexpressions to an extent that an axis along them would mean more work.
     """
     aligned = _Alignment()
     cores = tuple(core for _, core in terms)

@@ -1,4 +1,4 @@
-"""Graphs constructed again over replaced nodes, and notes carried over to them."""
+"""Graphs rebuilt over replaced nodes, with the notes on their nodes."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def solve(
 
 @dataclass(frozen=True, slots=True)
 class OfUser:
-    """What a Solution has beside the run: the map to the user's x, its arrays, its model."""
+    """The parts of a Solution that do not stem from the run: map to the user's x, arrays, model."""
 
     user: View | None = None
     unpack: Unpack | None = None

@@ -91,7 +91,7 @@ class SparselyCurved(Protocol):
     """An objective that may know the sparsity of its Hessian."""
 
     def coloured_hessian(self, most: int) -> ColouredHessian | None:
-        """The pattern of its Hessian with at most so many colours; None without one."""
+        """The pattern of its Hessian in at most `most` colours; None if it is unknown."""
         ...
 
 

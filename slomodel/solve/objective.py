@@ -34,7 +34,7 @@ from slomodel.solve.status import Status
 # A central difference with h = eps^DIFFERENCE_POWER balances rounding, eps/h, and truncation, h².
 DIFFERENCE_POWER = 1.0 / 3.0
 Positions = NDArray[np.intp]
-# What the tolerance applies to, in messages.
+# The measure that the tolerance applies to, in messages.
 GRADIENT, PROJECTED_GRADIENT = "gradient norm", "norm of the projected gradient"
 
 
@@ -401,7 +401,7 @@ class Evaluator:
             self._difference(x, v, out)
 
     def coloured_hessian(self, most: int) -> ColouredHessian | None:
-        """The pattern of the Hessian, coloured by at most so many colours; None if that fails.
+        """The pattern of the Hessian, in at most `most` colours; None if that fails.
 
         Known after the first request, whatever `most` is then.
         """

@@ -51,7 +51,7 @@ class Classes:
 
 @dataclass(frozen=True, eq=False)
 class Monomials:
-    """Those of n unknowns of degree at most `degree`, in the order of their degrees.
+    """The monomials of n unknowns of degree at most `degree`, in the order of their degrees.
 
     `apart` are the unknowns that norms bound one by one; the others are bounded by their length.
     """

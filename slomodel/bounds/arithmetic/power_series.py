@@ -73,7 +73,7 @@ class PowerSeries:
 
     @property
     def interval(self) -> Interval:
-        """That of a constant."""
+        """The interval of the constant term and its error."""
         return around(self.c[0], self.error) if self.error.any() else point(self.c[0])
 
     def range_over(self, part: float) -> Interval:
@@ -266,6 +266,6 @@ def exactly(x: Array) -> Interval:
 
 
 def nearly(x: Array, roundings: int) -> Interval:
-    """Intervals around numbers computed with so many roundings and functions, 4 steps each."""
+    """Intervals around numbers computed with `roundings` operations, of 4 steps each."""
     slack = np.abs(x) * (8.0 * roundings * UNIT) + SMALLEST_NORMAL
     return around(x, slack)

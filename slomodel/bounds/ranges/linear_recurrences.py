@@ -103,7 +103,7 @@ class Unknowns:
 
     @classmethod
     def of(cls, node: Recur, sizes: Sizes) -> Unknowns:
-        """Those of a loop."""
+        """The unknowns of the equations of a loop."""
         loop, start = node.loop, 0
         length = loop.length.size(sizes)
         places, turns = [], []

@@ -114,7 +114,7 @@ def smoothness(
 
 
 def smoothness_in(setting: Setting, ranges: Mapping[Expr, Interval], batch: int = 0) -> Smoothness:
-    """That of a setting's objective."""
+    """The smoothness of a setting's objective."""
     live = live_in(setting)
     return smoothness(setting.objective, ranges, batch, setting.spans, live, setting.sizes)
 

@@ -286,7 +286,10 @@ def _periods(at: float, period: float, a: Interval) -> tuple[Array, Array]:
 def _over_periods(
     values: Callable[[Array], Interval], critical: float, period: float, a: Interval, ends: Interval
 ) -> Interval:
-    """Of two neighbouring critical points one is a maximum; all others repeat these two values."""
+    """The hull of the ends and of the values at two neighbouring critical points, where inside.
+
+    One of the two is a maximum; all others repeat their values.
+    """
     first, last = _periods(critical, period, a)
     for m, inside in ((first, first <= last), (first + 1.0, first + 1.0 <= last)):
         if inside.any():

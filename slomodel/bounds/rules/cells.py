@@ -133,8 +133,8 @@ def divided(
 def _pays(parts: Sequence[CellBounds], whole: CellBounds) -> bool:
     """Whether the bounds over the parts of a cell are clearly below those over the whole.
 
-    Or those of one part far below, or where there is none over the whole, whether a part has one:
-    the others may need more divisions.
+    It also pays if the bounds over one part are far below, or if there are some over a part and
+    none over the whole: the others may need more divisions.
     """
     pairs = [([norm_of(part.ends) for part in parts], norm_of(whole.ends))]
     pairs.append(([part.third for part in parts], whole.third))

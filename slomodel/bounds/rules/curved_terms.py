@@ -58,7 +58,7 @@ from slomodel.ir.expr import Expr, Input
 _FLOPS = 128.0
 """Operations per direction and element of a node."""
 _FLOPS_OF_NODE = 2.0**20
-"""Those of a node however small, about a millisecond."""
+"""Flops of a node however small, about a millisecond."""
 _MOST_NODES_OF_STEPS = 1500
 """Nodes into which a recurrence is written out, a second of work for this rule alone."""
 _MOST_DIVIDED = 64

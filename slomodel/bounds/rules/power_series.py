@@ -36,9 +36,9 @@ _MOST_MONOMIALS = 1400
 _FLOPS_A_CALL = 2.0**18
 """Operations in the time of one operation on few series: some dozens of calls of NumPy."""
 _FLOPS_A_STEP = 2.0**16
-"""Those of a node of a step of a recurrence, few of which are products of two series."""
+"""Flops of a node of a step of a recurrence; few of these are products of two series."""
 _FLOPS_A_PAIR = 3.0
-"""Those of a product of two coefficients, which are gathered and added by place."""
+"""Flops of a product of two coefficients, which are gathered and added by place."""
 _PRODUCTS_OF_FEW = 0.5
 """Products of whole matrices in an operation on one, which libraries compute ten times as fast as
 other products, half of whose coefficients are 0 or above the degree so far.
@@ -341,7 +341,7 @@ def _beyond(root: PowerSeries, reach: Array, widening: float, order: int) -> flo
 
 
 def _worth(root: PowerSeries, widening: float) -> Array:
-    """What the terms of degree 3 and more add along each unknown, about."""
+    """Roughly, the contribution of the terms of degree 3 and more along each unknown."""
     exponents = root.table.exponents[: len(root.c)]
     degrees = exponents.sum(axis=1)
     weight = np.where(degrees >= 3, np.abs(root.c) * widening ** (-degrees.astype(float)), 0.0)

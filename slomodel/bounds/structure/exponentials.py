@@ -269,7 +269,7 @@ def _sum_of(terms: _Sum, shape: Shape) -> Expr:
 
 
 def _terms(node: Expr) -> _Sum:
-    """A node as a sum of multiples of nodes that are no sums, with dyadic coefficients."""
+    """A node as a sum of multiples of nodes that are not sums, with dyadic coefficients."""
     result: dict[_Placed, Fraction] = {}
     stack = [(_Placed(node, _all(node.shape)), Fraction(1))]
     while stack:

@@ -1,8 +1,7 @@
 """Short recurrences written out step by step, so that every rule sees elementary operations.
 
-Others remain loops, whose states are enclosed for all steps (see `ranges/recurrences.py`), except
-those of so many steps that this would take too long: an objective that contains one has no bound,
-and the reason names it.
+Others remain loops, whose states are enclosed for all steps (see `ranges/recurrences.py`). Where a
+loop has too many steps for that, the objective has no bound, and the reason names the loop.
 """
 
 from __future__ import annotations

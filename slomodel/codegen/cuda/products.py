@@ -10,7 +10,7 @@ from slomodel.codegen.loops.nest import Axis, Contraction, Element, Nest, Positi
 from slomodel.ir.expr import Axes, Expr
 
 SMALL_PRODUCT = 2**20
-"""Up to so many multiplications a kernel takes less time than a call takes to start."""
+"""Multiplications up to which a kernel takes less time than the start of a BLAS call."""
 
 
 @dataclass(frozen=True, slots=True)

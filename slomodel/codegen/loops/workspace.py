@@ -174,7 +174,7 @@ class Memory:
         return gaps.most
 
     def _may_overwrite(self, owner: Expr, last: Expr) -> bool:
-        """Whether an array may lie where another one lies that its loop is the last to read."""
+        """Whether an array may take the memory of one that its loop is the last to read."""
         if isinstance(owner, Recur):
             return self._begins_as(owner, last)
         return self._regions.overwrites(owner, last)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from slomodel.codegen.loops.text import indented
 
 LONG = 60_000
-"""Characters of a function above which it is divided; gcc 12 takes about 0.5 s for so many."""
+"""Characters above which a function is divided; gcc 12 compiles that many in about 0.5 s."""
 _PIECE = 15_000
 """Characters of a piece, at which gcc's time is still proportional to the length."""
 _SCALAR = re.compile(r"\bs\d+\b")

@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 
 _LARGEST_SIZE = 10**15
 _MOST_TUPLES = 2**30
-"""Lists of so many tuples take 8 GiB an index."""
+"""Number of listed tuples at which an index takes 8 GiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ _MOST_LISTED = 0.1
 
 
 def dense_conditions(problem: Problem, binding: Binding) -> frozenset[Place]:
-    """The places of conditions that hold for so many tuples that masks are quicker than lists."""
+    """The places of conditions that hold for enough tuples to make a mask quicker than a list."""
     result: set[Place] = set()
     for selection in problem.selections:
         if selection.dim in binding.sizes and all(

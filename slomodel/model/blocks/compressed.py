@@ -69,7 +69,7 @@ class Compressed:
             yield 0.0, out
 
     def bounds(self, x: Vector, radius: float, effort: str) -> Iterator[TermBounds]:
-        """Those of the blocks themselves: a factor has rounding errors, which proofs would need."""
+        """The bounds of the blocks: proofs would have to bound the rounding errors of a factor."""
         return self._blocks.bounds(x, radius, effort)
 
 

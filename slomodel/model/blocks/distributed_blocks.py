@@ -32,11 +32,11 @@ _LOST = (
 )
 """Names of the exceptions of a lost worker, or of data that only it had."""
 _SMALL = 2**16
-"""Points up to so many bytes go along with each task; larger ones are sent to all workers once."""
+"""Bytes up to which a point travels with each task; a larger one is sent to all workers once."""
 _MOST_BOUNDS = 64
 """Number of blocks whose bounds are computed at a time."""
 _FEWEST_GROUPS = 4
-"""Tasks of several blocks are formed if there are at least so many for each worker."""
+"""Fewest tasks for each worker when blocks are joined into tasks of several."""
 _ROUNDS = 3
 """How often lost data are sent again in an evaluation."""
 

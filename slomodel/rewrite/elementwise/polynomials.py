@@ -16,7 +16,7 @@ from slomodel.ir.expr import Const, Expr, is_map
 from slomodel.rewrite.elementwise.matching import Part
 
 _MOST_TERMS = 12
-"""Longer polynomials are not expanded: a sum of so many terms is rarely one that cancels."""
+"""Longer polynomials are not expanded: their terms rarely cancel."""
 _MOST_LEVELS = 8
 _LARGEST = 10**250
 

@@ -36,7 +36,7 @@ Read = Callable[[Leaf, int, int], Expr]
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Part of the steps: the states from step `base` on, and what is read besides."""
+    """Some of the steps: the states from step `base` on, and the other arrays that they read."""
 
     base: int
     states: Sequence[Expr]
@@ -136,7 +136,7 @@ class Segments:
     def _reading(
         self, one: Expr, source: Source, part: _Part, begin: int, count: int, shift: int
     ) -> Reading:
-        """What a placeholder of the loop stands for in a loop whose step t is t + begin + shift."""
+        """The meaning of a placeholder of the loop in a loop whose step t is t + begin + shift."""
         if isinstance(source, StateAt):
             return source
         if isinstance(source, SliceAt):

@@ -222,7 +222,7 @@ class StateReaders:
         return (None, *table_axes(node, axis)), 0, 1
 
     def _operands(self, key: _Key) -> list[_Key] | None:
-        """What an array at a step is computed from; None if it is read."""
+        """The operands of an array at a step; None if it is read."""
         node, axis, shift, sign = key
         if axis is None or node in self.states or not node.operands:
             return None

@@ -66,9 +66,9 @@ Along = Callable[[Part], Expr]
 
 @dataclass(frozen=True, slots=True)
 class _Setting:
-    """What t is: the expansions of the quantities in n terms, t itself, and s^k; none where s is 1.
+    """The expansions of the quantities in n terms, t itself, and s^k; none where s is 1.
 
-    `least_order`: that of a series that is used. A difference of the first order is exact.
+    `least_order`: the smallest order of a series used. A difference of the first order is exact.
     """
 
     of: Mapping[Part, Callable[[int], Expansion]]
@@ -299,7 +299,7 @@ def _total(
 
 
 def _order(one: Expansion) -> int:
-    """That of the leading term of A and B."""
+    """The order of the leading term of A and B."""
     parts = [part for part in (one.a, one.b) if part is not None and not part.is_zero]
     return min((part.order for part in parts), default=0)
 

@@ -40,7 +40,7 @@ class Laurent:
         return self.order + len(self.coefficients)
 
     def coefficient(self, k: int) -> Fraction:
-        """That of u^k, which is known."""
+        """The coefficient of u^k, which must be known."""
         return self.coefficients[k - self.order] if k >= self.order else _ZERO
 
     def __add__(self, other: Laurent) -> Laurent:

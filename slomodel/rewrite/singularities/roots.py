@@ -108,7 +108,7 @@ class Roots:
         return len(arrays) == 2 and arrays[0] is arrays[1]
 
     def _varying_factors(self, node: Einsum) -> list[Expr]:
-        """The operands that depend on x, those of nested contractions in place of these."""
+        """The operands that depend on x; a nested contraction is replaced by its operands."""
         result: list[Expr] = []
         stack: list[Expr] = [*node.operands]
         while stack and len(result) <= _MOST_SIDES:

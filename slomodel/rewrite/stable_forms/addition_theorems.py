@@ -111,7 +111,7 @@ _LOGARITHMS_OF_RECORDS: Mapping[ScalarFunction, Callable[[Expr, Expr], Expr]] = 
         sub(log1mexp(mul(2.0, sub(b, a))), add(softplus(mul(-2.0, a)), softplus(mul(2.0, b)))),
     ),
 }
-"""Those of differences by the functions in `DIFFERENCES`."""
+"""Logarithms of the differences that the functions in `DIFFERENCES` compute."""
 _LARGEST_FACTOR = 16.0
 _CANDIDATES = frozenset((*_THEOREMS, *DIFFERENCES, erfc, log1p, pow, div))
 

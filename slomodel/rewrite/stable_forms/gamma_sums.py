@@ -221,7 +221,7 @@ def _grouped(group: _GammaGroup) -> list[Expr] | None:
 def _by(
     terms: list[_GammaTerm], groupings: Sequence[_GammaGrouping], shape: Shape
 ) -> tuple[int, list[Expr]]:
-    """The terms grouped by each of the groupings as often as it applies, and the penalty."""
+    """The terms after applying each of the groupings as long as it applies, and the penalty."""
     result: list[Expr] = []
     total = 0
     for grouping in groupings:

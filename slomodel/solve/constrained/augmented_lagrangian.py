@@ -45,7 +45,7 @@ LARGEST_MULTIPLIER = 1e20
 HOPELESS = 4
 # Rounding errors in units of eps, and the number of changes of random signs that estimate them.
 UNITS, SIGNS = 32.0, 4
-# So many subproblems in a row that improve nothing end the run.
+# Number of successive subproblems without an improvement that ends the run.
 IDLE = 5
 # Most saddles of the Lagrangian that a run leaves.
 MOST_SADDLES = 5

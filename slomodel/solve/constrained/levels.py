@@ -16,7 +16,7 @@ from slomodel.solve.stagnation.unbounded import FAR_OUT, STEADY
 
 # Each level is below the last one by twice as much as that was below the one before.
 LEVELS = 120
-# After a level that was not reached, so many nearer ones are tried, each by this factor.
+# Number of nearer levels tried after one that was not reached, and the factor between them.
 RETRIES, SHORTER = 3, 4.0
 # Most Gauss–Newton steps for a level, and most equations and violated inequalities.
 STEPS, ROWS = 25, 100

@@ -52,7 +52,7 @@ class NewtonSteps:
     evaluated: Evaluated
 
     def run(self, at: PrimalDual, penalty: float, took: Took) -> PrimalDual:
-        """The last of a sequence of steps, each of which was reported to `took`."""
+        """The last of a sequence of steps; each is reported to `took`."""
         reached, patience = at.error, PATIENCE
         while at.error > 0.0 and patience:
             new = self._next(at, penalty)

@@ -86,7 +86,7 @@ class RunRecord:
             self.stopped = wants_stop(self.callback, self.state(now))
 
     def add(self, run: Solution, began: float) -> None:
-        """Add the run of a subproblem, which began after so many seconds."""
+        """Add the run of a subproblem, which began at `began` seconds."""
         for name in COUNTS:
             self.counts[name] += getattr(run, name)
         history = run.history

@@ -41,8 +41,8 @@ class LBFGS:
     triangle of S Yᵀ and D its diagonal, the first loop is R a = S g and the second Rᵀ c = D a − Y
     r. R⁻¹ is stored, since a new pair adds one column to it. Pairs with too little curvature are
     skipped. H begins as γI, or as the map `inverse` of vectors (n,) if there is one. The rows of S
-    and Y are overwritten cyclically; with `spare` rows they are moved to the front once in so many
-    steps, and `pairs` never has to copy them.
+    and Y are overwritten cyclically; with `spare` rows they are moved to the front only when these
+    are used up, and `pairs` never has to copy them.
     """
 
     wants_pairs = True

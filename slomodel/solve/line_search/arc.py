@@ -16,8 +16,7 @@ from slomodel.solve.subroutine import Iterate
 # A trial is shortened to the minimiser of the parabola through f, its slope and the trial, but to
 # no less than this fraction.
 LEAST_FRACTION = 0.1
-# A step is lengthened at most so many times, and by this factor while none is known to be too
-# long.
+# The most times that a step is lengthened, and the factor while none is known to be too long.
 LENGTHENINGS, LENGTHEN = 3, 4.0
 
 

@@ -43,8 +43,8 @@ FAR = 8.0
 # No shorter ray is tried for a step of at least this part of the one that the curvature at the
 # start would allow.
 CLOSE = 0.5
-# A slope whose error is a larger part of it is asked for once more, in extended precision: a step
-# loses about that part of its length, and so many steps of a run that ends at rounding.
+# A slope with a larger relative error is computed again in extended precision: a step loses about
+# that part of its length, which costs steps in a run that ends at rounding.
 UNSURE = 0.1
 # Largest number of bounds in one search.
 BOUNDS = 60

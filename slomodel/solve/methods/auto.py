@@ -29,7 +29,7 @@ out: a longer step, as along negative curvature, may end where no gradient leads
 BENDS = 12
 """Rejected trials that a direction may answer by bending."""
 
-# What may replace |f| in the test: a fraction of the change of f that its curvatures cause over
+# Lower bounds on |f| in the test: a fraction of the change of f that its curvatures cause over
 # |x|, and an absolute value.
 CURVED, ABSOLUTE = 1e-10, 1e-18
 # f tends to a least value of 0 where the predicted decrease is at least VANISHING·|f|: a Newton

@@ -15,7 +15,7 @@ from slomodel.solve.quadratics.quadratic import Quadratic
 from slomodel.solve.sets.convex_set import Face, Set
 from slomodel.solve.subroutine import Iterate
 
-# Evaluations with the first model.
+# Number of evaluations with the first model.
 FIRST_TURN = 40
 # A model is retained if it lowers the projected gradient by this factor in its turn.
 GAINED = 1e-3

@@ -77,7 +77,7 @@ class DenseHessian:
         return on_face(self._B, face, r), None
 
     def minimiser_over(self, within: Set, y: Vector, r: Vector) -> Vector | None:
-        """By an interior point method, of a quadratic objective whose faces do not settle."""
+        """The minimiser of a quadratic objective by an interior point method, if no face lasts."""
         polyhedron = within.polyhedron()
         if polyhedron is None or not self.is_exact or self._interior == MOST_INTERIOR:
             return None

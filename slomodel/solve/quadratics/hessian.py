@@ -103,7 +103,7 @@ class HessianProducts:
         return d, on_face.total * at.gnorm if on_face.total.any() else None
 
     def minimiser_over(self, within: Set, y: Vector, r: Vector) -> Vector | None:
-        """By sparse factors, of a quadratic objective over a box."""
+        """The minimiser of a quadratic objective over a box, by sparse factors."""
         if not (self.is_exact and within.is_box):
             return None
         return self._sparse.minimiser(self._at, within.limits(), y, r)

@@ -96,7 +96,7 @@ class LimitedMemory:
         pass
 
     def free_step(self, at: Iterate) -> Vector | None:
-        """By the two-loop recursion of L-BFGS."""
+        """The step of the two-loop recursion of L-BFGS."""
         if not self._pairs.count or self._shift is not None:
             return None
         s = np.empty_like(at.x)

@@ -37,7 +37,7 @@ class Quadratic(Protocol):
 
     @property
     def is_spent(self) -> bool:
-        """Whether minimisations have taken so much work that another model is due."""
+        """Whether the work of minimisations so far calls for another model."""
         ...
 
     @property

@@ -16,7 +16,7 @@ from slomodel.solve.status import Status
 # The last steps over which the convergence of a run is judged, and the factors by which the
 # gradient norm changes per step, on average, of fast and of slow convergence.
 LAST, FAST, SLOW = 10, 0.3, 0.9
-# A search is long if it takes so many values per step on average.
+# Values per step, on average, from which a search counts as long.
 LONG_SEARCH = 4.0
 # Steps are short if most of the last ones are below this fraction of the longest one.
 SHORT = 1e-8
@@ -27,7 +27,7 @@ Parameters = Mapping[str, float | str]
 
 
 class FinishedRun(Protocol):
-    """What an account needs of a solution."""
+    """The members of a solution that its explanation reads."""
 
     @property
     def x(self) -> Vector: ...

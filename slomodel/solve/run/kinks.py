@@ -24,8 +24,8 @@ from slomodel.solve.stagnation.resolution import ROUNDING
 from slomodel.solve.stagnation.scaled_descent import CLEAR
 from slomodel.solve.subroutine import Iterate
 
-# A kink is looked for at this distance, and along so many random directions: at a stationary point
-# without one, f changes there by its square alone.
+# A kink is looked for at this distance, along this number of random directions: at a stationary
+# point without one, the change of f is of the order of the squared distance.
 AT_KINK = 16.0**-4
 SIDES = 4
 # A jump of the gradient does not shrink with the distance, as a change by curvature does.
@@ -35,7 +35,7 @@ NEARER, JUMPS = 1.0 / 16.0, 0.5
 MOST_UNKNOWNS, STEPS, NEAREST, FARTHEST = 200, 30, 0.3, 16.0
 # Weak Wolfe conditions: fractions of the slope, and the most trials of a step.
 DESCENT, FLATTER, TRIALS = 1e-4, 0.5, 30
-# Distances, in units of max(1, ‖x‖), within which gradients are combined, for at most so many
+# Distances, in units of max(1, ‖x‖), within which gradients are combined, for at most MOST_SAMPLED
 # unknowns: SAMPLES and two for each. A combination below SMALL times the gradient is about 0.
 # WEIGHT is that of the condition on the sum of the weights.
 DISTANCES, MOST_SAMPLED, SAMPLES, SMALL, WEIGHT = (1e-9, 1e-7, 1e-5), 60, 20, 1e-3, 10.0

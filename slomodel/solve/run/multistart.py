@@ -49,7 +49,7 @@ class _Within:
 
 
 Spread: TypeAlias = Callable[[StartTask, int], Iterator[Solution]]
-"""Makes so many runs of a task elsewhere; they are given in order of completion."""
+"""(task, count): performs runs of a task elsewhere, and yields them in order of completion."""
 
 
 def many(

@@ -47,8 +47,8 @@ ONWARD = 0.25
 FAR_OUT = 1e100
 # A run that ends this far from its start, in units of max(1, ‖x0‖), may be diverging.
 FAR = 100.0
-# A stationary point beyond which f falls so many doublings of its distance in a row, and then
-# never rises, is no minimum: f tends to a limit that it does not reach, as 1/x and exp(−x) do.
+# A stationary point is not a minimum if beyond it f falls for this many doublings of the distance,
+# and then never rises: f tends to a limit that it does not reach, as 1/x and exp(−x) do.
 LEAST_FALLS = 3
 # Where f rises at a step halved fewer times than this, the point may be a minimum all the same.
 BARRIERS = 20

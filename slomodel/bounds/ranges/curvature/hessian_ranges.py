@@ -372,7 +372,7 @@ def _of_log_sum(node: Expr, run: BallGraph, known: _Of) -> tuple[Array, Array]:
 
 
 def _of_choice(condition: Interval, curves: Mapping[int, Forms]) -> tuple[Array, Array]:
-    """Those of the branch that is certainly taken."""
+    """The slope and curvature of the branch that is certainly taken."""
     true, false = condition.lo == 1.0, condition.hi == 0.0
     nothing = np.zeros((1,) * condition.lo.ndim)
     none = Forms(nothing, nothing, nothing)

@@ -95,7 +95,7 @@ class UnknownsApart:
         return np.asarray(np.arange(self.count)[:, np.newaxis] == self.group, dtype=np.float64)
 
     def by_unknown(self, node: Expr, array: Array, which: slice = slice(None)) -> Array:
-        """From derivatives along the directions (count, *shape) those by unknowns (.., *shape)."""
+        """Derivatives by unknowns (.., *shape), from those along the directions (count, *shape)."""
         return np.where(self.reads[node][which], array[self.group[which]], 0.0)
 
 

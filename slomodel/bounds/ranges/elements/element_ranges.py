@@ -111,7 +111,7 @@ def ranges_over_pieces(
     effort: Effort = DEFAULT,
     most: int | None = None,
 ) -> ElementRanges:
-    """`close_ranges` over at most so many pieces of each box, without a search for more."""
+    """`close_ranges` over at most `most` pieces of each box, without a search for more."""
     functions = functions_of(value, graphs, len(boxes), ratios)
     return _ranges(functions, boxes, {**data, **functions.ratios}, {}, 0, effort, most)
 

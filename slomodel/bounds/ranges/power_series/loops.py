@@ -43,7 +43,7 @@ _SMALL = 0.1
 _MOST_CARRIED = 8
 """Numbers that are carried: each takes one more evaluation of every step."""
 _SLACK = 2.0**-40
-"""Far beyond the roundings of products of matrices of so few rows, relative to sums of norms."""
+"""Far beyond the roundings of products of matrices with few rows, relative to sums of norms."""
 
 Evaluate = Callable[[Expr, Mapping[Expr, Value]], dict[Expr, Value]]
 """The values of all nodes under a root, from given ones."""
@@ -288,7 +288,7 @@ def _rows(c: Array) -> Array:
 
 
 def _later(before: Mapping[Carried, PowerSeries]) -> dict[Carried, Value]:
-    """What is carried by one more step, without remainders, which the derivatives move."""
+    """The carried values one step later, without remainders, which the derivatives move."""
     nothing = {key: np.zeros(one.shape) for key, one in before.items()}
     return {
         (state, lag + 1): PowerSeries(one.table, one.c, nothing[state, lag], nothing[state, lag])

@@ -108,7 +108,7 @@ def narrow_degree(
 def narrow_inverse(
     node: Expr, known: Mapping[Expr, Value], table: Monomials, sizes: Mapping[str, int]
 ) -> Narrow | None:
-    """That of A⁻¹ where a node is A⁻¹B."""
+    """The narrow form of A⁻¹ where a node is A⁻¹B."""
     if not isinstance(node, MatrixOperation) or node.function not in _INVERSES:
         return None
     inverse = MatrixOperation(_INVERSES[node.function], (node.operands[0],))

@@ -142,7 +142,7 @@ class _WritingOut:
         return self.carried[state, lag]
 
     def expanded(self, update: Update, lag: int) -> Expr:
-        """The value that an update gave so many steps ago."""
+        """The value of an update, `lag` steps ago."""
         self.longest = max(self.longest, lag)
         values: dict[Expr, Expr] = {}
         for one, source in self.reads[update.state]:

@@ -33,7 +33,7 @@ _MIRRORED = {"==": "==", "!=": "!=", "<": ">", ">=": "<=", ">": "<", "<=": ">="}
 
 @dataclass(frozen=True, slots=True)
 class Cases:
-    """What a body is at its first `count` steps, and at the rest of them."""
+    """A body at its first `count` steps, and at the others."""
 
     count: Dim
     early: Expr

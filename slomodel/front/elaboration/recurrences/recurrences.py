@@ -350,7 +350,7 @@ def _body(
 
 
 def _ongoing(state: RecurrentState, windows: Windows, other: RecurrentState) -> Ongoing:
-    """What `state` reads of another; of a row, and of the table to which it belongs."""
+    """The values of another state that `state` reads; for a row, those of its table too."""
     read = partial(read_earlier, state, windows, other)
     if other.rows is not None:
         read = partial(other.rows.read, other.name, read)

@@ -31,7 +31,7 @@ from slomodel.front.text.traversal import children
 from slomodel.ir.walk import inputs
 
 _NEUTRAL = {"sum": 0.0, "sumsq": 0.0, "norm1": 0.0, "norm2": 0.0, "prod": 1.0}
-"""What the terms that a condition leaves out would be, by reduction."""
+"""The neutral element by reduction, in place of terms that a condition leaves out."""
 _TRUTHS = (Compare, BoolOp, Not)
 _NOT_NUMBERS = (Compare, BoolOp, Not, String, NoneLiteral)
 
