@@ -21,9 +21,7 @@ from slomodel.ir.node import without_gc
 from slomodel.model.lagrangian import augmented_problem, lagrangian_problem
 from slomodel.model.unconstrained import ChangeOfVariables, change_of, unbounded_ends
 from slomodel.problem import DataDeclaration, Problem
-from slomodel.rewrite import Change, Facts, Optimized, optimized
-from slomodel.rewrite.exponentials.limited_exponents import with_limited_exponents
-from slomodel.rewrite.series.continued import continued
+from slomodel.rewrite import Change, Facts, Optimized, for_derivatives, optimized
 from slomodel.solve.options import choice
 
 BACKENDS = ("auto", *(name for name, target in TARGETS.items() if not target.instead))
@@ -94,7 +92,7 @@ class Plans:
         self._compiled: Compiled | None = None
         self._free: dict[frozenset[str], tuple[ChangeOfVariables, Plans]] = {}
         self._latest: list[tuple[Optimized, Derivatives]] = []
-        self._objective = with_limited_exponents(continued(problem.objective))
+        self._objective = for_derivatives(problem.objective)
         self.written = Derivatives(self._objective, self._variables, known_of(problem))
 
     def change(self, binding: Binding) -> ChangeOfVariables | None:

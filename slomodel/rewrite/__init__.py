@@ -8,6 +8,7 @@ from slomodel.rewrite.passes import (
     Optimized,
     Pass,
     chosen,
+    for_derivatives,
     formulated,
     optimized,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "choices_added",
     "chosen",
     "composed",
+    "for_derivatives",
     "formulated",
     "optimized",
     "rewritten",

@@ -5,7 +5,8 @@ the reason for its place in the order. Proofs are in the files of the passes. Tw
 are not passes. The constructors of nodes apply the exact identities of the functions' records
 (`x * 1` is `x`), so that every graph is canonical at any time. And a target lowers a graph to the
 simple forms that it can run (`codegen/lower.py`); this comes last, since no structure is recognised
-in lowered graphs.
+in lowered graphs. What C and CUDA rearrange in lowered graphs is `ARRANGEMENTS` in
+`codegen/loops/planning.py`.
 """
 
 from __future__ import annotations
@@ -21,18 +22,21 @@ from slomodel.ir.walk import dependents, postorder
 from slomodel.rewrite.compression.compression import compression
 from slomodel.rewrite.contraction_order import contraction_order
 from slomodel.rewrite.differences import differences
+from slomodel.rewrite.exponentials.limited_exponents import with_limited_exponents
 from slomodel.rewrite.facts import Facts
 from slomodel.rewrite.memory.checkpoints import checkpointed
 from slomodel.rewrite.memory.segmented_sums import with_segmented_sums
 from slomodel.rewrite.replacement import carried, choices_added, with_false
 from slomodel.rewrite.rolling import Rolled
 from slomodel.rewrite.running_sums import with_running_sums
+from slomodel.rewrite.series.continued import continued
 from slomodel.rewrite.stable_forms.rules import rewritten
 from slomodel.rewrite.symmetry.symmetry import Joint, symmetry
 from slomodel.rewrite.work import is_varying_input, prepared, work, work_of_call
 
-When = Literal["model", "data"]
-"""When a pass runs: once per model, before sizes are known, or once per set of sizes and data."""
+When = Literal["model", "derivatives", "data"]
+"""When a pass runs: once per model, before sizes are known; likewise, for values and derivatives
+alone, since bounds are those of the graph without; or once per set of sizes and data."""
 
 Run = Callable[[Expr, Facts], tuple[Expr, tuple[str, ...]]]
 _Note = TypeVar("_Note")
@@ -95,6 +99,20 @@ PASSES: tuple[Pass, ...] = (
         "roundings",
         "before any derivative, so that derivatives are those of the stable forms, and before work "
         "is counted, as softplus(x) is other work than log(1 + exp(x))",
+    ),
+    Pass(
+        "series",
+        "derivatives",
+        "close to a point where terms or poles cancel, the value to full accuracy, and at it the "
+        "limit; the same elsewhere",
+        "after the stable forms, which remove most cancellations without a choice",
+    ),
+    Pass(
+        "limited exponents",
+        "derivatives",
+        "the same values up to the limit of the exponents; beyond, they differ by at most 1e-150 "
+        "from their limit at infinity",
+        "after the series, which are not over exponents that overflow, and before any derivative",
     ),
     Pass(
         "orthogonal compression",
@@ -202,6 +220,11 @@ def formulated(rolled: Rolled) -> Formulated:
     if as_written and not result.joins:
         return result
     return replace(result, plain=rewritten(rolled.root, choices=False))
+
+
+def for_derivatives(objective: Expr) -> Expr:
+    """A formulated objective after the passes for values and derivatives."""
+    return with_limited_exponents(continued(objective))
 
 
 @dataclass(frozen=True, slots=True)
