@@ -92,6 +92,11 @@ CASES = [
     ("minimize ¦exp(x[i] for i in n)", "E212", "does not take `for`"),
     ("minimize ¦mean(w[i] for i in range(1, 1))", "E212", "mean of no elements"),
     ("minimize ¦A @ x", "E213", "did you mean `sum(A @ x)` or `sumsq(A @ x)`?"),
+    (
+        "minimize ¦c - 2*mean(x - x[i] for i in n)",
+        "E213",
+        "the terms of `mean(… for i in …)` are arrays: index all that stands in them",
+    ),
     ("let q = c¦", "E214", "no objective"),
     ("minimize c ¦maximize c", "E214", "one objective"),
     ("data q = ¦s minimize c", "E216", "number"),

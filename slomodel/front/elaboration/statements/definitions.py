@@ -13,9 +13,15 @@ from slomodel.front.elaboration.scope import Elaboration, Scope, Symbol
 from slomodel.front.elaboration.values import Value, combine, number, show
 from slomodel.front.text.syntax import (
     CheckStatement,
+    Comprehension,
     Let,
+    Negate,
+    Node,
     ObjectiveStatement,
+    ProductChain,
+    SumChain,
 )
+from slomodel.front.text.traversal import children
 from slomodel.functions import eq, where
 from slomodel.ir.expr import Expr
 from slomodel.ir.walk import inputs
@@ -80,5 +86,20 @@ def objective_value(statement: ObjectiveStatement, model: Elaboration) -> Expr:
         short = text if len(text) <= 30 and "\n" not in text else "…"
         message = f"the objective must be a number, not an array of shape {show(value)}"
         remedy = f"did you mean `sum({short})` or `sumsq({short})`?"
+        inner = _sum_of_arrays(statement.expr, model)
+        if inner is not None:
+            reduced = f"`{inner.function.text}(… for {inner.iterations[0].name.text} in …)`"
+            remedy = f"the terms of {reduced} are arrays: index all that stands in them"
         raise shape_error("E213", message, statement.expr.span, remedy)
     return value.expr
+
+
+def _sum_of_arrays(objective: Node, model: Elaboration) -> Comprehension | None:
+    """A reduction by `for` in the terms of an objective that gives an array; None without one."""
+    match objective:
+        case Comprehension():
+            return objective if evaluate(objective, Scope(model)).rank else None
+        case Negate() | SumChain() | ProductChain():
+            found = (_sum_of_arrays(child, model) for child in children(objective))
+            return next((one for one in found if one is not None), None)
+    return None
