@@ -6,7 +6,7 @@ long as the text; nothing in it becomes a loop over an axis unless a pass finds 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,6 +25,19 @@ class Chain:
     at: float = 0.9
 
 
+_PART = 1000
+"""Terms of a sum in one statement; the language takes 50,000 names, numbers and signs in one."""
+
+
+def _minimized(terms: Sequence[str]) -> str:
+    """Statements that minimise a sum, of which long ones are defined in parts."""
+    parts = [" + ".join(terms[k : k + _PART]) for k in range(0, len(terms), _PART)]
+    if len(parts) == 1:
+        return f"minimize {parts[0]}"
+    lets = [f"let part{k} = {part}" for k, part in enumerate(parts)]
+    return "\n".join([*lets, f"minimize {' + '.join(f'part{k}' for k in range(len(parts)))}"])
+
+
 def runge_kutta(steps: int) -> Chain:
     """Lotka–Volterra by the classical method with step 0.05, fitted to given populations."""
     lines = ["var a[4]", "let u0 = 1.0", "let v0 = 0.5"]
@@ -40,69 +53,62 @@ def runge_kutta(steps: int) -> Chain:
         for state, slope in (("u", "p"), ("v", "q")):
             parts = " + ".join(f"{c}{slope}{j}_{k}" for j, c in enumerate(("", "2*", "2*", "")))
             lines.append(f"let {state}{k + 1} = {state}{k} + 0.05/6*({parts})")
-    terms = " + ".join(f"(u{k} - {1 + k % 3})^2" for k in range(1, steps + 1))
-    return Chain("\n".join([*lines, f"minimize {terms}"]))
+    terms = [f"(u{k} - {1 + k % 3})^2" for k in range(1, steps + 1)]
+    return Chain("\n".join([*lines, _minimized(terms)]))
 
 
-def _definitions(
-    steps: int, start: str, step: Callable[[int], str], objective: Callable[[str], str]
-) -> str:
-    """`let p0 = …`, `let p1 = …`, each by the one before, and an objective of the last."""
+def _definitions(steps: int, start: str, step: Callable[[int], str], terms: Sequence[str]) -> str:
+    """`let p0 = …`, `let p1 = …`, each by the one before, and a sum of terms."""
     lets = (f"let p{k} = {step(k)}" for k in range(1, steps))
-    head = [f"var x[{steps}]", f"let p0 = {start}"]
-    return "\n".join([*head, *lets, f"minimize {objective(f'p{steps - 1}')}"])
+    return "\n".join([f"var x[{steps}]", f"let p0 = {start}", *lets, _minimized(terms)])
 
 
 def product(steps: int) -> Chain:
     """The square of a product by definitions."""
-    text = _definitions(steps, "x[0]", lambda k: f"p{k - 1} * x[{k}]", lambda p: f"({p} - 1)^2")
-    return Chain(text, at=1.001)
+    last = [f"(p{steps - 1} - 1)^2"]
+    return Chain(_definitions(steps, "x[0]", lambda k: f"p{k - 1} * x[{k}]", last), at=1.001)
 
 
 def quotients(steps: int) -> Chain:
     """A continued fraction."""
-    return Chain(
-        _definitions(steps, "x[0]", lambda k: f"x[{k}] + 1/p{k - 1}", lambda p: f"({p} - 1)^2")
-    )
+    last = [f"(p{steps - 1} - 1)^2"]
+    return Chain(_definitions(steps, "x[0]", lambda k: f"x[{k}] + 1/p{k - 1}", last))
 
 
 def nested_tanh(steps: int) -> Chain:
     """A scalar recurrent network written out."""
+    last = [f"p{steps - 1}^2"]
     return Chain(
-        _definitions(
-            steps, "x[0]", lambda k: f"tanh(0.7*p{k - 1} + {k % 5}*x[{k}])", lambda p: f"{p}^2"
-        )
+        _definitions(steps, "x[0]", lambda k: f"tanh(0.7*p{k - 1} + {k % 5}*x[{k}])", last)
     )
 
 
 def running_sums(steps: int) -> Chain:
     """A random walk by definitions, each of its positions fitted."""
-    terms = " + ".join(f"(p{k} - {k % 7})^2" for k in range(steps))
-    return Chain(_definitions(steps, "x[0]", lambda k: f"p{k - 1} + x[{k}]", lambda p: terms))
+    terms = [f"(p{k} - {k % 7})^2" for k in range(steps)]
+    return Chain(_definitions(steps, "x[0]", lambda k: f"p{k - 1} + x[{k}]", terms))
 
 
 def garch(steps: int) -> Chain:
     """Variances that follow the one before: GARCH(1, 1), its likelihood as one sum."""
     lines = ["data e[n]", "var w", "var a", "var b", "let h0 = w"]
     lines += [f"let h{k} = w + a*e[{k - 1}]^2 + b*h{k - 1}" for k in range(1, steps)]
-    terms = " + ".join(f"log(h{k}) + e[{k}]^2/h{k}" for k in range(steps))
+    terms = [f"log(h{k}) + e[{k}]^2/h{k}" for k in range(steps)]
     data = {"e": np.random.default_rng(1).normal(size=steps)}
-    return Chain("\n".join(["dim n", *lines, f"minimize {terms}"]), data, 0.3)
+    return Chain("\n".join(["dim n", *lines, _minimized(terms)]), data, 0.3)
 
 
 def logs_of_sums(steps: int) -> Chain:
     """Logarithms of all partial sums of exponentials: Cox's partial likelihood written out."""
-    terms = " + ".join(f"log(p{k}) - x[{k}]" for k in range(steps))
-    step = _definitions(steps, "exp(x[0])", lambda k: f"p{k - 1} + exp(x[{k}])", lambda p: terms)
-    return Chain(step)
+    terms = [f"log(p{k}) - x[{k}]" for k in range(steps)]
+    return Chain(_definitions(steps, "exp(x[0])", lambda k: f"p{k - 1} + exp(x[{k}])", terms))
 
 
 def nested_logs(steps: int) -> Chain:
     """The forward recursion of a chain of two states in logarithms."""
+    last = [f"p{steps - 1}^2"]
     return Chain(
-        _definitions(
-            steps, "x[0]", lambda k: f"log(exp(0.5*p{k - 1}) + exp(x[{k}]))", lambda p: f"{p}^2"
-        )
+        _definitions(steps, "x[0]", lambda k: f"log(exp(0.5*p{k - 1}) + exp(x[{k}]))", last)
     )
 
 
@@ -117,9 +123,9 @@ def filtered(steps: int) -> Chain:
     """An exponential filter of data, unrolled, with its innovations squared."""
     lines = ["dim n", "data y[n]", "var a", "let s0 = y[0]"]
     lines += [f"let s{k} = a*y[{k}] + (1 - a)*s{k - 1}" for k in range(1, steps)]
-    terms = " + ".join(f"(y[{k}] - s{k - 1})^2" for k in range(1, steps))
+    terms = [f"(y[{k}] - s{k - 1})^2" for k in range(1, steps)]
     data = {"y": np.random.default_rng(2).normal(size=steps)}
-    return Chain("\n".join([*lines, f"minimize {terms}"]), data, 0.4)
+    return Chain("\n".join([*lines, _minimized(terms)]), data, 0.4)
 
 
 def sympy_sum(steps: int) -> Chain:
