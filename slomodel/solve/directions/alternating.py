@@ -20,6 +20,7 @@ class Turns:
 
     wants_pairs = True
     predicting = None
+    in_c = None
 
     def __init__(self, evaluate: Evaluator, directions: tuple[Direction, ...], work: int) -> None:
         self._evaluate = evaluate

@@ -23,6 +23,7 @@ class ConjugateGradient:
 
     wants_pairs = True
     predicting = None
+    in_c = None
     kind = ""
     units = None
 

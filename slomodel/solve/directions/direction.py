@@ -9,6 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
+from slomodel.solve.compiled.loop import LoopState
 from slomodel.solve.norms import LARGEST, Vector, norm, ratio
 from slomodel.solve.subroutine import Iterate
 
@@ -79,6 +80,37 @@ class Predicting(Protocol):
         ...
 
 
+class EstimateInC(Protocol):
+    """An estimate of the Hessian that may use compiled linear algebra."""
+
+    inverse_in_c: Callable[[Iterate], tuple[Vector, Vector | None] | None] | None
+
+
+class DirectionInC(Protocol):
+    """A direction along which a compiled loop can take plain steps."""
+
+    @property
+    def compiled(self) -> str:
+        """The compiled loop that takes the next steps."""
+        ...
+
+    @property
+    def memory(self) -> int:
+        """The largest number of pairs."""
+        ...
+
+    @property
+    def estimate(self) -> EstimateInC: ...
+
+    def store(self, loop: LoopState, at: Iterate) -> bool:
+        """Let a compiled loop work on the state in place; False where it cannot."""
+        ...
+
+    def load(self, loop: LoopState, at: Iterate) -> None:
+        """Read the state after steps of a compiled loop that end at a point."""
+        ...
+
+
 class Direction(Protocol):
     """A rule for the direction v (n,) at a point; the caller tests each proposal."""
 
@@ -88,6 +120,11 @@ class Direction(Protocol):
     @property
     def predicting(self) -> Predicting | None:
         """The rule itself if it predicts; None for others."""
+        ...
+
+    @property
+    def in_c(self) -> DirectionInC | None:
+        """The rule itself if a compiled loop can take its steps; None for others."""
         ...
 
     @property
@@ -122,6 +159,7 @@ class Gradient:
 
     wants_pairs = False
     predicting = None
+    in_c = None
     kind = ""
     units = None
 

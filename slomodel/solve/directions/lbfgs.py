@@ -47,6 +47,7 @@ class LBFGS:
 
     wants_pairs = True
     predicting = None
+    in_c = None
     kind = ""
     units = None
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from slomodel.solve.compiled.jacobians import JacobianArrays, jacobian_arrays
 from slomodel.solve.compiled.loop import LoopState
-from slomodel.solve.directions.direction import Predicting, SecantPair
+from slomodel.solve.directions.direction import DirectionInC, Predicting, SecantPair
 from slomodel.solve.directions.mixed_newton import MixedNewton
 from slomodel.solve.directions.quasi_newton import QuasiNewton
 from slomodel.solve.directions.variable_projection import VariableProjection, is_finite
@@ -109,6 +109,10 @@ class LevenbergMarquardt:
 
     @property
     def predicting(self) -> Predicting:
+        return self
+
+    @property
+    def in_c(self) -> DirectionInC:
         return self
 
     @property

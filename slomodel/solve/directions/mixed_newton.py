@@ -25,6 +25,7 @@ class MixedNewton:
 
     wants_pairs = True
     predicting = None
+    in_c = None
     kind = ""
 
     def __init__(self, evaluate: Evaluator, start: Iterate, delta_bar: float) -> None:

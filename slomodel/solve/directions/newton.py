@@ -28,6 +28,7 @@ class Newton:
 
     wants_pairs = False
     predicting = None
+    in_c = None
     kind = ""
 
     def __init__(self, evaluate: Evaluator, start: Iterate, delta_bar: float) -> None:

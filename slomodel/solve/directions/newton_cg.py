@@ -42,6 +42,7 @@ class NewtonCG:
 
     wants_pairs = False
     predicting = None
+    in_c = None
     kind = ""
     units = None
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from slomodel.solve.compiled.loop import LoopState, address
 from slomodel.solve.directions.direction import (
+    DirectionInC,
     Predicting,
     SecantPair,
     along_minus,
@@ -96,6 +97,10 @@ class QuasiNewton:
 
     @property
     def predicting(self) -> Predicting:
+        return self
+
+    @property
+    def in_c(self) -> DirectionInC:
         return self
 
     @property

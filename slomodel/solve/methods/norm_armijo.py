@@ -12,8 +12,6 @@ from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.compiled.steps import CompiledSteps, Pace, compiled_steps
 from slomodel.solve.constants.proved import ProofSource
 from slomodel.solve.directions.direction import Predicting, Propose, SecantPair
-from slomodel.solve.directions.levenberg_marquardt import LevenbergMarquardt
-from slomodel.solve.directions.quasi_newton import QuasiNewton
 from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.line_search.armijo import AcceptedTrial, LineSearch
 from slomodel.solve.line_search.certified import RELAXATION, CertifiedSearch, descent_left
@@ -165,12 +163,8 @@ class NormArmijoRun:
         # Whether a compiled loop found that the proposed direction meets the test.
         self._meets_test = False
         self._compiled: CompiledSteps | None = None
-        direction = self._direction
-        if (
-            method.interpolates
-            and self._ray is None
-            and isinstance(direction, QuasiNewton | LevenbergMarquardt)
-        ):
+        direction = self._direction.in_c
+        if method.interpolates and self._ray is None and direction is not None:
             own = (len(start.x), direction.memory, method.logarithmic)
             self._compiled = compiled_steps(evaluate, *own)
             self._connect()
@@ -201,8 +195,8 @@ class NormArmijoRun:
 
     def _connect(self) -> None:
         """Let the direction of the run use compiled linear algebra."""
-        direction = self._direction
-        if self._compiled and isinstance(direction, QuasiNewton | LevenbergMarquardt):
+        direction = self._direction.in_c
+        if self._compiled and direction is not None:
             direction.estimate.inverse_in_c = self._compiled.inverse_hessian
 
     def enter(self, region: EpochRegion) -> EpochRegion:
@@ -210,10 +204,10 @@ class NormArmijoRun:
 
     def advance(self, current: Iterate, region: EpochRegion, limits: BlockLimits) -> Block | None:
         """Plain steps by a compiled loop; None if there is none, or the next is not plain."""
-        compiled, direction = self._compiled, self._direction
+        compiled, direction = self._compiled, self._direction.in_c
         if compiled is None or self._reach != region.D or self._stagnation.probe.due:
             return None
-        assert isinstance(direction, QuasiNewton | LevenbergMarquardt)
+        assert direction is not None
         assert self._interpolating is not None
         loop = compiled.loop
         if not self._pace.is_due():
@@ -221,7 +215,7 @@ class NormArmijoRun:
         if not direction.store(loop, current):
             self._pace.pass_over()
             return None
-        kind = direction.kind
+        kind = self._direction.kind
         loop.alpha, loop.reach, loop.grows = self._method.alpha, self._reach, self._method.grows
         if self._test is not None:
             self._test.store(loop)
