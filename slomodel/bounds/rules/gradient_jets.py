@@ -17,7 +17,7 @@ from slomodel.bounds.ranges.enclose import boxes_over, enclose_narrowed, live_in
 from slomodel.bounds.ranges.smoothness import Smoothness, smoothness_in
 from slomodel.bounds.ranges.unbounded import unbounded
 from slomodel.bounds.result import shown
-from slomodel.bounds.rules.jets.closing import (
+from slomodel.bounds.rules.jets.block_norms import (
     BlockBounds,
     close_blocks,
     form_norm,

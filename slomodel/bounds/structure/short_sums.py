@@ -6,7 +6,7 @@ pair (i, j), so that an objective of distances is separable.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import reduce
 from itertools import product
 from math import prod
@@ -14,11 +14,12 @@ from math import prod
 import slomodel.functions as table
 from slomodel.bounds.effort import MOST_NODES
 from slomodel.bounds.setting import Setting, once_per_setting
-from slomodel.bounds.structure.separable import MOST_ARGUMENTS, affine_nodes
+from slomodel.bounds.structure.separable import MOST_ARGUMENTS, affine_nodes, is_of_one
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, concrete
 from slomodel.ir.expr import Affine, Axes, Einsum, Expr, Map, remake
 from slomodel.ir.linear import repeats
+from slomodel.ir.walk import first_met
 
 Fixed = Mapping[int, int]
 """The fixed index of each removed axis."""
@@ -29,25 +30,34 @@ def with_short_sums(setting: Setting) -> Setting | None:
     """The setting with its nonlinear short sums written out; None without such sums."""
     order, varying = setting.order, setting.varying
     affine = affine_nodes(order, varying)
+    arguments = {node for node in affine if not is_of_one(node, varying)}
     done: dict[Expr, Expr] = {}
     if len(order) > MOST_NODES:
         return None
     for node in order:
         sums = None
         if isinstance(node, Einsum) and node in varying and node not in affine and node.rank:
-            sums = _written_out(node, done, setting)
+            sums = _written_out(node, done, setting, arguments)
         done[node] = sums or remake(node, tuple(done[operand] for operand in node.operands))
     result = setting.rewritten(done, setting.known)
     return None if result is setting else result
 
 
-def _written_out(node: Einsum, done: Mapping[Expr, Expr], setting: Setting) -> Expr | None:
-    """The sum of elementwise products; None where it has too many terms or its axes do not fit."""
+def _written_out(
+    node: Einsum, done: Mapping[Expr, Expr], setting: Setting, arguments: Collection[Expr]
+) -> Expr | None:
+    """The sum of elementwise products; None where its axes do not fit, or where its arguments are
+    too many for one function, which products of factors are bounded without.
+    """
     summed = [label for label in range(len(node.dims)) if label not in node.output]
     sizes = concrete(tuple(node.dims[label] for label in summed), setting.sizes)
     if repeats(node) or len(set(node.output)) < node.rank or not summed:
         return None
-    if not 0 < prod(sizes) <= MOST_ARGUMENTS:
+    pairs = list(zip(node.operands, node.inputs, strict=True))
+    shared = [operand for operand, labels in pairs if not set(labels).intersection(summed)]
+    apart = [operand for operand in node.operands if operand not in shared]
+    count = len(first_met(shared, arguments)) + prod(sizes) * len(first_met(apart, arguments))
+    if not 0 < count <= MOST_ARGUMENTS:
         return None
     axes = [
         tuple(node.output.index(label) for label in own if label not in summed)

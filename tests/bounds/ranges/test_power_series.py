@@ -13,8 +13,8 @@ import slomodel.functions as fn
 from slomodel.bounds.arithmetic.monomials import monomials
 from slomodel.bounds.arithmetic.power_series import PowerSeries, variables
 from slomodel.bounds.ranges.power_series.functions import UNARY, power
-from slomodel.bounds.ranges.power_series.logistic import log_sum_exp
 from slomodel.bounds.ranges.power_series.matrices import matrix_operation
+from slomodel.bounds.ranges.power_series.sigmoid_series import log_sum_exp
 from slomodel.ir.function import ScalarFunction
 
 DEGREE = 4

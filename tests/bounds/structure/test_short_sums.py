@@ -13,7 +13,7 @@ from slomodel.bounds.structure.negative_powers import with_negative_powers
 from slomodel.bounds.structure.short_sums import with_short_sums
 from slomodel.ir import build
 from slomodel.ir.dims import literal
-from slomodel.ir.expr import Einsum, Map
+from slomodel.ir.expr import Affine, Einsum, Map
 from slomodel.ir.walk import postorder
 from slomodel.reference import evaluate
 
@@ -44,6 +44,7 @@ def test_a_stress_of_distances_is_near_the_truth():
 
 X = build.variable("x", (literal(5), literal(3)))
 Y = build.variable("y", (literal(5),))
+PLANE = build.gather(X, [Affine.along(0, 2), Affine.along(1, 2)], (literal(5), literal(2)))
 D = build.data("d", (literal(5),))
 VALUES = {
     X: np.sin(1.0 + np.arange(15.0)).reshape(5, 3) + 2.0,
@@ -74,7 +75,7 @@ SUMS = {
     "fourth powers": lambda: fn.sqrt(rows(fn.square(X), fn.square(X))),
     "products": lambda: fn.exp(fn.mul(0.1, rows(X, fn.exp(fn.neg(X))))),
     "with a weight": lambda: fn.sqrt(
-        build.einsum([Y, X, X], [(0,), (0, 1), (0, 1)], (0,), (literal(5), literal(3)))
+        build.einsum([Y, PLANE, PLANE], [(0,), (0, 1), (0, 1)], (0,), (literal(5), literal(2)))
     ),
 }
 
@@ -103,6 +104,14 @@ def test_longer_sums_are_left_alone():
     W = build.variable("w", (literal(2), literal(4)))
     squares = build.einsum([W, W], [(0, 1), (0, 1)], (0,), (literal(2), literal(4)))
     own = Setting(total(fn.exp(squares)), (W,), {W: np.ones((2, 4))}, {})
+    assert with_short_sums(own) is None
+
+
+def test_products_of_factors_are_left_alone():
+    """Each with two factors of its own, they would be functions of more arguments than one has."""
+    Z = build.gather(X, [Affine.along(1, 2), Affine.along(0, 2)], (literal(3), literal(5)))
+    product = build.einsum([X, Z], [(0, 1), (1, 2)], (0, 2), [literal(5), literal(3), literal(5)])
+    own = setting(total(fn.sqrt(fn.add(fn.square(product), 1.0))))
     assert with_short_sums(own) is None
 
 

@@ -23,7 +23,7 @@ from slomodel.bounds.arithmetic.power_series import PowerSeries, exactly, nearly
 from slomodel.bounds.arithmetic.rounding import LARGEST, SMALLEST_NORMAL, Array, Truths
 from slomodel.bounds.ranges.derivatives import derivative_range
 from slomodel.bounds.ranges.power_series.composed import composed, everywhere, geometric, scaled
-from slomodel.bounds.ranges.power_series.logistic import sigmoid, softplus
+from slomodel.bounds.ranges.power_series.sigmoid_series import sigmoid, softplus
 from slomodel.bounds.ranges.values import value_range
 from slomodel.ir.function import ScalarFunction
 

@@ -29,7 +29,6 @@ from slomodel.bounds.ranges.power_series.functions import (
     logarithm,
     power,
 )
-from slomodel.bounds.ranges.power_series.logistic import log_sum_exp
 from slomodel.bounds.ranges.power_series.loops import Loops
 from slomodel.bounds.ranges.power_series.matrices import matrix_operation
 from slomodel.bounds.ranges.power_series.narrow import Narrow, narrow, narrow_inverse
@@ -44,6 +43,7 @@ from slomodel.bounds.ranges.power_series.node_values import (
     spread_over,
     stacked,
 )
+from slomodel.bounds.ranges.power_series.sigmoid_series import log_sum_exp
 from slomodel.bounds.ranges.values import value_range
 from slomodel.bounds.setting import Setting
 from slomodel.bounds.stopping import pause

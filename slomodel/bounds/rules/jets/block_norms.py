@@ -1,4 +1,4 @@
-"""Closure from norms of derivatives by blocks to the two constants.
+"""The norms of derivatives by blocks of variables, joined to norms over all variables.
 
 By Banach's theorem the norm of a symmetric form on a Hilbert space is its largest value at a single
 unit vector; with t_b = ‖v_b‖, a form with blocks of norm at most A[b1..bk] is at most Σ A[b1..bk]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from slomodel.bounds.close import close
-from slomodel.bounds.rules.jets.closing import (
+from slomodel.bounds.rules.jets.block_norms import (
     BlockBounds,
     close_blocks,
     form_norm,
