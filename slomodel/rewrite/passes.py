@@ -30,7 +30,7 @@ from slomodel.rewrite.replacement import carried, choices_added, with_false
 from slomodel.rewrite.rolling import Rolled
 from slomodel.rewrite.running_sums import with_running_sums
 from slomodel.rewrite.series.continued import continued
-from slomodel.rewrite.stable_forms.rules import rewritten
+from slomodel.rewrite.stable_forms.rules import rewritten, with_shared_scales
 from slomodel.rewrite.symmetry.symmetry import Joint, symmetry
 from slomodel.rewrite.work import is_varying_input, prepared, work, work_of_call
 
@@ -176,8 +176,8 @@ class Formulated:
     rolled: Rolled
     became: Mapping[Expr, Expr]
     plain: Mapping[Expr, Expr]
-    """The same without running sums and in forms without choices that the rules add, for bounds;
-    empty where there are neither.
+    """The same for bounds, without running sums, shared scales and choices that the rules add;
+    empty where there are none of these.
     """
 
     @property
@@ -213,10 +213,10 @@ class Formulated:
 def formulated(rolled: Rolled) -> Formulated:
     """A rolled objective with its unstable forms replaced by stable ones."""
     running = with_running_sums(rolled.root)
-    stable = rewritten(running[rolled.root])
+    stable, shares = with_shared_scales(running[rolled.root])
     became = {node: stable[new] for node, new in running.items() if new in stable}
     result = Formulated(rolled, became, {})
-    as_written = running[rolled.root] is rolled.root
+    as_written = running[rolled.root] is rolled.root and not shares
     if as_written and not result.joins:
         return result
     return replace(result, plain=rewritten(rolled.root, choices=False))

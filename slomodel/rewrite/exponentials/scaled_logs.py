@@ -47,6 +47,7 @@ from slomodel.functions import (
 )
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map, is_map
+from slomodel.ir.walk import postorder
 from slomodel.rewrite.elementwise.matching import (
     Part,
     product_of,
@@ -100,12 +101,27 @@ class ScaledLogarithms:
         self._present = Scales()
         self._all = Scales(counts_zeros=True)
         self._finite: set[Expr] = set()
+        # Arguments of logarithms that are scaled, with their scaled forms and shifts.
+        self._arguments: dict[Expr, tuple[Expr, Expr]] = {}
 
     def _shift(self, node: Expr, scale: Expr) -> Expr:
         return _shift(scale, self._of_all(node))
 
     def _of_all(self, node: Expr) -> Expr | None:
         return self._all.of(node) if self._all.is_short(node) else None
+
+    def rescaled(self, root: Expr) -> dict[Expr, Expr]:
+        """The arguments of scaled logarithms that occur elsewhere too, from their scaled forms.
+
+        With the shift s, A is (A exp(-s)) exp(s), and s is 0 but at the ends of the range of
+        doubles: so the exponentials are computed once.
+        """
+        known = set(postorder(root))
+        return {
+            node: mul(rest, exp(shift))
+            for node, (rest, shift) in self._arguments.items()
+            if node in known and rest in known
+        }
 
     def is_finite(self, node: Expr) -> bool:
         """Whether a logarithm is one of a positive constant plus what is nowhere negative."""
@@ -151,6 +167,7 @@ class ScaledLogarithms:
         found = self._scaled(inside)
         if found.shift is None:
             return None
+        self._arguments[inside] = (found.rest, found.shift)
         result = log(found.rest)
         if is_positive(inside) and not any(map(_has_factors, summands(inside))):
             # The largest of its terms is in the zone; factors of exponentials may be 0.

@@ -45,7 +45,7 @@ from slomodel.rewrite.exponentials.exponential_sums import (
 )
 from slomodel.rewrite.exponentials.saturations import saturation
 from slomodel.rewrite.exponentials.scaled_logs import ScaledLogarithms
-from slomodel.rewrite.replacement import remade
+from slomodel.rewrite.replacement import composed, remade
 from slomodel.rewrite.singularities.divided_sums import divided_inside
 from slomodel.rewrite.singularities.entropies import Entropies
 from slomodel.rewrite.singularities.parity import EvenFunctions
@@ -85,6 +85,23 @@ def rewritten(root: Expr, choices: bool = True) -> Mapping[Expr, Expr]:
     one formula, as two of them, each guarded where the other is taken, look like a jump. Functions
     for differences f(a) - f(b) choose likewise.
     """
+    return _replacements(root, choices)[0]
+
+
+def with_shared_scales(root: Expr) -> tuple[Mapping[Expr, Expr], bool]:
+    """The same, but sums of exponentials whose logarithms are scaled come from their scaled forms.
+
+    And whether there are any.
+    """
+    done, scaled_logs = _replacements(root, choices=True)
+    rescaled = scaled_logs.rescaled(done[root])
+    if not rescaled:
+        return done, False
+    final = composed([done[root]], rescaled)
+    return {node: final.get(new, new) for node, new in done.items()}, True
+
+
+def _replacements(root: Expr, choices: bool) -> tuple[Mapping[Expr, Expr], ScaledLogarithms]:
     order = postorder(root)
     above = users(order)
     done: dict[Expr, Expr] = {}
@@ -101,7 +118,7 @@ def rewritten(root: Expr, choices: bool = True) -> Mapping[Expr, Expr]:
         rules.known.add(result)
         if len(above[node]) > 1:
             shared.add(result)
-    return done
+    return done, rules.scaled_logs
 
 
 class _Rules:
@@ -113,7 +130,7 @@ class _Rules:
     def __init__(self, shared: Collection[Expr], choices: bool) -> None:
         self.known: set[Expr] = set()
         self._choices = choices
-        scaled_logs = ScaledLogarithms()
+        scaled_logs = self.scaled_logs = ScaledLogarithms()
         self._entropies = Entropies(scaled_logs.is_finite)
         self._quotients = ShiftedQuotients()
         self._even = EvenFunctions()

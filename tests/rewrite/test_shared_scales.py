@@ -1,0 +1,55 @@
+"""Sums of exponentials beside their logarithms: computed once, from the scaled forms."""
+
+import mpmath
+import numpy as np
+import pytest
+
+import slomodel
+from slomodel.functions import exp, stop_gradient
+from slomodel.ir.expr import is_map
+from slomodel.ir.walk import postorder
+
+MODEL = """dim n, K
+data t[n], y[n]
+var a[K], b[K], c
+let rate[i in n] = c^2 + sum(exp(a[k] + b[k] * t[i]) / (1 + t[i]^2) for k in K)
+minimize sum(rate - y .* log(rate))"""
+T, Y = np.array([-1.0, 0.2, 0.7, 2.0]), np.array([1.0, 0.0, 3.0, 2.0])
+
+
+def wanted(x: list[mpmath.mpf]) -> mpmath.mpf:
+    a, b, c = x[:3], x[3:6], x[6]
+    total = mpmath.mpf(0)
+    for t, y in zip(map(mpmath.mpf, T), Y, strict=True):
+        terms = [mpmath.exp(p + q * t) for p, q in zip(a, b, strict=True)]
+        rate = c**2 + sum(terms) / (1 + t**2)
+        total += rate - y * mpmath.log(rate)
+    return total
+
+
+@pytest.mark.parametrize("scale", [1.0, 100.0, 300.0])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_values_and_gradients_inside_and_beyond_the_zone(scale: float, sign: float) -> None:
+    model = slomodel.compile(MODEL, data={"t": T, "y": Y}, dims={"K": 3}, backend="numpy")
+    x = np.array([sign * scale, 0.3, -0.4, 0.5, sign * scale / 3, 0.1, 1e-3])
+    value, gradient = model.value_and_gradient(x)
+    with mpmath.workdps(400):
+        exact = [mpmath.mpf(one) for one in x]
+        assert value == pytest.approx(float(wanted(exact)), rel=1e-12)
+        step = mpmath.mpf(10) ** -60
+        for k in range(7):
+            ends = [[*exact[:k], exact[k] + s * step, *exact[k + 1 :]] for s in (1, -1)]
+            slope = float((wanted(ends[0]) - wanted(ends[1])) / (2 * step))
+            assert gradient[k] == pytest.approx(slope, rel=1e-11, abs=1e-12)
+
+
+def test_the_exponentials_are_computed_once_and_bounds_read_the_sums_as_written() -> None:
+    model = slomodel.compile(MODEL, data={"t": T, "y": Y}, dims={"K": 3}, backend="numpy")
+    problem = model._problem
+
+    def wide(root: object) -> int:
+        return sum(is_map(one, exp) and one.rank == 2 for one in postorder(root))  # type: ignore[arg-type]
+
+    assert wide(problem.objective) == 1
+    plain = postorder(problem.plain[problem.objective])
+    assert not any(is_map(one, stop_gradient) for one in plain)
