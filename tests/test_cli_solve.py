@@ -4,9 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+import slomodel
 from slomodel.cli import main
 from slomodel.solve import METHODS
 
@@ -136,3 +138,37 @@ def test_options_of_the_other_methods(method: str, options: tuple[str, ...]) -> 
     for name, value in zip(options[::2], options[1::2], strict=True):
         told_value = found["parameters"][name.removeprefix("--")]
         assert told_value == (value if name == "--lift" else float(value))
+
+
+@pytest.mark.parametrize("kind", ["csv", "tsv", "npz", "json"])
+def test_all_data_of_one_file(kind: str) -> None:
+    Path("line.slo").write_text(
+        "dim n data t[n], y[n] var a, b minimize sumsq(y - a - b*t)", encoding="utf-8"
+    )
+    table = {"t": [1.0, 2.0, 4.0], "other": [0.0, 0.0, 1.0], "y": [3.0, 5.0, 9.0]}
+    if kind == "npz":
+        np.savez("all.npz", **table)
+    elif kind == "json":
+        Path("all.json").write_text(json.dumps(table), encoding="utf-8")
+    else:
+        rows = [list(table), *zip(*table.values(), strict=True)]
+        mark = "," if kind == "csv" else "\t"
+        text = "".join(mark.join(map(str, row)) + "\n" for row in rows)
+        Path(f"all.{kind}").write_text(text, encoding="utf-8")
+    found = told("line.slo", "--data", f"all.{kind}")
+    assert [found["values"][name] for name in "ab"] == pytest.approx([1.0, 2.0])
+    model = slomodel.compile(Path("line.slo"), data=Path(f"all.{kind}"), backend="numpy")
+    assert model.value([1.0, 2.0]) == pytest.approx(0.0)
+    Path("y.csv").write_text("4\n6\n10\n", encoding="utf-8")
+    found = told("line.slo", "--data", f"all.{kind}", "--data", "y=y.csv")
+    assert found["values"]["a"] == pytest.approx(2.0)
+
+
+def test_a_file_that_names_no_data() -> None:
+    Path("names.csv").write_text("u,v\n1,2\n", encoding="utf-8")
+    result = run("factors.slo", "--data", "names.csv")
+    assert result.exit_code == 1
+    assert "`names.csv` names no data of the model" in result.stderr
+    assert "it holds `u`, `v`; the data are `M`" in result.stderr
+    assert "there is no file" in run("factors.slo", "--data", "none.npz").stderr
+    assert "the data are `M`" in run("factors.slo", "--data", "M.csv").stderr

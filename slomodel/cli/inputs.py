@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from slomodel.cli.errors import shown_warnings
 from slomodel.errors import Diagnostic, DomainError, ShapeError
+from slomodel.front.data.arrays import arrays_in_file
 from slomodel.front.data.bind import bind
 from slomodel.front.data.random_data import random_data
 from slomodel.front.elaboration.elaborate import elaborate
@@ -71,16 +72,21 @@ def request(file: Path, settings: Mapping[str, str], files: Mapping[str, str]) -
     """The model in `file`, or on standard input for `-`.
 
     `--set` gives the size of a dim if the model declares one of that name, and scalar data
-    otherwise.
+    otherwise. `files` maps names of data to paths, and files of several data to "".
     """
     twice = sorted(settings.keys() & files.keys())
     if twice:
         raise click.UsageError(f"`{twice[0]}` is given with --set and with --data")
     source = standard_input() if str(file) == "-" else file
-    data: dict[str, object] = {name: Path(path).expanduser() for name, path in files.items()}
-    if not settings:
-        return Request(source, data, {})
+    named = {name: Path(path).expanduser() for name, path in files.items() if path}
+    whole_files = [Path(file).expanduser() for file, path in files.items() if not path]
+    if not settings and not whole_files:
+        return Request(source, named, {})
     program = parse(source_of(source)[0])
+    data: dict[str, object] = {}
+    for one in whole_files:
+        data |= arrays_in_file(one, [declared.name.text for declared in program.data])
+    data |= named
     names = [dim.name.text for dim in program.dims]
     scalars = [one.name.text for one in program.data if not one.shape]
     dims = {name: _size(name, text) for name, text in settings.items() if name in names}

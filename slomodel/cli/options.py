@@ -39,6 +39,14 @@ def pairs(
     return result
 
 
+def data_files(
+    context: click.Context, parameter: click.Parameter, values: Sequence[str]
+) -> dict[str, str]:
+    """Strings `name=path` as a mapping; a path alone, of a file of several data, maps to ''."""
+    named = pairs(context, parameter, [text for text in values if "=" in text])
+    return named | {text.strip(): "" for text in values if "=" not in text}
+
+
 class NumberOrWord(click.ParamType):  # type: ignore[type-arg]
     """A parameter type: the text as a number if it is one, otherwise the text itself."""
 
@@ -76,10 +84,11 @@ MODEL = (
         "--data",
         "files",
         multiple=True,
-        callback=pairs,
-        metavar="NAME=PATH",
+        callback=data_files,
+        metavar="[NAME=]PATH",
         help="File with the array NAME: npz, npy, csv, tsv, json or mtx; FILE.csv:COLUMN is one "
-        "column, FILE.npz:KEY or FILE.json:KEY one array. Repeatable.",
+        "column, FILE.npz:KEY or FILE.json:KEY one array. Without NAME=, all data whose names are "
+        "columns or arrays of the file. Repeatable.",
     ),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON document."),
 )

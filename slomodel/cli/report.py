@@ -216,7 +216,7 @@ def _command(
     for name, number in settings.items():
         words += ["--set", f"{name}={number}"]
     for name, path in files.items():
-        words += ["--data", f"{name}={path}"]
+        words += ["--data", f"{name}={path}" if path else name]
     for name, value in chosen.items():
         flag = f"--{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
         if value is True:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.errors import Diagnostic, DomainError, ModelSyntaxError, SourceText
+from slomodel.front.data.arrays import arrays_in_file
 from slomodel.front.data.bind import Binding
 from slomodel.front.data.loaders import StoredArray
 from slomodel.front.data.sparse import given_again
@@ -112,7 +113,10 @@ def recipe_of(
 ) -> Recipe:
     """The recipe for the arguments of `compile`. Raises SlomodelError for a wrong type."""
     if data is not None and not isinstance(data, Mapping):
-        data = columns_of(data, _data_names(source, variables))
+        declared = _data_names(source, variables)
+        data = (
+            arrays_in_file(data, declared) if isinstance(data, Path) else columns_of(data, declared)
+        )
     options: list[tuple[str, str, object]] = [("data", "arrays", data), ("dims", "sizes", dims)]
     for option, what, given in options:
         if given is not None and not isinstance(given, Mapping):

@@ -31,9 +31,10 @@ def compile(
     """Compile a model: a SymPy expression, the text of a model, or the path of a .slo file.
 
     - `variables`: order of the variables of a SymPy expression, by symbol or name.
-    - `data`: arrays, numbers or `pathlib.Path`s by name, or a DataFrame (of pandas or polars) of
-      which the columns that the model declares are read. Missing data can be given later with
-      `bind`; `None` declares a symbol of a SymPy expression as data without values.
+    - `data`: arrays, numbers or `pathlib.Path`s by name; or a DataFrame (of pandas or polars) or
+      the `pathlib.Path` of a csv, npz or json file, of which the columns or arrays that the model
+      declares are read. Missing data can be given later with `bind`; `None` declares a symbol of a
+      SymPy expression as data without values.
     - `dims`: sizes that do not follow from the data.
     - `backend`: `c` (needs a C compiler), `numexpr`, `numpy`, `cupy` (needs CuPy and an NVIDIA
       GPU), or `auto`: the value of the environment variable SLOMODEL_BACKEND, else `c` where a

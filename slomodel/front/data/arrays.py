@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path, PurePosixPath
-from typing import Literal, TypeAlias, overload
+from typing import BinaryIO, Literal, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +25,13 @@ from slomodel.front.data.loaders import (
     complete_rows,
     count_dropped,
     printable,
+    shown,
 )
 from slomodel.front.data.user_arrays import no_memory, user_array
 from slomodel.problem import DataDeclaration, FileReference
 
 Array: TypeAlias = NDArray[np.float64]
+Read = TypeVar("Read")
 
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
@@ -162,28 +164,53 @@ def load_array(
     Files that contain a single table give a Table. With `labels` the elements may be texts, with
     `sparse` only stored entries may be read. Raises DomainError.
     """
+
+    def content(known: FileFormat, raw: BinaryIO) -> Content | StoredArray:
+        file = raw if complete is None else complete_rows(raw, complete)
+        if sparse and known.read_sparse is not None:
+            return known.read_sparse(file, key)
+        read = known.read_labels if labels and known.read_labels is not None else known.read
+        return read(file, key)
+
+    return _opened(path, content, span)
+
+
+def arrays_in_file(path: Path, declared: Collection[str]) -> dict[str, object]:
+    """The path of each array or column of a file that has a declared name. Raises DomainError."""
+    names = _opened(path, lambda known, file: known.names(file) if known.names else ())
+    found: dict[str, object] = {
+        name: path.with_name(f"{path.name}:{name}") for name in names if name in declared
+    }
+    if not found:
+        message = f"`{printable(str(path))}` names no data of the model"
+        held = f"it holds {', '.join(f'`{shown(one)}`' for one in names)}" if names else ""
+        wanted = f"the data are {', '.join(f'`{one}`' for one in declared)}" if declared else ""
+        raise data_error("E304", message, None, "; ".join(filter(None, (held, wanted))))
+    return found
+
+
+def _opened(
+    path: Path, read: Callable[[FileFormat, BinaryIO], Read], span: Span | None = None
+) -> Read:
+    """What `read(format, file)` reads from a file. Raises DomainError."""
     known = _format(path.name)
-    shown = f"`{printable(str(path))}`"
+    named = f"`{printable(str(path))}`"
     if known is None:
         listed = ", ".join(suffix[1:] for suffix in FORMATS)
-        message = f"{shown} is not of a kind that can be read"
+        message = f"{named} is not of a kind that can be read"
         raise data_error("E303", message, span, f"the kinds are {listed}; use numpy.savez")
     try:
         if path.exists() and not (path.is_file() or path.is_dir()):  # Opening a pipe would block.
             reason = "cannot be read: it is not a regular file"
             raise UnreadableFile("E305", reason, "copy it to one")
-        with path.open("rb") as raw:
-            file = raw if complete is None else complete_rows(raw, complete)
-            if sparse and known.read_sparse is not None:
-                return known.read_sparse(file, key)
-            read = known.read_labels if labels and known.read_labels is not None else known.read
-            return read(file, key)
+        with path.open("rb") as file:
+            return read(known, file)
     except UnreadableFile as refusal:
-        raise data_error(refusal.code, f"{shown} {refusal.reason}", span, refusal.remedy) from None
+        raise data_error(refusal.code, f"{named} {refusal.reason}", span, refusal.remedy) from None
     except FileNotFoundError:
-        raise data_error("E304", f"there is no file {shown}", span, _nearby(path)) from None
+        raise data_error("E304", f"there is no file {named}", span, _nearby(path)) from None
     except (OSError, ValueError, MemoryError) as error:
-        raise data_error("E305", f"cannot read {shown}: {_reason(error)}", span) from None
+        raise data_error("E305", f"cannot read {named}: {_reason(error)}", span) from None
 
 
 def as_model_array(

@@ -78,6 +78,16 @@ def read_csv(file: BinaryIO, column: str) -> Table:
         raise not_utf8() from None
 
 
+def csv_names(file: BinaryIO) -> tuple[str, ...]:
+    """The names of the columns, empty if the first line holds numbers."""
+    try:
+        with text_of(file, _MOST_BYTES) as text:
+            first = next(_lines(text), None)
+            return () if first is None else _layout(first, "").names
+    except UnicodeDecodeError:
+        raise not_utf8() from None
+
+
 def read_csv_labels(file: BinaryIO, column: str) -> Raw:
     """The texts (rows,) of one column of a table whose first line has the names."""
     try:

@@ -39,7 +39,22 @@ def read_json_labels(file: BinaryIO, key: str) -> Raw:
     return array if array.dtype.kind == "U" else _array(value, key)
 
 
+def json_names(file: BinaryIO) -> tuple[str, ...]:
+    """The keys of an object, empty for another value."""
+    value = _content(file)
+    return tuple(value) if isinstance(value, dict) else ()
+
+
 def _value(file: BinaryIO, key: str) -> object:
+    value = _content(file)
+    if isinstance(value, dict):
+        if key not in value:
+            raise missing_entry("array", key, list(value))
+        value = value[key]
+    return value
+
+
+def _content(file: BinaryIO) -> object:
     try:
         with text_of(file, _MOST_BYTES) as lines:
             text = lines.read()
@@ -57,10 +72,6 @@ def _value(file: BinaryIO, key: str) -> object:
         raise UnreadableFile("E305", f"is not JSON in {place}: {result}") from None
     except RecursionError:
         raise _too_deep() from None
-    if isinstance(value, dict):
-        if key not in value:
-            raise missing_entry("array", key, list(value))
-        value = value[key]
     return value
 
 

@@ -56,6 +56,12 @@ def read_npz(file: BinaryIO, key: str) -> Raw:
         return member
 
 
+def npz_names(file: BinaryIO) -> tuple[str, ...]:
+    """The names of the arrays in an npz file."""
+    loaded = _loaded(file, "npz")
+    return tuple(loaded.files) if isinstance(loaded, np.lib.npyio.NpzFile) else ()
+
+
 def read_sparse_npz(file: BinaryIO, key: str) -> StoredArray | Raw:
     """The matrix that `scipy.sparse.save_npz` wrote, or the array `key` of another npz file."""
     from scipy.sparse import coo_array, csc_array, csr_array
