@@ -51,6 +51,16 @@ EXACT: dict[str, tuple[str, list[float], float, dict[str, object], float, float]
         0.5,
         2.0 * math.sqrt(2.0) * S2,
     ),
+    # D² is 1/cosh², and D³ is largest where tanh² is 1/3.
+    "averages": (
+        "dim T = 2 data s[2] var x let h[t in T] = logaddexp(h[t-1], s[t] * x) first x "
+        "minimize h[1]",
+        [0.0],
+        1.0,
+        {"s": np.array([0.0, -1.0])},
+        1.0,
+        4.0 / (3.0 * math.sqrt(3.0)),
+    ),
     "layered_networks": (
         "data X[1, 1] var v[1], W[1, 1] minimize sumsq(v @ tanh(W @ X))",
         [1.0, 0.0],

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from slomodel.bounds.centre import is_third_within
 from slomodel.bounds.enclosure import Enclosure
+from slomodel.bounds.rules.averages import averages
 from slomodel.bounds.rules.curved_terms import curved_terms
 from slomodel.bounds.rules.entries_over_ball import entries_over_the_ball
 from slomodel.bounds.rules.gradient_jets import gradient_jets, is_long
@@ -72,6 +73,7 @@ RULES = (
     BoundRule(separable_sums, reads_written=True, suffices=is_large),
     BoundRule(layered_networks, reads_written=True, suffices=is_deep),
     BoundRule(log_sum_exp, reads_written=True),
+    BoundRule(averages, reads_written=True),
     BoundRule(radial_functions, reads_written=True),
     BoundRule(interval_entries, by_cells=True),
     BoundRule(gradient_jets, is_long=is_long),

@@ -269,7 +269,7 @@ def _elements(
     )
 
 
-def varying_nodes(order: Collection[Expr], variables: Collection[Input]) -> set[Expr]:
+def varying_nodes(order: Collection[Expr], variables: Collection[Expr]) -> set[Expr]:
     """The nodes of a postorder that depend on the variables, but for those marked constant."""
     result: set[Expr] = set(variables)
     for node in order:
