@@ -79,3 +79,17 @@ def test_what_is_not_a_number_stays_so() -> None:
         x = CASES["alike"].copy()
         x[place] = nan
         assert np.isnan(_model(600).value(x))
+
+
+def test_columns_go_by_blocks_too() -> None:
+    text = """dim n, K
+    data w[n]
+    var x[n, K]
+    let r = cumlogsumexp(x, axis=0)
+    minimize sum(w[i] * r[i, k] for i in n, k in K)"""
+    x = np.stack([CASES["alike"], CASES["rising"], CASES["out of range"]], axis=1)
+    weights = (-1.0) ** np.arange(600)
+    model = slomodel.compile(text, data={"w": weights}, dims={"K": 3}, backend="c")
+    value, scale = np.sum([_right(one) for one in x.T], axis=0)
+    assert abs(model.value(x.ravel()) - value) <= 4e-16 * scale
+    assert f"k < 3; k++) {NAME}(w" in model.source("c")

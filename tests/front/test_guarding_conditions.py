@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import slomodel
+from slomodel.ir.expr import Listing
+from slomodel.ir.walk import postorder
 
 Y = np.array([1.0, -2.0, 3.0, 4.0, -1.0])
 BEFORE = np.array([-1, 0, 1, 4, 2])
@@ -34,3 +36,23 @@ def test_a_condition_does_not_guard_those_before_it() -> None:
     text = "dim n data y[n] var a minimize sum(a * where(y[i-1] > 0 and i > 0, 1, 2) for i in n)"
     with pytest.raises(slomodel.SlomodelError, match="E210"):
         slomodel.compile(text)
+
+
+WINDOWS = {
+    "w[l] * y[i-l] for l in range(3) if l <= i": lambda i, w: sum(
+        w[k] * Y[i - k] for k in range(3) if k <= i
+    ),
+    "w[l] * y[i+l] for l in range(3) if i + l < n": lambda i, w: sum(
+        w[k] * Y[i + k] for k in range(3) if i + k < N
+    ),
+}
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_windows_cut_at_one_end_are_shifted_arrays(window: str) -> None:
+    text = f"dim n data y[n] var w[3] minimize sum(sum({window})^2 for i in n)"
+    model = slomodel.compile(text, data={"y": Y}, backend="numpy")
+    w = np.array([0.5, -0.3, 2.0])
+    wanted = sum(WINDOWS[window](i, w) ** 2 for i in range(N))
+    assert model.value(w) == pytest.approx(wanted, rel=1e-15)
+    assert not any(isinstance(one, Listing) for one in postorder(model._problem.objective))

@@ -20,9 +20,14 @@ _MOST_STATES = 24
 
 
 def log_sum_terms(node: Recur, fusion: Fusion, first: int) -> Element | None:
-    """Where the terms of a running log-sum-exp lie, from step `first` on; None for other loops."""
+    """Where the terms of a running log-sum-exp lie, from step `first` on; None for other loops.
+
+    The position has a stride for the step and, if there are several states, one for them.
+    """
     loop = node.loop
-    if len(loop.updates) != 1 or len(loop.shapes) != 1 or loop.shapes[0] or loop.backwards:
+    if len(loop.updates) != 1 or len(loop.shapes) != 1 or loop.backwards:
+        return None
+    if len(loop.shapes[0]) > 1:
         return None
     (update,), numbers = loop.updates, fusion.accesses.numbers
     before = [(one, s) for one, s in loop.sources if isinstance(s, StateAt)]
@@ -37,9 +42,10 @@ def log_sum_terms(node: Recur, fusion: Fusion, first: int) -> Element | None:
     shifts = [one.shift.value(numbers) for one in (update, last)]
     if shifts != [0, -1] or not access.base.rank:
         return None
-    (stride,) = access.strides
-    offset = access.offset + stride * (first + source.shift.value(numbers))
-    return Element(access.base, Position(offset, (stride,)))
+    if len(access.strides) != 1 + len(loop.shapes[0]):
+        return None
+    offset = access.offset + access.strides[0] * (first + source.shift.value(numbers))
+    return Element(access.base, Position(offset, access.strides))
 
 
 def log_products(node: Recur, fusion: Fusion, first: int) -> LogProducts | None:

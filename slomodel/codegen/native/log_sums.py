@@ -8,26 +8,28 @@ sum of a block could underflow, or there are infinities, the block goes step by 
 
 from __future__ import annotations
 
+from math import prod
+
 from slomodel.codegen.loops.nest import Element, TimeLoop
 from slomodel.codegen.native.names import EntryNames
 
 NAME = "slo_log_sums"
 
 DEFINITION = r"""
-static void slo_log_sums(real *y, const real *e, long step, long n) {
+static void slo_log_sums(real *y, long own, const real *e, long step, long n) {
     for (long s = 0; s < n; s += 256) {
         const long m = n - s < 256 ? n - s : 256;
         double t[256] ALIGNED, u[256] ALIGNED, v[256] ALIGNED;
-        const double before = y[s - 1], own = e[s * step];
+        const double before = y[(s - 1) * own], first = e[s * step];
         double top = before, sum, lost = 0.0;
         for (long i = 0; i < m; i++) {
             t[i] = e[(s + i) * step];
             top = t[i] > top ? t[i] : top;
         }
-        if (!(top - (before > own ? before : own) < (sizeof(real) == 8 ? 600.0 : 60.0))) {
+        if (!(top - (before > first ? before : first) < (sizeof(real) == 8 ? 600.0 : 60.0))) {
             for (long i = s; i < s + m; i++) {
-                const real a = y[i - 1], b = e[i * step], apart = a == b ? 0 : a - b;
-                y[i] = slo_max(a, b) + log1p(exp(-__builtin_fabs(apart)));
+                const real a = y[(i - 1) * own], b = e[i * step], apart = a == b ? 0 : a - b;
+                y[i * own] = slo_max(a, b) + log1p(exp(-__builtin_fabs(apart)));
             }
             continue;
         }
@@ -43,7 +45,7 @@ static void slo_log_sums(real *y, const real *e, long step, long n) {
         for (long i = 0; i < m; i++) u[i] = log(t[i] + u[i]);
         for (long i = 0; i < m; i++) {
             const double small = v[i], other = u[i];
-            y[s + i] = top + (__builtin_fabs(t[i] - 1.0) < 0.5 ? small : other);
+            y[(s + i) * own] = top + (__builtin_fabs(t[i] - 1.0) < 0.5 ? small : other);
         }
     }
 }
@@ -51,9 +53,15 @@ static void slo_log_sums(real *y, const real *e, long step, long n) {
 
 
 def log_sum_lines(loop: TimeLoop, terms: Element, names: EntryNames) -> list[str]:
-    """The statement that computes the states of a loop from step `first` on."""
+    """The statements that compute the states of a loop from step `first` on."""
     (begin,) = loop.begins
-    state, number = names.base(begin.array), loop.length - loop.first
+    count, number = prod(begin.shape[1:]), loop.length - loop.first
+    if number <= 0:
+        return []
+    stride, *between = terms.position.strides
+    state = f"{names.base(begin.array)} + {loop.first * count}"
     term = f"{names.base(terms.array)} + {terms.position.offset}"
-    stride = terms.position.strides[0]
-    return [f"{NAME}({state} + {loop.first}, {term}, {stride}, {number});"] if number > 0 else []
+    if not between:
+        return [f"{NAME}({state}, {count}, {term}, {stride}, {number});"]
+    call = f"{NAME}({state} + k, {count}, {term} + k * {between[0]}, {stride}, {number});"
+    return [f"for (long k = 0; k < {count}; k++) {call}"]

@@ -26,7 +26,7 @@ from slomodel.front.elaboration.indices.grouping import (
     summed_by_group,
 )
 from slomodel.front.elaboration.indices.index_sets import bind_iterations, index_at, size_product
-from slomodel.front.elaboration.indices.linear_conditions import conjuncts
+from slomodel.front.elaboration.indices.linear_conditions import conjuncts, limits_of
 from slomodel.front.elaboration.indices.tuples import TupleSet, has_dependent_range, tuple_set
 from slomodel.front.elaboration.scope import Elaboration, Ongoing, Scope, ValueRequest
 from slomodel.front.elaboration.sums.cumulative import running
@@ -43,7 +43,7 @@ from slomodel.front.elaboration.values import (
     union,
     with_unit_axes,
 )
-from slomodel.front.text.syntax import Comprehension
+from slomodel.front.text.syntax import Comprehension, Condition
 from slomodel.functions import abs, div, ge, land, mul, where
 from slomodel.functions.shifted import log_softmax, logsumexp, softmax
 from slomodel.functions.translate import balanced
@@ -107,7 +107,11 @@ def _comprehension(node: Comprehension, scope: Scope) -> Steps:
         return result
     # Sizes or data decide whether an index stays inside: for the tuples that the condition leaves.
     scope.model.restore(before)
-    for attempt in (partial(_over_list, node, scope, guarded=True), partial(_masked, node, scope)):
+    attempts = [partial(_over_list, node, scope, guarded=True), partial(_masked, node, scope)]
+    if _is_one_sided(node.condition, inner):
+        # Most tuples are left, or half of them: shifted arrays are read faster than lists.
+        attempts.reverse()
+    for attempt in attempts:
         try:
             return (yield from attempt())
         except StatementError:
@@ -117,6 +121,12 @@ def _comprehension(node: Comprehension, scope: Scope) -> Steps:
         raise outside
     scope.model.restore(after)
     return result
+
+
+def _is_one_sided(condition: Condition, scope: Scope) -> bool:
+    """Whether a condition is one comparison of indices, as `l <= t`, and not a band."""
+    limits = limits_of(condition, scope)
+    return len(limits) == 1 and not limits[0].form.rest
 
 
 def _over_dependent(node: Comprehension, scope: Scope) -> Steps:
