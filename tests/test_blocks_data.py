@@ -186,7 +186,7 @@ def test_several_starts() -> None:
     assert len(found.runs) == 3
     assert found.fun == pytest.approx(expected.fun, rel=1e-9)
     for name in ("workers", "hops", "client"):
-        with pytest.raises(DomainError, match=f"{name} does not go with data in blocks"):
+        with pytest.raises(DomainError, match=f"{name} cannot be combined with data in blocks"):
             over(text).solve(starts=2, **{name: 2})
 
 

@@ -170,7 +170,11 @@ def test_renaming_changes_every_use_and_no_comment() -> None:
 
 @pytest.mark.parametrize(
     ("at", "new", "why"),
-    [((5, 6), "y", "would not do"), ((5, 6), "2b", "not a name"), ((7, 11), "s2", "declares")],
+    [
+        ((5, 6), "y", "cannot be the name"),
+        ((5, 6), "2b", "not a name"),
+        ((7, 11), "s2", "declares"),
+    ],
 )
 def test_renaming_is_refused_with_the_reason(at: tuple[int, int], new: str, why: str) -> None:
     assert why in answer(opened(GOOD), request("rename", at, newName=new))["message"]

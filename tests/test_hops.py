@@ -85,8 +85,8 @@ def test_hops_from_several_starts_and_from_a_start() -> None:
     [
         ({"hops": 0}, "hops"),
         ({"hops": 2.5}, "hops"),
-        ({"hops": 3, "checkpoint": "run.npz"}, "checkpoint does not go with hops"),
-        ({"hops": 3, "callback": lambda state: None}, "callback does not go with hops"),
+        ({"hops": 3, "checkpoint": "run.npz"}, "checkpoint cannot be combined with hops"),
+        ({"hops": 3, "callback": lambda state: None}, "callback cannot be combined with hops"),
         ({"n_hops": 3}, "did you mean 'hops'"),
     ],
 )

@@ -194,7 +194,7 @@ class LanguageDocument:
         renamed = LanguageDocument(self.source.name, self._with_edits(word.text, new))
         if len(renamed.diagnostics()) > len(self.diagnostics()):
             message = renamed.diagnostics()[0]["message"]
-            raise ValueError(f"`{new}` would not do: {message}")
+            raise ValueError(f"`{new}` cannot be the name: {message}")
         return edits
 
     def _with_edits(self, name: str, new: str) -> str:

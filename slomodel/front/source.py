@@ -133,13 +133,13 @@ def recipe_of(
         return Recipe(expression, None, known, sizes, backend, dtype, rewrites)
     text, folder = source_of(source)
     if variables is not None:
-        message = "variables= goes with SymPy expressions; a text declares its own"
+        message = "variables= is for SymPy expressions; a text declares its own"
         raise DomainError(Diagnostic("E604", message, help="leave out variables="))
     if subject_to is not None:
-        message = "subject_to= goes with SymPy expressions; a text states its own constraints"
+        message = "subject_to= is for SymPy expressions; a text states its own constraints"
         raise DomainError(Diagnostic("E604", message, help="write `subject to x + y <= 1`"))
     if bounds is not None:
-        message = "bounds= goes with SymPy expressions; a text declares sets of its own"
+        message = "bounds= is for SymPy expressions; a text declares sets of its own"
         raise DomainError(Diagnostic("E604", message, help="write `var x in [0, 1]`"))
     return Recipe(text, folder, arrays, sizes, backend, dtype, rewrites)
 

@@ -144,7 +144,7 @@ def _node(node: sp.Basic, done: Mapping[sp.Basic, Expr]) -> Expr:
     if node.func in _families() and node.args[0].is_Integer and node.args[0].is_nonnegative:
         return _families()[node.func](int(node.args[0]))(*operands[1:])
     if isinstance(node, sp.Symbol):
-        raise MissingRule(f"the symbol `{node}` stands for nothing")
+        raise MissingRule(f"unknown symbol `{node}`")
     names = ", ".join(known_functions())
     raise MissingRule(f"SymPy's `{node.func.__name__}` has no rule; those known are {names}")
 
@@ -187,7 +187,7 @@ def _product(node: sp.Mul, done: Mapping[sp.Basic, Expr]) -> Expr:
 
 def _piecewise(node: sp.Piecewise, done: Mapping[sp.Basic, Expr]) -> Expr:
     if node.args[-1].cond is not sp.true:
-        raise MissingRule(f"`{node}` says nothing where no condition holds: end it with True")
+        raise MissingRule(f"`{node}` has no value where no condition holds: end it with True")
     graph = done[node.args[-1].expr]
     for branch in reversed(node.args[:-1]):
         graph = compare.where(done[branch.cond], done[branch.expr], graph)

@@ -109,7 +109,7 @@ def with_hops(
     count = whole("hops", hops, 1)
     for name, value in alone.items():
         if value is not None:
-            raise _refused(f"{name} does not go with hops", f"leave {name} out")
+            raise _refused(f"{name} cannot be combined with hops", f"leave {name} out")
     return Hopping(runs, runs.start, count, runs.scales, runs.inside, options)
 
 
@@ -143,7 +143,7 @@ def from_starts(
         alone_here = name == "callback" and workers == 1 and how.client is None
         if value is not None and not alone_here:
             others = "workers" if name == "callback" else "starts"
-            raise _refused(f"{name} does not go with several {others}", f"leave {name} out")
+            raise _refused(f"{name} cannot be combined with several {others}", f"leave {name} out")
     if count > 1 and np.array_equal(x0(how.options.seed), x0(how.options.seed + 1), equal_nan=True):
         raise _refused(
             "every start would be the same: the model draws no variable at random",

@@ -161,7 +161,7 @@ def test_other_objects(source: object) -> None:
 
 
 def test_text_declares_its_own_variables() -> None:
-    with pytest.raises(DomainError, match="variables= goes with SymPy expressions"):
+    with pytest.raises(DomainError, match="variables= is for SymPy expressions"):
         compile("var x[3] minimize sumsq(x)", [x])
 
 

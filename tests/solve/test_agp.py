@@ -74,7 +74,7 @@ def test_sampled_constants_are_doubled_where_they_are_too_small() -> None:
         ({"lift": "paper", "D": 0.01, "gtol": 1e-4}, "6ε^¼"),
         ({"lift": "both"}, "expected one of scale-free, paper"),
         ({"d": 0.1}, "agp has no option 'd'"),
-        ({"D": "auto"}, "D='auto' goes with pgd and tgd alone"),
+        ({"D": "auto"}, "D='auto' is for pgd and tgd alone"),
     ],
 )
 def test_what_it_cannot_do_with(options: dict[str, Any], said: str) -> None:

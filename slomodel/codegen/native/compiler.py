@@ -203,7 +203,7 @@ def _loaded(command: str, flags: tuple[str, ...], text: str) -> ctypes.CDLL:
     try:
         return ctypes.CDLL(str(path))
     except OSError as error:
-        raise _limit(f"what the C compiler made cannot be loaded: {error}") from None
+        raise _limit(f"the compiled library cannot be loaded: {error}") from None
 
 
 @cache
@@ -248,14 +248,14 @@ def _run(command: str, flags: tuple[str, ...], text: str, path: Path, level: int
     try:
         code, errors = _ended(_call(command, flags, path, level), text)
     except subprocess.TimeoutExpired:
-        raise _limit(f"the C compiler {command} took over {_SECONDS} s") from None
+        raise _limit(f"the C compiler {command} took more than {_SECONDS} s") from None
     except OSError as error:
         raise _limit(f"the C compiler {command} cannot be run: {error}") from None
     if code:
         said = errors.strip().splitlines()
         raise _limit(f"the C compiler {command} failed: {said[0] if said else 'no message'}")
     if not is_own(path):
-        raise _limit(f"the C compiler {command} made nothing")
+        raise _limit(f"the C compiler {command} produced no library")
 
 
 def _call(command: str, flags: tuple[str, ...], path: Path, level: int) -> list[str]:

@@ -222,7 +222,7 @@ class BlockModel:
         """
         for name, remedy in _ELSEWHERE.items():
             if options.pop(name, None) is not None:
-                message = f"{name} does not go with data in blocks"
+                message = f"{name} cannot be combined with data in blocks"
                 raise DomainError(Diagnostic("E604", message, help=remedy))
         alone: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume, "callback": callback}
         run = partial(self._run, method)

@@ -49,7 +49,7 @@ def fixed_radius(value: object) -> float:
     """A radius supplied by the user as a number."""
     if isinstance(value, str):
         remedy = (
-            "give a number, or leave D out; D='auto' goes with pgd and tgd alone, whose proved "
+            "give a number, or leave D out; D='auto' is for pgd and tgd alone, whose proved "
             "descent limits the ball (agp descends in any, and chooses one by L2)"
         )
         raise bad_value("D", "a finite number > 0", value, remedy)
