@@ -39,6 +39,7 @@ from slomodel.solve.subroutine import Iterate, Subroutine
 from slomodel.solve.verify.certificate import Certifier
 
 Variables = Mapping[str, NDArray[np.float64]]
+Arrays = dict[str, NDArray[np.float64]]
 Unpack = Callable[[Vector], Variables]
 View = Callable[[Vector], Vector]
 Diagnose = Callable[[Vector], str | None]
@@ -115,26 +116,34 @@ def solve(
         run.detail = (diagnose and diagnose(start)) or what_is_not_finite(run.current)
     elif diagnose:
         run.detail = f"{run.detail} {_nonfinite_points(run, evaluate, diagnose)}".strip()
-    of_user = OfUser(user, unpack, model)
-    solution = outcome(run, evaluate, monitor, subroutine, lipschitz, of_user)
-    if within is not None and in_sets is not None:
-        return with_multipliers(solution, within, in_sets, evaluate.sign)
-    return solution
+    of_user = OfUser(user, unpack, model, in_sets)
+    return outcome(run, evaluate, monitor, subroutine, lipschitz, of_user)
 
 
 @dataclass(frozen=True, slots=True)
 class OfUser:
-    """The parts of a Solution that do not stem from the run: map to the user's x, arrays, model."""
+    """The parts of a Solution that do not stem from the run: map to the user's x, arrays, model.
+
+    `in_sets` gives the arrays of the variables in sets.
+    """
 
     user: View | None = None
     unpack: Unpack | None = None
     model: FittedModel | None = None
+    in_sets: Unpack | None = None
 
 
 def with_multipliers(solution: Solution, within: Set, in_sets: Unpack, sign: float) -> Solution:
-    """The solution with its multipliers, ∇f plus the projected −∇f, and its active bounds."""
+    """The solution with its multipliers and active bounds."""
     x = solution.x if solution.unconstrained is None else solution.unconstrained
-    g = sign * solution.jac
+    multipliers, active = at_bounds(within, x, sign * solution.jac, in_sets, sign)
+    return replace(solution, multipliers=multipliers, active=active)
+
+
+def at_bounds(
+    within: Set, x: Vector, g: Vector, in_sets: Unpack, sign: float
+) -> tuple[Arrays, dict[str, NDArray[np.bool_]]]:
+    """The multipliers at x (n,), ∇f plus the projected −∇f for a gradient g, and active bounds."""
     tangential = np.empty_like(x)
     within.tangent(x, -g, tangential)
     # At bounds the two parts cancel exactly; elsewhere the multipliers are 0.
@@ -142,10 +151,10 @@ def with_multipliers(solution: Solution, within: Set, in_sets: Unpack, sign: flo
     active = {
         name: array > 0.0 for name, array in in_sets(within.at_bounds(x).astype(np.float64)).items()
     }
-    return replace(solution, multipliers=copies(in_sets(multipliers)), active=active)
+    return copies(in_sets(multipliers)), active
 
 
-def copies(variables: Variables) -> dict[str, NDArray[np.float64]]:
+def copies(variables: Variables) -> Arrays:
     """The arrays by name, none shared with the caller's."""
     return {name: np.array(array) for name, array in variables.items()}
 
@@ -226,6 +235,10 @@ def outcome(
     parameters = subroutine.parameters | (lipschitz.parameters if lipschitz else {})
     if run.kinds:
         parameters["steps"] = steps_by_kind(run.kinds)
+    within, in_sets = evaluate.within, of_user.in_sets
+    multipliers, active = {}, {}
+    if within is not None and in_sets is not None:
+        multipliers, active = at_bounds(within, point.x, point.g, in_sets, evaluate.sign)
     return Solution(
         x=x,
         fun=evaluate.sign * point.f + 0.0,
@@ -248,6 +261,8 @@ def outcome(
         certificate=run.certifier.certificate() if run.certifier else None,
         calls=tuple(run.calls),
         unconstrained=None if user is None else point.x,
+        multipliers=multipliers,
+        active=active,
         model=of_user.model,
     )
 

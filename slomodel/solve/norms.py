@@ -23,6 +23,8 @@ def norm(v: Vector) -> float:
     square = float(v.dot(v))
     if _SMALL < square < _LARGE:
         return math.sqrt(square)
+    if square == 0.0 and not v.any():
+        return 0.0
     largest = float(np.abs(v).max(initial=0.0))
     if largest == 0.0 or not math.isfinite(largest):
         return largest

@@ -124,7 +124,7 @@ class CompiledSteps:
         loop.examined = limits.examined
         limits.pole.store(loop)
         evaluate.store(loop)
-        routine = lib[name]
+        routine = getattr(lib, name)
         routine.restype = ctypes.c_long
         steps = int(routine(ctypes.byref(loop)))
         evaluate.load(loop)

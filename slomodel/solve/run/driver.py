@@ -218,7 +218,7 @@ def evaluate_start(evaluate: Evaluator, monitor: Monitor, run: RunState) -> None
     run.tolerance = run.options.gtol * (scale if run.options.scaled else 1.0)
     if run.own_test:
         run.tolerance = 0.0
-    run.depth = run.examined = depth(evaluate, start)
+    run.depth = run.examined = depth(evaluate, start.f, len(start.x))
     run.first_f, run.first_size = start.f, norm(start.x)
     run.stop_asked = monitor.report(start, 0.0, run.epoch)
 

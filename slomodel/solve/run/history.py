@@ -26,6 +26,9 @@ class History:
     epoch: NDArray[np.int64]
 
 
+COLUMNS = len(fields(History))
+
+
 @dataclass(frozen=True, slots=True)
 class EpochRecord:
     """`count` consecutive epochs from number `first`, with the same radius and constants.
@@ -63,14 +66,15 @@ class Recorder:
 
     def rows(self) -> Vector:
         """A copy of all rows so far (k, 5)."""
-        return np.array(self._rows).reshape(-1, len(fields(History)))
+        return np.frombuffer(self._rows).reshape(-1, COLUMNS).copy()
 
     def restore(self, rows: Vector) -> None:
         """Replace the rows by those of an earlier run (k, 5)."""
         self._rows = array("d", rows.ravel().tolist())
 
     def history(self) -> History:
-        time, fun, gradient_norm, step, epoch = self.rows().T.copy()
+        rows = np.frombuffer(self._rows).reshape(-1, COLUMNS)
+        time, fun, gradient_norm, step, epoch = rows.T.copy()
         return History(time, fun, gradient_norm, step, epoch.astype(np.int64))
 
 

@@ -71,7 +71,8 @@ class SaddleWatch:
         """
         if self._seen is not None and np.array_equal(self._seen, at.x):
             return None
-        self._last = least_eigenvalue(self._evaluate, at.x, self._generator)
+        start = self._generator.standard_normal(len(at.x))
+        self._last = least_eigenvalue(self._evaluate, at.x, start)
         result = None
         if self._last is not None and self._is_negative(at.x, self._last):
             result = self._lower(at, self._last)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
@@ -194,19 +194,29 @@ def _least(evaluate: Evaluator, at: Iterate, hessian: Vector | None) -> Ritz | N
         values, vectors = np.linalg.eigh(hessian)
         largest = float(np.abs(values).max())
         return Ritz(float(values[0]), vectors[:, 0], 0.0, largest, n, evaluate.eps)
-    generator = np.random.default_rng(0)
     if evaluate.within is None:
         if n <= FEW:
-            return least_eigenvalue(evaluate, at.x, generator)
-        start = at.g / at.gnorm if 0.0 < at.gnorm < math.inf else None
-        return least_eigenvalue(evaluate, at.x, generator, PRODUCTS, start)
+            return least_eigenvalue(evaluate, at.x, _drawn(n))
+        start = at.g / at.gnorm if 0.0 < at.gnorm < math.inf else _drawn(n)
+        return least_eigenvalue(evaluate, at.x, start, PRODUCTS)
     face = _loosened_face(evaluate.within, at)
-    start = face.project(generator.standard_normal(n))
+    start = face.project(_drawn(n))
     # At a vertex there is no direction.
     if not norm(start) > 0.0:
         return None
     products = OnFace(evaluate, face, np.zeros(n))
-    return least_eigenvalue(products, at.x, generator, PRODUCTS_IN_SET, start)
+    return least_eigenvalue(products, at.x, start, PRODUCTS_IN_SET)
+
+
+def _drawn(n: int) -> Vector:
+    """A random vector (n,), always the same."""
+    return _drawn_few()[:n] if n <= FEW else np.random.default_rng(0).standard_normal(n)
+
+
+@cache
+def _drawn_few() -> Vector:
+    """The random vector of FEW elements, whose generator takes as long as some evaluations."""
+    return np.random.default_rng(0).standard_normal(FEW)
 
 
 def _loosened_face(within: Set, at: Iterate) -> Face:

@@ -21,6 +21,7 @@ CLOSE = 0.05
 # Rounding error of a Hessian product, in units of eps·√n·‖H‖.
 NOISE = 16.0
 LARGEST_SHOWN = 2_000
+_ONE = np.ones((1, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +48,18 @@ class Ritz:
 def least_eigenvalue(
     evaluate: Products,
     x: Vector,
-    generator: np.random.Generator,
+    start: Vector,
     most: int = MOST_STEPS,
-    start: Vector | None = None,
 ) -> Ritz | None:
     """The least Ritz value at x (n,) after up to `most` products; None if H is not finite.
 
-    Lanczos with full reorthogonalisation, from the vector `start` (n,) or a random one. It stops
+    Lanczos with full reorthogonalisation, from the vector `start` (n,). It stops
     once a negative value has converged.
     """
     n = len(x)
     most = min(n, most, max(2, MOST_NUMBERS // n))
     basis = np.empty((most, n))
-    w = generator.standard_normal(n) if start is None else start.copy()
+    w = start.copy()
     np.divide(w, norm(w), out=basis[0])
     T = np.zeros((most, most))
     for k in range(most):
@@ -70,7 +70,7 @@ def least_eigenvalue(
         for _ in range(2):
             w -= (basis[: k + 1] @ w) @ basis[: k + 1]
         beside = norm(w)
-        values, vectors = np.linalg.eigh(T[: k + 1, : k + 1])
+        values, vectors = np.linalg.eigh(T[: k + 1, : k + 1]) if k else (T[0, :1], _ONE)
         residual = beside * abs(float(vectors[-1, 0]))
         v = vectors[:, 0] @ basis[: k + 1]
         result = Ritz(

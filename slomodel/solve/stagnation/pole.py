@@ -88,28 +88,34 @@ class PoleWatch:
 
     def record_all(self, rows: Vector) -> None:
         """Record the points of rows (k, 5) of a history, none of which gives evidence."""
-        sign, nothing = self._evaluate.sign, np.empty(0)
+        sign = self._evaluate.sign
         if not self._evaluate.is_bounded_below:
             for _, f, gnorm, _, _ in rows.tolist():
-                self.record(Iterate(nothing, sign * f, nothing, gnorm))
+                self._doubles(sign * f, gnorm)
 
     def record(self, at: Iterate) -> Halt | None:
         """Record an accepted point; a Halt after ENOUGH_DOUBLINGS of evidence."""
-        if not 0.0 < at.gnorm < math.inf or self._evaluate.is_bounded_below:
+        if self._evaluate.is_bounded_below or not self._doubles(at.f, at.gnorm):
             return None
-        level = math.frexp(at.gnorm)[1]
+        return self._evidence(at) if len(self._values) > ENOUGH_DOUBLINGS else None
+
+    def _doubles(self, f: float, gnorm: float) -> bool:
+        """Record a value and gradient norm; True if the norm has doubled."""
+        if not 0.0 < gnorm < math.inf:
+            return False
+        level = math.frexp(gnorm)[1]
         values = self._values
         if not values or level <= self._base:
-            self._base, self._values, self._reached = level, [at.f], [True]
-            return None
+            self._base, self._values, self._reached = level, [f], [True]
+            return False
         top = self._base + len(values) - 1
         if level <= top:
             del values[level - self._base + 1 :], self._reached[level - self._base + 1 :]
-            return None
+            return False
         last, more = values[-1], level - top
-        values.extend(last + (at.f - last) * (k / more) for k in range(1, more + 1))
+        values.extend(last + (f - last) * (k / more) for k in range(1, more + 1))
         self._reached.extend(k == more for k in range(1, more + 1))
-        return self._evidence(at) if len(values) > ENOUGH_DOUBLINGS else None
+        return True
 
     def at_end(self, at: Iterate) -> Halt | None:
         """The Halt, if any, at a point where a run has stalled."""

@@ -63,16 +63,16 @@ REACHED = 1e-5
 TENDS = "It tends to a limit as the variables grow without end, and has nearly reached it."
 
 
-def depth(evaluate: Evaluator, start: Iterate) -> float:
-    """The value below which f may be unbounded: −1/eps, in units of max(1, |f(x0)|).
+def depth(evaluate: Evaluator, first_f: float, n: int) -> float:
+    """The value below which f may be unbounded: −1/eps, in units of max(1, |f(x0)|), for x0 (n,).
 
     In a bounded set, and for a sum of squares, it is −inf: f is bounded below, however low.
     """
     if evaluate.is_bounded_below:
         return -math.inf
-    if evaluate.within is not None and is_bounded(evaluate.within, len(start.x)):
+    if evaluate.within is not None and is_bounded(evaluate.within, n):
         return -math.inf
-    return -max(1.0, abs(start.f)) / EPS
+    return -max(1.0, abs(first_f)) / EPS
 
 
 def is_bounded(within: Set, n: int) -> bool:
@@ -182,7 +182,7 @@ class FarProbe:
 
     def __init__(self, evaluate: Evaluator, start: Iterate) -> None:
         self._evaluate = evaluate
-        self._depth = depth(evaluate, start)
+        self._start = start.f, len(start.x)
         self._in_a_row = 0
         self._next = FIRST_PROBE
 
@@ -207,7 +207,7 @@ class FarProbe:
     def look(self, at: Iterate, step: Vector) -> Halt | None:
         """Follow `at` + step, 2·step, 4·step, … (n,) while f decreases."""
         self._next *= 2
-        return falls_without_end(self._evaluate, at, step, self._depth)
+        return falls_without_end(self._evaluate, at, step, depth(self._evaluate, *self._start))
 
 
 class Drift:
