@@ -236,7 +236,8 @@ def outcome(
     if run.kinds:
         parameters["steps"] = steps_by_kind(run.kinds)
     within, in_sets = evaluate.within, of_user.in_sets
-    multipliers, active = {}, {}
+    multipliers: Arrays = {}
+    active: dict[str, NDArray[np.bool_]] = {}
     if within is not None and in_sets is not None:
         multipliers, active = at_bounds(within, point.x, point.g, in_sets, evaluate.sign)
     return Solution(

@@ -155,11 +155,15 @@ class PoleCount(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Steps taken at once: the rows (k, 5) of their record, the last point, and their kind."""
+    """Steps taken at once: the rows (k, 5) of their record, the last point, and their kind.
+
+    `by_rounding` counts those whose descent was missed by no more than rounding.
+    """
 
     rows: Vector
     point: Iterate
     kind: str
+    by_rounding: int = 0
 
 
 Since = Literal["step", "epoch", "run"]

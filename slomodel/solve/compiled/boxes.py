@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from slomodel.solve.compiled.loop import LoopState, address
+from slomodel.solve.compiled.loop import LoopState, address, allocate
 from slomodel.solve.norms import Vector
 from slomodel.solve.subroutine import Iterate
 
@@ -45,13 +45,10 @@ class BoxArrays:
         else:
             sizes |= dict.fromkeys((*_OF_PAIRS, "inner_matrix", "factors"), rows * rows)
             sizes |= {"taken": rows * n, "moves_now": n, "moved_before": n, "c": rows}
-        self._held = np.zeros(sum(sizes.values()))
-        at = address(self._held)
-        for name, size in sizes.items():
-            setattr(loop, name, at)
-            at += size * self._held.itemsize
+        self._held = allocate(loop, sizes)
         self._limits = tuple(np.ascontiguousarray(end, np.float64) for end in limits)
         self._positions = np.empty(2 * (n + rows), np.int_)
         loop.low, loop.high = map(address, self._limits)
-        parts = np.split(self._positions, (n, 2 * n, 2 * n + rows))
-        loop.free, loop.changed, loop.order, loop.order_of_face = map(address, parts)
+        at, size = address(self._positions), self._positions.itemsize
+        loop.free, loop.changed = at, at + n * size
+        loop.order, loop.order_of_face = at + 2 * n * size, at + (2 * n + rows) * size

@@ -83,10 +83,10 @@ static int are_finite(const double *a, long n) {
     return 1;
 }
 
-/* The Hessian at the point in `points`, and its inverse with positive eigenvalues; 0 without it. */
-long inverse_hessian(LoopState *l) {
+/* The Hessian at x, and its inverse with positive eigenvalues; 0 without it. */
+static int inverse_at(LoopState *l, double *x) {
     const long n = l->n;
-    if (!decomposed_hessian(l, l->points)) return 0;
+    if (!decomposed_hessian(l, x)) return 0;
     memset(l->inverse, 0, n * n * sizeof(double));
     for (long k = 0; k < n; k++) {
         for (long i = 0; i < n; i++) l->w[i] = l->eigenvectors[k * n + i] * l->s[i];
@@ -94,6 +94,9 @@ long inverse_hessian(LoopState *l) {
     }
     return are_finite(l->inverse, n * n);
 }
+
+/* The same at the point in `points`. */
+long inverse_hessian(LoopState *l) { return inverse_at(l, l->points); }
 
 /* The Hessian at x with positive eigenvalues, in `model`; 0 without it. It counts as n products. */
 static int positive_hessian(LoopState *l, double *x) {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from slomodel.solve.compiled.loop import LoopState, address
+from slomodel.solve.compiled.loop import LoopState, address, allocate
 from slomodel.solve.facts import CompiledResiduals
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Positions
@@ -31,31 +31,30 @@ class JacobianArrays:
         n, m, function = int(loop.n), len(residuals.root), residuals.function
         self._residuals = residuals
         self._shape = (n, m)
-        self._positions = (affine.astype(np.int_), others.astype(np.int_), np.empty(n, np.int_))
-        self._both = np.zeros((2, n + 1, m))
-        sizes = dict.fromkeys(("columns", "matrix"), (n + 1) * m)
+        self._positions = np.concatenate((affine, others, others, affine)).astype(np.int_)
+        sizes = {"jacobians": 2 * (n + 1) * m}
+        sizes |= dict.fromkeys(("columns", "matrix"), (n + 1) * m)
         sizes |= {"right": m, "V": n * n, "V_all": n * n, **dict.fromkeys(_OF_UNKNOWNS, n)}
         sizes |= dict.fromkeys(("residual_point", "residual_out"), residuals.length)
-        self._held = np.zeros(sum(sizes.values()))
-        at = address(self._held)
-        for name, size in sizes.items():
-            setattr(loop, name, at)
-            at += size * self._held.itemsize
+        held = allocate(loop, sizes)
+        self._first = held[: (n + 1) * m].reshape(n + 1, m)
         loop.m, loop.affine_count = m, len(affine)
-        loop.jacobians, loop.root = address(self._both), address(residuals.root)
-        loop.affine, loop.others, loop.kept = map(address, self._positions)
+        loop.root = address(residuals.root)
+        # After those of the unknowns there is room for n more.
+        at, size = address(self._positions), self._positions.itemsize
+        loop.affine, loop.others, loop.kept = at, at + len(affine) * size, at + n * size
         loop.residual, loop.residual_table = function.address, function.table
 
     def store(self, loop: LoopState, r: Vector, J: Vector, lengths: Vector) -> None:
         """Let a loop begin with r (m,) and J (m, n), and update `lengths` (n,)."""
         n, _ = self._shape
-        self._both[0, :n], self._both[0, n] = J.T, r
+        self._first[:n], self._first[n] = J.T, r
         loop.lengths = address(lengths)
 
     def load(self) -> tuple[Vector, Vector]:
         """Copies of r (m,) and J (m, n) after steps of a loop."""
         n, _ = self._shape
-        return self._both[0, n].copy(), np.ascontiguousarray(self._both[0, :n].T)
+        return self._first[n].copy(), np.ascontiguousarray(self._first[:n].T)
 
 
 def jacobian_arrays(

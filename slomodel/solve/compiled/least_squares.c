@@ -212,11 +212,11 @@ static void solve_step(LoopState *l, const Point *at, double *v) {
     }
 }
 
-/* The singular values at a point, and the limit from the last step; 0 where other steps take over. */
-static int factorises(LoopState *l, const Point *at, const double *J) {
+/* The singular values at a point, and the limit from the last step; else LEFT or GIVES_UP. */
+static int factorised(LoopState *l, const Point *at, const double *J) {
     const long n = l->n, m = l->m;
     const double *r = J + n * m;
-    if (!all_finite(J, (n + 1) * m)) return 0;
+    if (!all_finite(J, (n + 1) * m)) return LEFT;
     for (long j = 0; j < n; j++) {
         const double length = sqrt(dot(J + j * m, J + j * m, m)), old = l->lengths[j];
         l->lengths[j] = larger(length < FAR * old ? 0.0 : FORGET * old, length);
@@ -251,7 +251,7 @@ static int factorises(LoopState *l, const Point *at, const double *J) {
     }
     l->last_f = at->f;
     l->in_range = in_range;
-    return l->slow < PATIENCE;
+    return l->slow < PATIENCE ? ACCEPTED : GIVES_UP;
 }
 
 /* <g, v>/|v| of a suitable direction, in units of the variables if need be; 0 for others. */
@@ -271,7 +271,8 @@ static int least_squares_step(
 ) {
     const long n = l->n, m = l->m;
     double *v = l->v;
-    if (!factorises(l, at, J)) return LEFT;
+    const int begun = factorised(l, at, J);
+    if (begun != ACCEPTED) return begun;
     solve_step(l, at, v);
     for (int bends = 0; bends < BENDS; bends++) {
         const double vnorm = norm(v, n);
@@ -285,11 +286,13 @@ static int least_squares_step(
         move(l, at, v, delta, new);
         new->f = value_at(l, new->x);
         if (!isfinite(new->f)) return LEFT;
-        if (armijo(l, at, new->f, delta, slope * vnorm)) {
+        const int falls = armijo(l, at, new->f, delta, slope * vnorm);
+        if (falls || is_other_and_close(l, at, new)) {
             jacobian_at(l, new->x, next_J);
             for (long j = 0; j < n; j++) new->g[j] = 2.0 * dot(next_J + j * m, next_J + n * m, m);
             new->gnorm = norm(new->g, n);
-            if (!isfinite(new->gnorm)) return LEFT;
+            if (!(falls ? isfinite(new->gnorm) : new->gnorm < at->gnorm)) return LEFT;
+            l->by_rounding += !falls;
             *length = delta * vnorm;
             if (!records_gain(l, new, *length / l->reach)) return LEFT;
             l->accepts_first = 1;
@@ -297,7 +300,7 @@ static int least_squares_step(
             learn(l, at, new);
             return ACCEPTED;
         }
-        if (is_close(l, at, new->f)) return LEFT;
+        if (l->at_floor || is_close(l, at, new->f)) return LEFT;
         l->limit = SHORTEN * l->length;
         solve_step(l, at, v);
     }
@@ -312,15 +315,20 @@ long least_squares(LoopState *l) {
     Point at = {l->points, l->points + n, l->f, l->gnorm};
     Point new = {l->points + 2 * n, l->points + 3 * n, 0.0, 0.0};
     double *J = l->jacobians, *next_J = J + size;
-    l->steps = l->was_left = l->meets_test = l->has_columns = 0;
+    begin_block(l);
+    l->has_columns = 0;
     for (;;) {
         const LoopState saved = *l;
         double length;
         memcpy(l->old_lengths, l->lengths, n * sizeof(double));
         const int how = least_squares_step(l, &at, &new, J, next_J, &length);
+        if (how == MET) {
+            const LoopState before = *l;
+            if (!repeats_test(l, &at, slope_of) || !l->confirmed) *l = before;
+        }
         if (how != ACCEPTED) {
             leave(l, &saved, how);
-            if (how != MET) memcpy(l->lengths, l->old_lengths, n * sizeof(double));
+            if (how == LEFT) memcpy(l->lengths, l->old_lengths, n * sizeof(double));
             break;
         }
         const Point swapped = at;

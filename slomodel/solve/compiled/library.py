@@ -8,17 +8,17 @@ from pathlib import Path
 
 from slomodel.codegen.native import compiler
 from slomodel.errors import TargetLimit
-from slomodel.solve.compiled.loop import STRUCT
+from slomodel.solve.compiled.loop import COPY, LAST_POINT, STRUCT
 from slomodel.solve.directions import levenberg_marquardt as least_squares
-from slomodel.solve.directions import newton, variable_projection
+from slomodel.solve.directions import newton, quasi_newton, variable_projection
 from slomodel.solve.line_search import arc, interpolating
 from slomodel.solve.methods import auto, ball
 from slomodel.solve.quadratics import limited_memory, minimize
 from slomodel.solve.stagnation import pole, resolution, stagnation, unbounded
 
 _PARTS = (
-    *("vectors.c", "search.c", "quasi_newton.c", "least_squares.c"),
-    *("hessian.c", "compact.c", "boxes.c"),
+    *("vectors.c", "search.c", "hessian.c", "quasi_newton.c", "least_squares.c"),
+    *("compact.c", "boxes.c"),
 )
 
 LEVEL = "-O1"
@@ -47,6 +47,11 @@ _THRESHOLDS: dict[str, float] = {
     "SHORT": stagnation.SHORT,
     "STEEP_FALL": stagnation.STEEP,
     "LOWERED": stagnation.LOWERED,
+    "LAST_POINT": LAST_POINT,
+    "COPY": COPY,
+    "FLOOR_STEPS": stagnation.FLOOR_STEPS,
+    "REACHED": quasi_newton.REACHED,
+    "SOON": quasi_newton.SOON,
     "FIRST_PROBE": unbounded.FIRST_PROBE,
     "ENOUGH_DOUBLINGS": pole.ENOUGH_DOUBLINGS,
     "MOST_SWEEPS": MOST_SWEEPS,

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
+
+from slomodel.solve.norms import Vector
 
 MOST_ROTATED = 16
 """Largest n for which rotations of all pairs of unknowns take no longer than LAPACK."""
+
+UNCHANGED, LAST_POINT, COPY = range(3)
+"""The best point at the resolution of f: as before the steps, the last one, or a copy."""
 
 _NUMBERS = (
     # The point, the record of its run, and what ends a block of steps.
     *("f", "gnorm", "sign", "eps", "clock", "most_seconds", "tolerance", "examined"),
     # The search, and the resolution of f.
-    *("alpha", "sigma", "reach", "delta", "measured", "lowest", "steepest", "anchor", "best_gnorm"),
+    *("alpha", "sigma", "reach", "delta", "measured", "lowest", "steepest", "anchor"),
+    *("best_f", "best_gnorm"),
     # Gains, and the stop test.
     *("first_f", "gain_f", "gain_gnorm", "gtol", "test_first", "test_steepest"),
     # The direction.
-    *("gamma", "own_gamma", "due"),
+    *("gamma", "own_gamma", "due", "until", "interval", "work_began", "start_gnorm", "decrease"),
     # Least squares.
     *("limit", "length", "last_f", "predicted", "in_range", "square", "before"),
     # A model over a box, and its turn among others.
@@ -49,14 +57,16 @@ _COUNTS = (
         "in_a_row",
         "next_probe",
     ),
+    *("at_floor", "by_rounding", "best_is", "gave_up"),
     *("watches_pole", "pole_levels", "pole_base"),
+    *("can_compute", "has_put_off", "computed", "confirmed"),
     *("first", "count", "memory", "pair_rows", "learned"),
     *("m", "affine_count", "has_columns", "moves", "was_good", "is_whole", "slow"),
     *("by_hessian", "most_on_faces", "has_middle", "multiplied", "has_factors", "has_face"),
 )
 _ARRAYS = (
     *("points", "v", "s", "y", "w", "coefficients", "rows", "logarithmic", "curvatures"),
-    *("S", "Y", "D", "Rinv", "H"),
+    *("S", "Y", "D", "Rinv", "H", "own_H", "diagonal", "best"),
     *("jacobians", "columns", "columns_x", "matrix", "right", "residual_point", "residual_out"),
     *("root", "lengths", "old_lengths", "units", "first_change", "change", "small"),
     *("singular", "along", "V", "s_all", "b_all", "V_all"),
@@ -83,10 +93,20 @@ class LoopState(ctypes.Structure):
 def address(array: NDArray[Any]) -> int:
     """The address of the elements of an array, which has to live as long as it is used."""
     try:
-        # A tenth of the time of the array's own description, but not for empty or fixed arrays.
+        # A third of the time of the array's own description, but not for empty or fixed arrays.
         return ctypes.addressof(ctypes.c_char.from_buffer(array.data))
     except (TypeError, ValueError, BufferError):
         return int(array.__array_interface__["data"][0])
+
+
+def allocate(loop: LoopState, sizes: Mapping[str, int]) -> Vector:
+    """An array of zeros with room for the arrays of a loop by name, whose addresses are written."""
+    held = np.zeros(sum(sizes.values()))
+    at = address(held)
+    for name, size in sizes.items():
+        setattr(loop, name, at)
+        at += size * held.itemsize
+    return held
 
 
 STRUCT = "\n".join(

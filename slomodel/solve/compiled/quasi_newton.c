@@ -79,6 +79,79 @@ static void invert_triangle(LoopState *l) {
     }
 }
 
+typedef double (*Slope)(LoopState *, const Point *, const double *, double);
+
+static double work_of(const LoopState *l) { return l->nfev + l->njev + 2 * l->nhev; }
+
+/* Whether the first Hessian is not worth its work yet, by the progress of the pairs. */
+static int puts_off(LoopState *l, const Point *at) {
+    if (l->has_put_off || l->H || !(0.0 < at->gnorm && at->gnorm < l->start_gnorm)) return 0;
+    const double now = work_of(l), fall = log(l->start_gnorm / at->gnorm);
+    const double left = (now - l->work_began) * (log(1.0 / REACHED) / fall - 1.0);
+    if (!(left < SOON * 2.0 * l->n)) return 0;
+    l->due = now + larger(left, l->n);
+    l->has_put_off = 1;
+    return 1;
+}
+
+/* Replace the estimate by the inverse of the Hessian at a point, and write the step into v; 0 where
+   that is impossible. */
+static int computes(LoopState *l, const Point *at) {
+    const long n = l->n;
+    l->interval *= 2.0;
+    l->nhev += n;
+    const int exists = inverse_at(l, at->x);
+    l->due = work_of(l) + l->interval;
+    if (!exists) return 0;
+    if (!l->H) l->H = l->own_H;
+    memcpy(l->H, l->inverse, n * n * sizeof(double));
+    for (long i = 0; i < n; i++) l->diagonal[i] = l->hessian[i * n + i];
+    l->curvatures = l->diagonal;
+    by_matrix(l, at->g, l->v);
+    l->own_gamma = finite_or_0(-dot(at->g, l->v, n) / at->gnorm / at->gnorm);
+    l->computed = 1;
+    return 1;
+}
+
+/* Repeat the test at a point with the Hessian; `confirmed` if it is met. 0 without a direction. */
+static int repeats_test(LoopState *l, const Point *at, Slope slope_of) {
+    if (!l->can_compute || !computes(l, at)) return 0;
+    const double vnorm = norm(l->v, l->n);
+    if (!(0.0 < vnorm && vnorm <= LARGEST)) return 0;
+    const double slope = slope_of(l, at, l->v, vnorm);
+    if (!(slope < 0.0)) return 0;
+    l->decrease = -0.5 * vnorm * slope;
+    l->confirmed = meets_test(l, at, l->v, l->decrease);
+    return 1;
+}
+
+/* Write the step along -g by the curvature of f along it, or of the last pair; 0 without any. */
+static int first_step(LoopState *l, const Point *at, double *v) {
+    const long n = l->n;
+    if (!l->own_gamma) {
+        if (!l->product) return 0;
+        void *const held[] = {l->product_table[0], l->product_table[1], l->product_table[2]};
+        for (long i = 0; i < n; i++) l->s[i] = at->g[i] / at->gnorm;
+        l->product_table[0] = at->x;
+        l->product_table[1] = l->s;
+        l->product_table[2] = l->y;
+        l->product(l->product_table);
+        memcpy(l->product_table, held, sizeof(held));
+        l->nhev++;
+        const double curvature = fabs(dot(l->s, l->y, n));
+        l->own_gamma = curvature > 0.0 ? finite_or_0(1.0 / curvature) : 0.0;
+        if (!l->own_gamma) return 0;
+    }
+    for (long i = 0; i < n; i++) v[i] = -l->own_gamma * at->g[i];
+    return 1;
+}
+
+/* <g, v>/|v| of a suitable direction; 0 for others. */
+static double plain_slope(LoopState *l, const Point *at, const double *v, double vnorm) {
+    const double slope = slope_along(at->g, at->gnorm, v, vnorm, l->n);
+    return slope <= -l->alpha * at->gnorm ? slope : 0.0;
+}
+
 /* Let the block end at a point. */
 static void store_point(LoopState *l, const Point *at) {
     memmove(l->points, at->x, l->n * sizeof(double));
@@ -89,14 +162,14 @@ static void store_point(LoopState *l, const Point *at) {
 
 static int quasi_newton_step(LoopState *l, Point *at, Point *new, Point *other, double *length) {
     double *v = l->v;
-    const long work = l->nfev + l->njev + 2 * l->nhev;
-    if (work >= l->due || !(l->H || l->count)) return LEFT;
+    if (work_of(l) >= l->until) return LEFT;
     if (l->H) by_matrix(l, at->g, v);
-    else by_pairs(l, at->g, v);
+    else if (l->count) by_pairs(l, at->g, v);
+    else if (!first_step(l, at, v)) return LEFT;
     const double vnorm = norm(v, l->n);
     if (!(0.0 < vnorm && vnorm <= LARGEST)) return LEFT;
-    const double slope = slope_along(at->g, at->gnorm, v, vnorm, l->n);
-    if (!(slope <= -l->alpha * at->gnorm)) return LEFT;
+    const double slope = plain_slope(l, at, v, vnorm);
+    if (!(slope < 0.0)) return LEFT;
     const int how = judged(l, at, v, vnorm, slope);
     if (how != ACCEPTED) return how;
     const double longest = longest_step(l, v, vnorm);
@@ -112,6 +185,11 @@ static int quasi_newton_step(LoopState *l, Point *at, Point *new, Point *other, 
     return ACCEPTED;
 }
 
+static void begin_block(LoopState *l) {
+    l->steps = l->was_left = l->meets_test = l->confirmed = l->computed = l->gave_up = 0;
+    l->by_rounding = l->best_is = 0;
+}
+
 typedef int (*Step)(LoopState *, Point *, Point *, Point *, double *);
 
 /* Steps from the point in x, g, f and gnorm until the block ends or a step is not plain. */
@@ -122,11 +200,22 @@ static long take_steps(LoopState *l, Step step, int has_pairs) {
     Point at = {l->points, l->points + n, l->f, l->gnorm};
     Point new = {l->points + 2 * n, l->points + 3 * n, 0.0, 0.0};
     Point other = {l->points + 4 * n, l->points + 5 * n, 0.0, 0.0};
-    l->steps = l->was_left = l->meets_test = 0;
+    begin_block(l);
     for (;;) {
+        if (l->can_compute && work_of(l) >= l->due && !puts_off(l, &at)) {
+            /* The kind of the steps changes. */
+            if (!l->H && l->steps) break;
+            computes(l, &at);
+        }
         const LoopState saved = *l;
         double length;
         const int how = step(l, &at, &new, &other, &length);
+        if (how == MET) {
+            if (l->can_compute && !l->H && l->steps) break;
+            const LoopState before = *l;
+            if (!repeats_test(l, &at, plain_slope)) *l = before;
+            else if (!l->confirmed) continue;
+        }
         if (how != ACCEPTED) {
             leave(l, &saved, how);
             break;
@@ -136,7 +225,7 @@ static long take_steps(LoopState *l, Step step, int has_pairs) {
         new = swapped;
         if (ends_block(l, &at, length, began)) break;
     }
-    if (l->steps && has_pairs) invert_triangle(l);
+    if (l->steps && has_pairs && !l->H) invert_triangle(l);
     store_point(l, &at);
     l->value_table[0] = held[0];
     l->gradient_table[0] = held[1];
@@ -144,4 +233,4 @@ static long take_steps(LoopState *l, Step step, int has_pairs) {
     return l->steps;
 }
 
-long quasi_newton(LoopState *l) { return take_steps(l, quasi_newton_step, !l->H); }
+long quasi_newton(LoopState *l) { return take_steps(l, quasi_newton_step, 1); }

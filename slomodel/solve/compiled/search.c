@@ -1,8 +1,9 @@
 /* The search of interpolating.py, the gain of a step of stagnation.py, and the stop test of auto.py,
    each for the usual case alone: LEFT says that it is not, and nothing has changed then. MET says
-   that a direction meets the test, which Python repeats with the Hessian. */
+   that a direction meets the test, which is repeated with the Hessian, by Python where that fails.
+   GIVES_UP says that the steps of a run become others. */
 
-enum { LEFT, MET, ACCEPTED };
+enum { LEFT, MET, ACCEPTED, GIVES_UP };
 
 typedef struct {
     double *x, *g;
@@ -65,6 +66,12 @@ static int is_close(const LoopState *l, const Point *at, double f) {
     const double noise = noise_of(l, at->f);
     const double band = larger(smaller(at->f, l->lowest) + noise, at->f);
     return at->f - noise <= f && f <= band;
+}
+
+/* Whether a value that is not low enough, at a point that is another, may be so by rounding. */
+static int is_other_and_close(const LoopState *l, const Point *at, const Point *end) {
+    if (!is_close(l, at, end->f)) return 0;
+    return end->f != at->f || memcmp(end->x, at->x, l->n * sizeof(double)) != 0;
 }
 
 static double cubic(double slope, double t, double p, double u, double q) {
@@ -137,7 +144,15 @@ static int search(
             *accepts_first = trials == 0;
             return extended(l, at, v, first, longest, end, other, delta);
         }
-        if ((both && !isfinite(end->gnorm)) || is_close(l, at, end->f)) return LEFT;
+        if (both && !isfinite(end->gnorm)) return LEFT;
+        if (is_other_and_close(l, at, end)) {
+            if (!both) gradient_at(l, end, 1);
+            if (!(end->gnorm < at->gnorm)) return LEFT;
+            *accepts_first = trials == 0;
+            l->by_rounding++;
+            return ACCEPTED;
+        }
+        if (is_close(l, at, end->f)) return LEFT;
         if (-*delta * first < INVISIBLE * noise) return LEFT;
         const double next = shortened(at->f, first, *delta, end->f, last, last_f);
         last = *delta;
@@ -174,34 +189,44 @@ static int meets_test(const LoopState *l, const Point *at, const double *v, doub
     return 1;
 }
 
-/* ACCEPTED for a direction that is not at the resolution of f, MET for one that meets the test. */
+/* MET for a direction that meets the test; whether it is at the resolution of f is noted. */
 static int judged(LoopState *l, const Point *at, const double *v, double vnorm, double slope) {
     const double decrease = -0.5 * vnorm * slope;
     if (l->tests && meets_test(l, at, v, decrease)) return MET;
-    return !l->tests || decrease > noise_of(l, at->f) ? ACCEPTED : LEFT;
+    l->at_floor = l->tests && decrease <= noise_of(l, at->f);
+    return ACCEPTED;
 }
 
-/* Leave a block before a step; what its direction has learned is kept if it meets the test. */
+/* Leave a block before a step; what its direction has learned is kept unless the step is LEFT. */
 static void leave(LoopState *l, const LoopState *saved, int how) {
+    if (how == LEFT) *l = *saved;
     l->meets_test = how == MET;
-    if (how != MET) *l = *saved;
-    l->was_left = 1;
+    l->gave_up = how == GIVES_UP;
+    l->was_left = how != GIVES_UP;
 }
 
-/* Record the step of length `fraction` in units of the longest to an accepted point; 0 where that
-   needs more than counts: at the resolution of f, and where the run stagnates. */
+/* Record the step of length `fraction` in units of the longest to an accepted point; 0 where the run
+   stagnates. Of points whose f cannot be told apart the best is copied. */
 static int records_gain(LoopState *l, const Point *at, double fraction) {
     const double noise = noise_of(l, at->f);
-    if (!(at->f < l->anchor - noise)) return 0;
     const double decrease = l->gain_f - at->f;
     const double total = larger(l->first_f - at->f, fabs(l->first_f));
     const int negligible = fraction <= SHORT && decrease <= STEEP_FALL * total;
     const int gained = (decrease > noise && !negligible) || at->gnorm < LOWERED * l->gain_gnorm;
-    if (!gained && l->idle + 1 >= l->idle_steps) return 0;
+    if (!gained && l->idle + 1 >= (l->at_floor ? FLOOR_STEPS : l->idle_steps)) return 0;
     l->lowest = smaller(l->lowest, at->f);
     l->steepest = larger(l->steepest, at->gnorm);
-    l->anchor = at->f;
-    l->best_gnorm = at->gnorm;
+    if (at->f < l->anchor - noise) {
+        l->anchor = at->f;
+        l->best_gnorm = at->gnorm;
+        l->best_is = LAST_POINT;
+    } else if (at->gnorm < l->best_gnorm) {
+        memcpy(l->best, at->x, l->n * sizeof(double));
+        memcpy(l->best + l->n, at->g, l->n * sizeof(double));
+        l->best_f = at->f;
+        l->best_gnorm = at->gnorm;
+        l->best_is = COPY;
+    }
     l->idle = gained ? 0 : l->idle + 1;
     if (gained) {
         l->gain_f = at->f;

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
 
 from slomodel.solve.compiled.boxes import BoxArrays
+from slomodel.solve.compiled.hessians import HessianArrays
 from slomodel.solve.compiled.library import library
-from slomodel.solve.compiled.loop import MOST_ROTATED, LoopState, address
+from slomodel.solve.compiled.loop import COPY, MOST_ROTATED, LoopState, address, allocate
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Block, BlockLimits, Iterate
@@ -53,16 +53,6 @@ class Pace:
             self._wait = min(2 ** max(self._in_vain - 2, 0), LONGEST_WAIT)
 
 
-@dataclass(frozen=True, slots=True)
-class _Buffers:
-    """The arrays of a loop: points with gradients, vectors (n,), coefficients and rows."""
-
-    points: Vector
-    vectors: Vector
-    coefficients: Vector
-    rows: Vector
-
-
 class CompiledSteps:
     """The compiled loop of one run, over ℝⁿ or a box, with its buffers."""
 
@@ -71,49 +61,63 @@ class CompiledSteps:
     ) -> None:
         self.loop = loop = LoopState()
         self._evaluate = evaluate
-        self._held = _Buffers(
-            np.empty((6, n)), np.empty((4, n)), np.empty(memory), np.empty((MOST_STEPS, 5))
-        )
         self._logarithmic = logarithmic
         loop.n = n
-        loop.points = address(self._held.points)
-        loop.v, loop.s, loop.y, loop.w = map(address, self._held.vectors)
-        loop.coefficients, loop.rows = address(self._held.coefficients), address(self._held.rows)
+        sizes = {"points": 6 * n, "rows": 5 * MOST_STEPS, "best": 2 * n}
+        sizes |= dict.fromkeys(("v", "s", "y", "w"), n) | {"coefficients": memory}
+        held = allocate(loop, sizes)
+        points, rows, best, v = np.split(held, np.cumsum((6 * n, 5 * MOST_STEPS, 2 * n, n)))[:4]
+        self._points, self._best = points.reshape(6, n), best.reshape(2, n)
+        self._rows, self._v = rows.reshape(-1, 5), v
         loop.logarithmic = 0 if logarithmic is None else address(logarithmic)
         within = evaluate.within
         self._box = None if within is None else BoxArrays(loop, within.limits(), memory)
+        self.hessians: HessianArrays | None = None
+        if within is None and n <= MOST_ROTATED:
+            self.hessians = HessianArrays(loop)
 
     @property
     def last_step(self) -> Vector:
         """The direction (n,) of the last step."""
-        step: Vector = self._held.vectors[0]
-        return step
+        return self._v
+
+    @property
+    def best(self) -> Iterate | None:
+        """A copy of the best point at the resolution of f, if steps have found another."""
+        if self.loop.best_is != COPY:
+            return None
+        x, g = self._best.copy()
+        return Iterate(x, self.loop.best_f, g, self.loop.best_gnorm)
+
+    def has_products(self) -> bool:
+        """Whether steps may compute products with the Hessian."""
+        return bool(self.loop.product) or self._evaluate.store_product(self.loop)
 
     def inverse_hessian(self, at: Iterate) -> tuple[Vector, Vector | None] | None:
         """The Hessian (n, n) at a point and its inverse, made positive, as `inverse_magnitude`.
 
         None where its products are not in C, or n too large for rotations.
         """
-        loop, n = self.loop, len(at.x)
-        if n > MOST_ROTATED or not self._evaluate.store_product(loop):
+        loop, hessians = self.loop, self.hessians
+        if hessians is None or not self.has_products():
             return None
-        self._evaluate.nhev += n
-        held = np.empty((4, n, n))
-        loop.hessian, loop.scaled, loop.eigenvectors, loop.inverse = map(address, held)
-        self._held.points[0], loop.eps = at.x, self._evaluate.eps
+        self._evaluate.check_time()
+        self._evaluate.nhev += len(at.x)
+        self._points[0], loop.eps, loop.sign = at.x, self._evaluate.eps, self._evaluate.sign
         lib = library()
         assert lib is not None
         routine = lib.inverse_hessian
         routine.restype = ctypes.c_long
         exists = routine(ctypes.byref(loop))
-        return held[0].copy(), held[3].copy() if exists else None
+        return hessians.hessian.copy(), hessians.inverse.copy() if exists else None
 
     def run(self, name: str, at: Iterate, limits: BlockLimits) -> int:
         """Take plain steps from a point; their number."""
-        loop, evaluate, points = self.loop, self._evaluate, self._held.points
+        loop, evaluate, points = self.loop, self._evaluate, self._points
         left = evaluate.deadline - perf_counter()
         lib = library()
         if left <= 0.0 or lib is None:
+            loop.was_left = loop.meets_test = loop.confirmed = loop.computed = loop.gave_up = 0
             return 0
         points[0], points[1] = at.x, at.g
         loop.f, loop.gnorm = at.f, at.gnorm
@@ -132,9 +136,9 @@ class CompiledSteps:
 
     def block(self, steps: int, kind: str) -> Block:
         """The rows of the steps just taken, and the point at their end."""
-        loop, points = self.loop, self._held.points
-        point = Iterate(points[0].copy(), loop.f, points[1].copy(), loop.gnorm)
-        return Block(self._held.rows[:steps].copy(), point, kind)
+        loop, (x, g) = self.loop, self._points[:2].copy()
+        point = Iterate(x, loop.f, g, loop.gnorm)
+        return Block(self._rows[:steps].copy(), point, kind, loop.by_rounding)
 
 
 def compiled_steps(

@@ -169,7 +169,7 @@ class LevenbergMarquardt:
             stored = self._other.store(loop, at)
             if not self._evaluate.has_residuals:
                 return stored
-            loop.due = min(loop.due, self._until)
+            loop.until = min(loop.until, self._until)
             return stored and self._evaluate.weighted_work < self._until
         if self._in_c is False:
             n = len(at.x)
@@ -198,6 +198,8 @@ class LevenbergMarquardt:
         self._limit, self._length, self._f = loop.limit, loop.length, loop.last_f
         self._predicted, self._in_range, self._slow = loop.predicted, loop.in_range, loop.slow
         self._was_good, self._is_whole = bool(loop.was_good), bool(loop.is_whole)
+        if loop.gave_up:
+            self._leave()
 
     def _gradient(self, x: Vector, out: Vector) -> bool:
         """Write 2 Jᵀr at a trial point x (n,) into `out`; False while J is not used.

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from slomodel.solve.compiled.hessians import HessianArrays
 from slomodel.solve.compiled.loop import LoopState, address
 from slomodel.solve.directions.direction import (
     DirectionInC,
@@ -88,6 +89,7 @@ class QuasiNewton:
         self._newton = SparseNewton(evaluate, n)
         # The Hessian at a point and its inverse; None where LAPACK is quicker, or not in C.
         self.inverse_in_c: Callable[[Iterate], tuple[Vector, Vector | None] | None] | None = None
+        self._in_c: HessianArrays | None = None
         self._by_newton = False
 
     @property
@@ -228,20 +230,43 @@ class QuasiNewton:
     def store(self, loop: LoopState, at: Iterate) -> bool:
         """Let a compiled loop work on the estimate in place; False where the next step cannot."""
         self.store_estimate(loop)
-        has_estimate = self._H is not None or self._pairs.count > 0
-        return has_estimate and not self._by_newton and self._evaluate.weighted_work < loop.due
+        begins = bool(loop.product) and self._evaluate.has_products
+        has_estimate = self._H is not None or self._pairs.count > 0 or begins
+        return has_estimate and not self._by_newton and self._evaluate.weighted_work < loop.until
 
     def store_estimate(self, loop: LoopState) -> None:
         """Let a compiled loop update the estimate in place."""
         self._pairs.store(loop)
         loop.H = 0 if self._H is None else address(self._H)
         loop.curvatures = 0 if self.curvatures is None else address(self.curvatures)
-        loop.due, loop.own_gamma = min(self._due, self._sparse_due), self._gamma
+        loop.can_compute = self._in_c is not None and bool(loop.product)
+        due = min(self._due, self._sparse_due)
+        loop.due, loop.until = (due, math.inf) if loop.can_compute else (math.inf, due)
+        loop.interval, loop.has_put_off = self._interval, self._has_put_off
+        loop.work_began, loop.start_gnorm = self._began, self._first
+        loop.own_gamma = self._gamma
 
     def load(self, loop: LoopState, at: Iterate) -> None:
         """Read the state after steps of a compiled loop that end at a point."""
         self._pairs.load(loop)
         self._gamma, self.hessian = loop.own_gamma, None
+        if self._in_c is None or not loop.can_compute:
+            return
+        self._due, self._interval = loop.due, loop.interval
+        self._has_put_off = bool(loop.has_put_off)
+        if loop.computed:
+            self._H = self._in_c.estimate if self._H is None else self._H
+            self.curvatures = self._in_c.diagonal.copy()
+        if loop.confirmed:
+            self.hessian = self._in_c.hessian.copy()
+
+    def connect(
+        self,
+        inverse: Callable[[Iterate], tuple[Vector, Vector | None] | None],
+        arrays: HessianArrays | None,
+    ) -> None:
+        """Let compiled code compute Hessians, and steps of its loop in these arrays."""
+        self.inverse_in_c, self._in_c = inverse, arrays
 
     def _first_length(self, at: Iterate) -> float:
         """1/|c|, with c the curvature of f along g; 0 if c is 0 or not finite."""

@@ -8,7 +8,8 @@ from slomodel.solve.compiled.loop import LoopState
 from slomodel.solve.facts import ObjectiveFacts
 from slomodel.solve.norms import EPS, Vector, norm
 from slomodel.solve.sets.convex_set import Set
-from slomodel.solve.subroutine import Iterate
+from slomodel.solve.status import Status
+from slomodel.solve.subroutine import Halt, Iterate
 
 FEW = 20
 """Largest n for which a matrix per step costs no more than the rest of the step."""
@@ -79,6 +80,15 @@ class PredictedDecrease:
         if decrease >= VANISHING * abs(at.f) or abs(at.f) <= VANISHED * gained:
             size = max(size, CURVED * curved, ABSOLUTE * min(1.0, gained))
         return decrease <= gtol * gtol * size or bool((np.abs(v) <= MOVED * gtol * np.abs(x)).all())
+
+    def end(self, at: Iterate, decrease: float, hessian: Vector | None) -> Halt:
+        """The end of a run at a point that meets the test by its Hessian (n, n)."""
+        detail = (
+            f"Gradient norm {at.gnorm:.3g}; by its second derivatives the objective changes by "
+            f"{decrease:.2g} from here to its minimum."
+        )
+        sentence = "The point is stationary to the tolerance."
+        return Halt(Status.converged, detail, sentence=sentence, hessian=hessian)
 
 
 def is_quadratic(facts: ObjectiveFacts) -> bool:

@@ -195,23 +195,33 @@ class NormArmijoRun:
 
     def _connect(self) -> None:
         """Let the direction of the run use compiled linear algebra."""
-        direction = self._direction.in_c
-        if self._compiled and direction is not None:
-            direction.estimate.inverse_in_c = self._compiled.inverse_hessian
+        direction, compiled = self._direction.in_c, self._compiled
+        if compiled and direction is not None:
+            direction.estimate.connect(compiled.inverse_hessian, compiled.hessians)
+            # The first step takes one, and the test at the end.
+            compiled.has_products()
 
     def enter(self, region: EpochRegion) -> EpochRegion:
         return widened(region, self._reach)
 
     def advance(self, current: Iterate, region: EpochRegion, limits: BlockLimits) -> Block | None:
         """Plain steps by a compiled loop; None if there is none, or the next is not plain."""
-        compiled, direction = self._compiled, self._direction.in_c
-        if compiled is None or self._reach != region.D or self._stagnation.probe.due:
+        compiled, stagnation = self._compiled, self._stagnation
+        if compiled is None or self._reach != region.D or stagnation.probe.due:
             return None
+        block = self._block(compiled, current, limits) if self._pace.is_due() else None
+        # Where one kind of steps gives up before any, another may go on.
+        if block is None and compiled.loop.gave_up:
+            block = self._block(compiled, current, limits)
+        return block
+
+    def _block(
+        self, compiled: CompiledSteps, current: Iterate, limits: BlockLimits
+    ) -> Block | None:
+        direction, loop = self._direction.in_c, compiled.loop
         assert direction is not None
         assert self._interpolating is not None
-        loop = compiled.loop
-        if not self._pace.is_due():
-            return None
+        loop.gave_up = False
         if not direction.store(loop, current):
             self._pace.pass_over()
             return None
@@ -225,14 +235,17 @@ class NormArmijoRun:
         self._pace.record(steps, bool(loop.was_left))
         self._meets_test = bool(loop.meets_test)
         if not steps:
-            self._pace.is_due()
-            if self._meets_test:
+            if not loop.gave_up:
+                self._pace.is_due()
+            if self._meets_test or loop.computed or loop.gave_up:
                 direction.load(loop, current)
             return None
         block = compiled.block(steps, kind)
         direction.load(loop, block.point)
+        if loop.computed:
+            block = replace(block, kind=direction.kind)
         self._interpolating.load(loop)
-        self._stagnation.load(loop)
+        self._stagnation.load(loop, compiled.best)
         self._reach, self.delta, self._memory.delta = loop.reach, loop.delta, loop.delta
         return block
 
@@ -246,6 +259,8 @@ class NormArmijoRun:
                 return halt
         test, meets = self._test, self._meets_test
         self._meets_test = False
+        if test and meets and self._compiled and self._compiled.loop.confirmed:
+            return test.end(current, self._compiled.loop.decrease, self._hessian)
         if not meets:
             vnorm, slope, own = self._related_direction(current, v)
         if test is not None and (meets or own):
@@ -430,6 +445,11 @@ class NormArmijoRun:
         predicting = self._direction.predicting
         return None if predicting is None else predicting.curvatures
 
+    @property
+    def _hessian(self) -> Vector | None:
+        predicting = self._direction.predicting
+        return None if predicting is None else predicting.hessian
+
     def _confirmed(
         self, at: Iterate, v: Vector, test: PredictedDecrease
     ) -> tuple[float, float, bool, Halt | None]:
@@ -444,13 +464,7 @@ class NormArmijoRun:
         decrease = -0.5 * vnorm * slope
         if not test.met(at, v, decrease, self._curvatures):
             return vnorm, slope, own, None
-        detail = (
-            f"Gradient norm {at.gnorm:.3g}; by its second derivatives the objective changes by "
-            f"{decrease:.2g} from here to its minimum."
-        )
-        sentence = "The point is stationary to the tolerance."
-        halt = Halt(Status.converged, detail, sentence=sentence, hessian=predicting.hessian)
-        return vnorm, slope, own, halt
+        return vnorm, slope, own, test.end(at, decrease, self._hessian)
 
     def _last_resort(
         self, at: Iterate, vnorm: float, longest: float, again: bool

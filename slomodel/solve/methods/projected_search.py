@@ -172,7 +172,7 @@ class ProjectedSearchRun:
         block = compiled.block(steps, "")
         model.load(loop)
         self._search.load(loop)
-        stagnation.load(loop)
+        stagnation.load(loop, compiled.best)
         np.copyto(self._v, compiled.last_step)
         self._reach, self._memory.delta, self._face = loop.reach, loop.delta, None
         return block

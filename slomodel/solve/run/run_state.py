@@ -98,7 +98,10 @@ class RunState:
             self.kinds.setdefault(block.kind, [0, 0.0])[0] += more
         self.epoch += more
         self.epochs.add_single(more)
-        return AcceptedStep(block.point, float(block.rows[-1, 3]), False, kind=block.kind)
+        by_rounding = block.by_rounding > 0
+        self.rounding_steps += block.by_rounding - by_rounding
+        length = float(block.rows[-1, 3])
+        return AcceptedStep(block.point, length, False, by_rounding, kind=block.kind)
 
     def return_to_best(self) -> None:
         """Return to a lower point, unless the run ended at a stationary one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from slomodel.solve.compiled.loop import LoopState
+from slomodel.solve.compiled.loop import UNCHANGED, LoopState
 from slomodel.solve.norms import EPS
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.stagnation.scaled_descent import in_magnitudes
@@ -93,16 +93,17 @@ class Resolution:
         return excess <= self.noise(at)
 
     def store(self, loop: LoopState) -> None:
-        """Write the state into that of a compiled loop, which records clear decreases of f."""
+        """Write the state into that of a compiled loop."""
         loop.eps, loop.measured = self.eps, self._measured
         loop.lowest, loop.steepest = self.lowest, self.steepest
         loop.anchor, loop.best_gnorm = self._anchor, self._best_gnorm
 
-    def load(self, loop: LoopState) -> None:
-        """Read the state after steps of a compiled loop."""
+    def load(self, loop: LoopState, best: Iterate | None) -> None:
+        """Read the state after steps of a compiled loop; `best` is a point that they copied."""
         self.lowest, self.steepest = loop.lowest, loop.steepest
         self._anchor, self._best_gnorm = loop.anchor, loop.best_gnorm
-        self.best = None
+        if loop.best_is != UNCHANGED:
+            self.best = best
 
     def record(self, point: Iterate) -> None:
         """Update with an accepted point."""

@@ -179,13 +179,13 @@ class Stagnation:
         self.probe.store(loop)
         loop.idle, loop.idle_steps = self._idle, self._idle_steps
 
-    def load(self, loop: LoopState) -> None:
-        """Read the state after steps of a compiled loop, of which none is at the floor."""
+    def load(self, loop: LoopState, best: Iterate | None) -> None:
+        """Read the state after steps of a compiled loop; `best` as for `Resolution`."""
         assert isinstance(self._gain, SearchGain)
-        self.resolution.load(loop)
+        self.resolution.load(loop, best)
         self._gain.load(loop)
         self.probe.load(loop)
-        self._idle, self.at_floor = loop.idle, False
+        self._idle, self.at_floor = loop.idle, bool(loop.at_floor)
 
     def look_far(self, at: Iterate, step: Vector) -> Halt | None:
         """After many steps of full length, follow `step` (n,) far out; a Halt if f is unbounded."""
