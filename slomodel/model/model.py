@@ -291,12 +291,20 @@ class Model(Proving):
                 if method == "auto" and self.backend == NATIVE.name:
                     compiled_loops.begin()
                 products: tuple[Product, ...] = ("hvp",) if method == "auto" else ()
-                objective = inner._objective(self._coordinates, products)
+                objective = self._objectives.get(products)
+                if objective is None:
+                    objective = inner._objective(self._coordinates, products)
+                    self._objectives[products] = objective
                 prove = inner._prover() if proves else None
                 solution = solve(objective, first, prove=prove, model=model, **run_options)
         coordinates = self._coordinates
         solution = solution if coordinates is None else coordinates.remarked(solution)
         return self._with_remark_on_scales(solution)
+
+    @cached_property
+    def _objectives(self) -> dict[tuple[Product, ...], CompiledObjective]:
+        """The objectives of runs so far, by the products that they are likely to need."""
+        return {}
 
     def _prover(self) -> Prover:
         """Bounds of the constants for the solvers."""

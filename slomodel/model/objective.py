@@ -60,8 +60,7 @@ class CompiledObjective:
         self._operations = operations
         self._function = function
         self._derivatives = derivatives
-        # The last thread that evaluated, and the kernels that it has used: each has its own.
-        self._used: tuple[int, dict[EntryName, Evaluate]] = (0, {})
+        self._own = _OfThread()
         names: tuple[EntryName, ...] = ("value", "value_and_gradient", *products)
         for name in names[:2]:
             # Once one kernel is compiled it is known that the others will be.
@@ -153,14 +152,18 @@ class CompiledObjective:
 
     def _kernel(self, name: EntryName) -> Evaluate:
         """The kernel of this name of the calling thread, at a fraction of the time of a look-up."""
-        thread, used = self._used
-        if thread != threading.get_ident():
-            used = {}
-            self._used = (threading.get_ident(), used)
+        used = self._own.kernels
         result = used.get(name)
         if result is None:
             result = used[name] = self._function(name)
         return result
+
+
+class _OfThread(threading.local):
+    """The kernels that a thread has used: each has its own."""
+
+    def __init__(self) -> None:
+        self.kernels: dict[EntryName, Evaluate] = {}
 
 
 def start_point(x0: Point | Solution, vectors: VectorLayout) -> Vector:

@@ -18,7 +18,7 @@ from slomodel.solve.stagnation import pole, resolution, stagnation, unbounded
 
 _PARTS = (
     *("vectors.c", "search.c", "hessian.c", "quasi_newton.c", "least_squares.c"),
-    *("compact.c", "boxes.c"),
+    *("compact.c", "boxes.c", "beyond.c"),
 )
 
 LEVEL = "-O1"

@@ -61,6 +61,7 @@ _COUNTS = (
     *("watches_pole", "pole_levels", "pole_base"),
     *("can_compute", "has_put_off", "computed", "confirmed"),
     *("first", "count", "memory", "pair_rows", "learned"),
+    *("ways_count", "bends"),
     *("m", "affine_count", "has_columns", "moves", "was_good", "is_whole", "slow"),
     *("by_hessian", "most_on_faces", "has_middle", "multiplied", "has_factors", "has_face"),
 )
@@ -74,6 +75,7 @@ _ARRAYS = (
     *("low", "high", "model", "factor", "end", "r", "d", "Bd", "trial"),
     *("SS", "SY", "YY", "free_SS", "free_SY", "free_YY", "taken", "moves_now", "moved_before"),
     *("inner_matrix", "factors", "c"),
+    *("ways", "limits"),
 )
 _POSITIONS = ("affine", "others", "kept", "free", "changed", "order", "order_of_face")
 _TABLES = ("value_table", "gradient_table", "residual_table", "product_table")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ctypes
 from time import perf_counter
 
-import numpy as np
-
 from slomodel.solve.compiled.boxes import BoxArrays
 from slomodel.solve.compiled.hessians import HessianArrays
 from slomodel.solve.compiled.library import library
@@ -66,9 +64,9 @@ class CompiledSteps:
         sizes = {"points": 6 * n, "rows": 5 * MOST_STEPS, "best": 2 * n}
         sizes |= dict.fromkeys(("v", "s", "y", "w"), n) | {"coefficients": memory}
         held = allocate(loop, sizes)
-        points, rows, best, v = np.split(held, np.cumsum((6 * n, 5 * MOST_STEPS, 2 * n, n)))[:4]
-        self._points, self._best = points.reshape(6, n), best.reshape(2, n)
-        self._rows, self._v = rows.reshape(-1, 5), v
+        at, end = 6 * n, 6 * n + 5 * MOST_STEPS
+        self._points, self._rows = held[:at].reshape(6, n), held[at:end].reshape(-1, 5)
+        self._best, self._v = held[end : end + 2 * n].reshape(2, n), held[end + 2 * n : end + 3 * n]
         loop.logarithmic = 0 if logarithmic is None else address(logarithmic)
         within = evaluate.within
         self._box = None if within is None else BoxArrays(loop, within.limits(), memory)

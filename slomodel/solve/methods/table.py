@@ -69,11 +69,12 @@ def auto(given: Options, context: MethodContext) -> NormArmijo | ProjectedSearch
     if context.within is not None:
         return auto_in_set(given, context, context.within)
     direction, reason = chosen(context.facts, len(context.x0))
-    method = search_along_lines(given, context, direction, REACH)
     own: dict[str, Any] = {"logarithmic": context.facts.logarithmic}
-    if DIRECTIONS[method.direction].predicts and not {"line_search", "theta"} & set(given):
+    own["chosen_for"] = "" if "direction" in given else reason
+    predicts = DIRECTIONS[direction_of(given, context, direction)].predicts
+    if predicts and not {"line_search", "theta"} & set(given):
         own |= interpolating(given, context)
-    return replace(method, chosen_for="" if "direction" in given else reason, **own)
+    return search_along_lines(given, context, direction, REACH, **own)
 
 
 def auto_in_set(given: Options, context: MethodContext, within: Set) -> ProjectedSearch:
@@ -113,27 +114,29 @@ def direction_of(given: Options, context: MethodContext, default: str) -> str:
 
 
 def search_along_lines(
-    given: Options, context: MethodContext, direction: str, reach: float = 1.0
+    given: Options, context: MethodContext, direction: str, reach: float = 1.0, **own: Any
 ) -> NormArmijo:
-    """NormArmijo with its defaults; `direction` is the default direction."""
-    direction, farthest = direction_of(given, context, direction), farthest_move(context, reach)
+    """NormArmijo with its defaults, or those in `own`; `direction` is the default direction."""
+    direction = direction_of(given, context, direction)
     rule = DIRECTIONS[direction]
     search = choice("line_search", given.get("line_search", "armijo"), LINE_SEARCHES)
     proves = search == "certified"
     most = SIGMA if proves else 1.0
-    return NormArmijo(
-        delta_bar=number("delta_bar", given.get("delta_bar", farthest), 0.0),
-        theta=number("theta", given.get("theta", 0.5), 0.0, 1.0),
-        sigma=number("sigma", given.get("sigma", 0.3), 0.0, most, closed=proves),
-        alpha=number("alpha", given.get("alpha", rule.alpha), 0.0, 1.0),
-        direction=direction,
-        initial_step=choice(
+    farthest = farthest_move(context, reach)
+    values = {
+        "delta_bar": number("delta_bar", given.get("delta_bar", farthest), 0.0),
+        "theta": number("theta", given.get("theta", 0.5), 0.0, 1.0),
+        "sigma": number("sigma", given.get("sigma", 0.3), 0.0, most, closed=proves),
+        "alpha": number("alpha", given.get("alpha", rule.alpha), 0.0, 1.0),
+        "direction": direction,
+        "initial_step": choice(
             "initial_step", given.get("initial_step", rule.initial_step), INITIAL_STEPS
         ),
-        degree=degree_for_exact(context.facts) if search == "exact" else None,
-        prove=context.proofs,
-        certified=proves,
-    )
+        "degree": degree_for_exact(context.facts) if search == "exact" else None,
+        "prove": context.proofs,
+        "certified": proves,
+    }
+    return NormArmijo(**{**values, **own})
 
 
 def search_in_set(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, partial
 
 import numpy as np
 
+from slomodel.solve.compiled.beyond import first_lower
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.quadratics.hessian import OnFace
@@ -17,6 +18,9 @@ from slomodel.solve.stagnation.curvature import Ritz, least_eigenvalue
 from slomodel.solve.stagnation.resolution import ROUNDING
 from slomodel.solve.stagnation.scaled_descent import CLEAR
 from slomodel.solve.subroutine import Iterate
+
+Spectrum = tuple[Vector, Vector]
+"""Eigenvalues (n,), ascending, and eigenvectors (n, n), the columns."""
 
 # Largest n for which the full Krylov space is constructed. For larger n it has PRODUCTS vectors,
 # starting with the gradient, which at an inflection points along the direction of least curvature.
@@ -99,7 +103,9 @@ def falls_beyond(
     curvature is negative, here or farther out, or along bent valleys with `in_valleys`. In a
     set the direction is in the face of the point, without the bounds whose multipliers are 0.
     """
-    ritz = _least(evaluate, at, hessian)
+    whole = evaluate.within is None
+    spectrum = np.linalg.eigh(hessian) if whole and hessian is not None and len(at.x) else None
+    ritz = _least(evaluate, at, spectrum)
     if ritz is None:
         return None
     scale = max(1.0, so_far.size, norm(at.x))
@@ -113,23 +119,40 @@ def falls_beyond(
         reaches += tuple(
             reach for reach, fall in zip(SHORTER, falls, strict=True) if fall > CLEAR * noise
         )
-    steps = (way * reach * scale * ritz.vector for reach in reaches for way in (1.0, -1.0))
-    if evaluate.within is not None:
+    bends = ritz.value >= -NULL * size
+    if bends and is_quadratic:
+        return None
+    ways = np.array([way * reach * scale for reach in reaches for way in (1.0, -1.0)])
+    all_steps = ways[:, None] * ritz.vector
+    first = _first_lower(evaluate, at, all_steps, bends=bends) if whole else 0
+    steps: Iterable[Vector] = all_steps[first:]
+    if not whole:
         steps = (evaluate.inside(at.x + step) - at.x for step in steps)
-    if ritz.value >= -NULL * size:
-        if is_quadratic:
-            return None
+    if bends:
         steps = (step for step in steps if _bends_down(evaluate, at, step))
     result = (lower_at(evaluate, at, step, ritz.value) for step in steps if step.any())
     seen = next((one for one in result if one is not None), None)
-    is_bent = in_valleys and ritz.value >= -NULL * size and evaluate.within is None
-    if seen is not None or not is_bent:
+    if seen is not None or not (in_valleys and bends and whole):
         return seen
-    return _falls_in_valley(evaluate, at, ritz, scale, hessian)
+    return _falls_in_valley(evaluate, at, ritz, scale, spectrum)
+
+
+def _first_lower(evaluate: Evaluator, at: Iterate, steps: Vector, *, bends: bool) -> int:
+    """The first of several steps (k, n) that `lower_at` may find lower; k if there is none."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", steps, steps))
+    return first_lower(
+        evaluate, at.x, steps, at.f - _clear_fall(evaluate, at, lengths), bends=bends
+    )
+
+
+def _clear_fall(evaluate: Evaluator, at: Iterate, length: Vector | float) -> Vector:
+    """The least decrease of f at a distance, or several (k,), that contradicts a minimum."""
+    noise = ROUNDING * evaluate.eps * abs(at.f)
+    return np.asarray(np.maximum(CLEAR * noise, STEEPER * at.gnorm * length))
 
 
 def _falls_in_valley(
-    evaluate: Evaluator, at: Iterate, ritz: Ritz, scale: float, hessian: Vector | None
+    evaluate: Evaluator, at: Iterate, ritz: Ritz, scale: float, spectrum: Spectrum | None
 ) -> Beyond | None:
     """A lower point x + tv + t²w along a direction v without curvature; None if none.
 
@@ -148,8 +171,8 @@ def _falls_in_valley(
     third -= v.dot(third) * v
     if not 0.0 < norm(third) < math.inf:
         return None
-    if hessian is not None:
-        values, vectors = np.linalg.eigh(hessian)
+    if spectrum is not None:
+        values, vectors = spectrum
         kept = values > NULL * ritz.largest
         w = -vectors[:, kept] @ ((vectors[:, kept].T @ third) / values[kept])
     else:
@@ -158,7 +181,9 @@ def _falls_in_valley(
     def bent(way: float, part: float) -> Vector:
         return np.asarray(part * way * v + (part * way) ** 2 * w)
 
-    for way in (sign * reach * scale for reach in REACHES for sign in (1.0, -1.0)):
+    ways = [sign * reach * scale for reach in REACHES for sign in (1.0, -1.0)]
+    ends = np.array([bent(way, 1.0) for way in ways])
+    for way in ways[_first_lower(evaluate, at, ends, bends=False) :]:
         seen = lower_at(evaluate, at, bent(way, 1.0), 0.0, partial(bent, way))
         if seen is not None:
             return seen
@@ -186,12 +211,12 @@ def _solved(evaluate: Evaluator, at: Iterate, v: Vector, b: Vector) -> Vector:
     return w
 
 
-def _least(evaluate: Evaluator, at: Iterate, hessian: Vector | None) -> Ritz | None:
+def _least(evaluate: Evaluator, at: Iterate, spectrum: Spectrum | None) -> Ritz | None:
     n = len(at.x)
     if n == 0:
         return None
-    if hessian is not None and evaluate.within is None:
-        values, vectors = np.linalg.eigh(hessian)
+    if spectrum is not None:
+        values, vectors = spectrum
         largest = float(np.abs(values).max())
         return Ritz(float(values[0]), vectors[:, 0], 0.0, largest, n, evaluate.eps)
     if evaluate.within is None:
@@ -247,7 +272,7 @@ def lower_at(
     The way is straight, or at.x + path(t) for t from 0 to 1.
     """
     noise = ROUNDING * evaluate.eps * abs(at.f)
-    wanted = max(CLEAR * noise, STEEPER * at.gnorm * norm(step))
+    wanted = float(_clear_fall(evaluate, at, norm(step)))
     x = evaluate.inside(at.x + step)
     f = evaluate.value(x)
     if not -math.inf < f < at.f - wanted:
