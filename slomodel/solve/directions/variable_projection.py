@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from slomodel.solve.norms import Vector, norm
@@ -102,10 +104,19 @@ class VariableProjection:
     def _find(self, n: int) -> None:
         """Find c; it is empty if r is affine in no unknown, or in all."""
         self._known = True
-        affine = self._evaluate.affine_unknowns()
-        if affine.all():
-            affine = ~affine
-        self._affine, self._others = np.flatnonzero(affine), np.flatnonzero(~affine)
+        self._affine, self._others = _positions(self._evaluate.affine_unknowns().tobytes())
+
+
+@lru_cache(maxsize=64)
+def _positions(affine: bytes) -> tuple[Positions, Positions]:
+    """The positions of marked unknowns and of the others; none is marked where all are.
+
+    Cached, since every run of a model asks for them.
+    """
+    marked = np.frombuffer(affine, np.bool_)
+    if marked.all():
+        marked = ~marked
+    return np.flatnonzero(marked), np.flatnonzero(~marked)
 
 
 def _along(r: Vector, a: Vector) -> tuple[Vector, float]:

@@ -164,9 +164,12 @@ def _falls_in_valley(
     v, t = ritz.vector, REACHES[1] * scale
     third = np.empty_like(v)
     g = np.empty_like(v)
+    # Gradients alone cost less than those of the residuals with their Jacobian.
+    own, evaluate.own_gradient = evaluate.own_gradient, None
     for sign in (1.0, -1.0):
         evaluate.gradient(at.x + sign * t * v, g)
         third = g.copy() if sign > 0.0 else third + g - 2.0 * at.g
+    evaluate.own_gradient = own
     third *= 0.5 / t**2
     third -= v.dot(third) * v
     if not 0.0 < norm(third) < math.inf:
@@ -181,9 +184,9 @@ def _falls_in_valley(
     def bent(way: float, part: float) -> Vector:
         return np.asarray(part * way * v + (part * way) ** 2 * w)
 
-    ways = [sign * reach * scale for reach in REACHES for sign in (1.0, -1.0)]
-    ends = np.array([bent(way, 1.0) for way in ways])
-    for way in ways[_first_lower(evaluate, at, ends, bends=False) :]:
+    ways = np.array([sign * reach * scale for reach in REACHES for sign in (1.0, -1.0)])
+    ends = ways[:, None] * v + (ways**2)[:, None] * w
+    for way in ways[_first_lower(evaluate, at, ends, bends=False) :].tolist():
         seen = lower_at(evaluate, at, bent(way, 1.0), 0.0, partial(bent, way))
         if seen is not None:
             return seen
