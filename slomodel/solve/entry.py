@@ -203,10 +203,13 @@ def own_test(options: RunOptions) -> bool:
 
 def start_in(within: Set | None, x0: Vector) -> Vector:
     """The point (n,) of the set nearest to x0 (n,), with a warning if that is not x0."""
-    if within is None or not np.isfinite(x0).all():
+    if within is None:
         return x0
     start = np.empty_like(x0)
-    within.project(x0, start)
+    if not within.project(x0, start):
+        return start
+    if not np.isfinite(x0).all():
+        return x0
     away = norm(start - x0)
     if away > OUTSIDE * EPS * max(1.0, norm(x0)):
         message = f"x0 is outside the set of the variables: it is moved by {away:.3g}, into the set"

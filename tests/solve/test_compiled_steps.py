@@ -13,10 +13,14 @@ import pytest
 
 import slomodel
 from slomodel.solve import Solution, State
+from slomodel.solve.compiled import beyond as scans
 from slomodel.solve.compiled import steps
 from slomodel.solve.compiled.library import library
 from slomodel.solve.directions.newton import inverse_magnitude
 from slomodel.solve.objective import Evaluator
+from slomodel.solve.quadratics.dense import whole_hessian
+from slomodel.solve.run import stationary_point
+from slomodel.solve.run.stationary_point import SoFar, falls_beyond
 from slomodel.solve.run_options import RunOptions
 from slomodel.solve.subroutine import Iterate
 
@@ -262,6 +266,52 @@ def test_inverse_hessian_is_that_of_lapack(n: int) -> None:
         error = np.abs(inverse - expected) * np.outer(scale, scale)
         condition = np.linalg.cond(hessian / np.outer(units, units)) if rank == n else 1e13
         assert error.max() <= 1e-14 * n * min(condition, 1e13)
+
+
+IN_BOX = """model in_box
+dim n
+data A[n, n]
+var x[n] in [-1, 1]
+minimize sum(x[i]*A[i, j]*x[j] for i in n, j in n)/2 + sum(x^4)/7
+"""
+
+
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_looks_about_a_point_are_those_in_python(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hessians, least curvatures on faces, and the first of several points that are lower."""
+    rng = np.random.default_rng(n)
+    for rank in {0, 1, n}:
+        factor = rng.standard_normal((n, rank))
+        A = (factor * rng.choice([-1.0, 1.0], rank)) @ factor.T
+        model = slomodel.compile(IN_BOX, data={"A": A}, backend="c")
+        x = np.clip(2.0 * rng.standard_normal(n), -1.0, 1.0)
+        at = Iterate(x, model.value(x), 1e-9 * rng.standard_normal(n), 1e-9)
+        boxed, whole = (
+            Evaluator(model._objective(), RunOptions(), w) for w in (model.within, None)
+        )
+        np.testing.assert_allclose(whole_hessian(whole, x), model.hessian(x), atol=1e-13)
+        compiled = stationary_point._least(boxed, at, None)
+        beyond = falls_beyond(whole, at, SoFar(1.0, 1.0), model.hessian(x))
+        counts = [(one.nfev, one.njev, one.nhev) for one in (boxed, whole)]
+        with monkeypatch.context() as patched:
+            patched.setattr(scans, "library", lambda: None)
+            for one in (boxed, whole):
+                one.nfev = one.njev = one.nhev = 0
+            np.testing.assert_allclose(whole_hessian(whole, x), model.hessian(x), atol=1e-13)
+            plain = stationary_point._least(boxed, at, None)
+            expected = falls_beyond(whole, at, SoFar(1.0, 1.0), model.hessian(x))
+        assert counts == [(one.nfev, one.njev, one.nhev) for one in (boxed, whole)]
+        assert (compiled is None) == (plain is None)
+        if compiled is not None and plain is not None:
+            assert compiled.steps == plain.steps
+            assert compiled.value == pytest.approx(plain.value, abs=1e-12)
+            assert compiled.residual == pytest.approx(plain.residual, abs=1e-7)
+            assert compiled.largest == pytest.approx(plain.largest, abs=1e-12)
+            assert abs(compiled.vector @ plain.vector) == pytest.approx(1.0, abs=1e-7)
+        assert (beyond is None) == (expected is None)
+        if beyond is not None and expected is not None:
+            np.testing.assert_array_equal(beyond.step, expected.step)
+            assert beyond.f == expected.f
 
 
 def test_without_a_compiler_runs_are_in_python(

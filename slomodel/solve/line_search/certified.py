@@ -25,7 +25,8 @@ from slomodel.solve.line_search.armijo import AcceptedTrial
 from slomodel.solve.line_search.proved_values import ProvedValues
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.subroutine import Iterate
+from slomodel.solve.status import Status
+from slomodel.solve.subroutine import Halt, Iterate
 
 # The fraction σ of |s|t that every step descends at least.
 SIGMA = 0.5
@@ -256,3 +257,11 @@ class CertifiedSearch:
         """Whether a bound over a shorter ray, at least φ''(0), could not prove much more."""
         slope = bounds.slope + bounds.slope_error
         return bounds.curvature * step.t >= -CLOSE * self._relaxation * slope
+
+
+def hidden(halt: Halt, why: str) -> Halt:
+    """The halt where rounding hides the slope from proofs, if not from values of f too."""
+    if halt.status is not Status.line_search_stalled:
+        return halt
+    sentence = "No step has a descent that can be proved in floating point."
+    return Halt(halt.status, why, halt.best, "Go on with line_search='armijo'.", sentence)

@@ -14,7 +14,7 @@ from slomodel.solve.constants.proved import ProofSource
 from slomodel.solve.directions.direction import Predicting, Propose, SecantPair
 from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.line_search.armijo import AcceptedTrial, LineSearch
-from slomodel.solve.line_search.certified import RELAXATION, CertifiedSearch, descent_left
+from slomodel.solve.line_search.certified import RELAXATION, CertifiedSearch, descent_left, hidden
 from slomodel.solve.line_search.exact import Ray
 from slomodel.solve.line_search.initial_step import INITIAL_STEPS, WANTS_PAIRS, StepMemory
 from slomodel.solve.line_search.interpolating import InterpolatingSearch
@@ -25,7 +25,6 @@ from slomodel.solve.norms import EPS, LARGEST, Vector, norm, slope_along
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.stagnation.stagnation import Stagnation
 from slomodel.solve.stagnation.unbounded import FarProbe
-from slomodel.solve.status import Status
 from slomodel.solve.subroutine import (
     AcceptedStep,
     Block,
@@ -86,13 +85,10 @@ class NormArmijo:
 
     @property
     def parameters(self) -> dict[str, float | str]:
-        more: dict[str, float | str] = {} if self.degree is None else {"line_search": "exact"}
-        if self.certified:
-            more["line_search"] = "certified"
-        if self.interpolates:
-            more["line_search"] = "interpolating"
-        if self.chosen_for:
-            more["chosen_for"] = self.chosen_for
+        search = "" if self.degree is None else "exact"
+        search = "certified" if self.certified else search
+        search = "interpolating" if self.interpolates else search
+        more = {"line_search": search, "chosen_for": self.chosen_for}
         return {
             "delta_bar": self.delta_bar,
             "theta": self.theta,
@@ -100,7 +96,7 @@ class NormArmijo:
             "alpha": self.alpha,
             "direction": self.direction,
             "initial_step": self.initial_step,
-            **more,
+            **{name: text for name, text in more.items() if text},
         }
 
     @property
@@ -369,7 +365,7 @@ class NormArmijoRun:
             accepted = search.search(current, self._v, vnorm, longest)
             self.trials += search.trials
         if accepted is None and search.unproved:
-            return self._unproved(current, D, search.unproved)
+            return hidden(self._stagnation.explain_search(current, D)[0], search.unproved)
         if accepted is not None:
             length = accepted.delta * vnorm
             at_floor = search.at_floor and length <= FLOOR_ULPS * EPS * norm(current.x)
@@ -384,14 +380,6 @@ class NormArmijoRun:
         facts = {"limited": float(search.step.limited)}
         facts["curvature"] = search.step.curvature / (vnorm * vnorm)
         return replace(taken, in_units=in_units, facts=facts)
-
-    def _unproved(self, current: Iterate, D: float, why: str) -> Halt:
-        """The halt where rounding hides the slope from proofs, if not from values of f too."""
-        halt, _ = self._stagnation.explain_search(current, D)
-        if halt.status is not Status.line_search_stalled:
-            return halt
-        sentence = "No step has a descent that can be proved in floating point."
-        return Halt(halt.status, why, halt.best, "Go on with line_search='armijo'.", sentence)
 
     def _restart_or_halt(self, current: Iterate, D: float) -> AcceptedStep | Halt:
         """If no step gains anything: a step of `way_down` and a restart without memory, or a halt.

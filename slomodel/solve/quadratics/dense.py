@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from slomodel.solve.compiled.beyond import hessian_at
 from slomodel.solve.compiled.loop import MOST_ROTATED, LoopState
 from slomodel.solve.directions.direction import SecantPair
 from slomodel.solve.directions.gauss_newton import GaussNewton
@@ -54,7 +55,7 @@ class DenseHessian:
             self.accuracy = REACHED * self._goal / at.gnorm
             if self._B.size:
                 return True
-        H = dense(self._evaluate.hvp, at.x)
+        H = whole_hessian(self._evaluate, at.x)
         B = positive(H, self._evaluate.eps) if shift is None else H
         if B is None or not np.isfinite(B).all():
             return False
@@ -101,6 +102,12 @@ class DenseHessian:
 
     def learn(self, pair: SecantPair) -> None:
         pass
+
+
+def whole_hessian(evaluate: Evaluator, x: Vector) -> Vector:
+    """The Hessian (n, n) at x (n,), symmetrised."""
+    columns = hessian_at(evaluate, x)
+    return dense(evaluate.hvp, x) if columns is None else 0.5 * (columns + columns.T)
 
 
 class Damped:

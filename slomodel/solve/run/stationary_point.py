@@ -9,12 +9,12 @@ from functools import cache, partial
 
 import numpy as np
 
-from slomodel.solve.compiled.beyond import first_lower
+from slomodel.solve.compiled.beyond import first_lower, least_in_box
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.quadratics.hessian import OnFace
-from slomodel.solve.sets.convex_set import Face, Set
-from slomodel.solve.stagnation.curvature import Ritz, least_eigenvalue
+from slomodel.solve.sets.convex_set import Set
+from slomodel.solve.stagnation.curvature import CLOSE, NOISE, Ritz, least_eigenvalue
 from slomodel.solve.stagnation.resolution import ROUNDING
 from slomodel.solve.stagnation.scaled_descent import CLEAR
 from slomodel.solve.subroutine import Iterate
@@ -227,7 +227,13 @@ def _least(evaluate: Evaluator, at: Iterate, spectrum: Spectrum | None) -> Ritz 
             return least_eigenvalue(evaluate, at.x, _drawn(n))
         start = at.g / at.gnorm if 0.0 < at.gnorm < math.inf else _drawn(n)
         return least_eigenvalue(evaluate, at.x, start, PRODUCTS)
-    face = _loosened_face(evaluate.within, at)
+    g = _loosened(evaluate.within, at)
+    noise = NOISE * evaluate.eps * math.sqrt(n)
+    found = least_in_box(evaluate, at.x, g, _drawn(n), CLOSE, noise)
+    if found is not None:
+        own = (found.value, found.vector, found.residual, found.largest, found.steps)
+        return Ritz(*own, evaluate.eps) if found.steps and found.value == found.value else None
+    face = evaluate.within.face(at.x, g)
     start = face.project(_drawn(n))
     # At a vertex there is no direction.
     if not norm(start) > 0.0:
@@ -247,12 +253,12 @@ def _drawn_few() -> Vector:
     return np.random.default_rng(0).standard_normal(FEW)
 
 
-def _loosened_face(within: Set, at: Iterate) -> Face:
-    """The face at a stationary point, without the bounds whose multipliers are about 0."""
+def _loosened(within: Set, at: Iterate) -> Vector:
+    """A gradient (n,) whose face at a point lacks the bounds whose multipliers are about 0."""
     inward = within.interior_point() - at.x
     longest = float(np.abs(inward).max(initial=0.0)) or 1.0
     slack = SLACK * float(np.abs(at.g).max()) or 1.0
-    return within.face(at.x, at.g - (slack / longest) * inward)
+    return np.asarray(at.g - (slack / longest) * inward)
 
 
 def _bends_down(evaluate: Evaluator, at: Iterate, step: Vector) -> bool:
