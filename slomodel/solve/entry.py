@@ -7,12 +7,14 @@ import os
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from slomodel.errors import Diagnostic, DomainError, StartWarning
 from slomodel.solve.compiled import library as compiled_loops
+from slomodel.solve.compiled.beyond import hessian_at
 from slomodel.solve.constants.proved import Clocked, ProofSource, Prove, SignedErrors, proof_source
 from slomodel.solve.constants.source import LipschitzSource
 from slomodel.solve.directions.table import DIRECTIONS
@@ -99,6 +101,7 @@ def solve(
     evaluate = Evaluator(objective, trajectory.run, within)
     measure = "‖∇f‖" if within is None else "‖x − P(x − ∇f)‖"
     display = display_of(progress, trajectory.run.max_time, measure=measure)
+    evaluate.columns_in_c = partial(hessian_at, evaluate)
     monitor = Monitor(evaluate, callback, display, user)
     point = unknown(start) if saved is None else saved.point
     run = RunState(point, trajectory.run, proofs=proofs, facts=compiled_facts(objective))
@@ -179,6 +182,7 @@ def _set_up(
             own_test(options),
         )
     if isinstance(subroutine, NormArmijo) and DIRECTIONS[subroutine.direction].linearises:
+        evaluate.load_residuals()
         evaluate.own_gradient = evaluate.gradient_of_residuals
     run.leaves_saddles = trajectory.method == "auto" and own_test(options)
     run.own_test = subroutine.own_test

@@ -102,6 +102,7 @@ class Evaluator:
         *("_coloured", "_curved", "_in_c", "_described", "_operations", "_precise", "_residual"),
         "_first_jacobian",
         *("_errors_loaded", "_loaded", "_max_nfev", "_max_time", "_objective", "_ray_loaded"),
+        "columns_in_c",
         *("deadline", "has_own_gradients", "last_nonfinite", "own_gradient"),
         *("nfev", "nhev", "njev", "nonfinite", "sign", "started", "within"),
     )
@@ -134,6 +135,8 @@ class Evaluator:
         self._first_jacobian: tuple[Vector, Vector, Vector] | None = None
         self.has_own_gradients = False
         self.own_gradient: Callable[[Vector, Vector], bool] | None = None
+        # The products with unit vectors (n, n) by compiled code, counted; None where it has none.
+        self.columns_in_c: Callable[[Vector], Vector | None] | None = None
 
     @property
     def eps(self) -> float:
@@ -144,6 +147,13 @@ class Evaluator:
     def has_residuals(self) -> bool:
         """Whether f is a sum of squares, up to a constant, whose residuals are available."""
         return self.sign > 0.0 and self._residual is not None and self._residual.has_residuals()
+
+    def load_residuals(self) -> None:
+        """Prepare the residuals, if f has any; the time this takes is not charged to the run."""
+        began = perf_counter()
+        if self.has_residuals:
+            self.affine_unknowns()
+        self._stop_clock(perf_counter() - began)
 
     def jacobian(self, x: Vector, columns: Positions | None = None) -> tuple[Vector, Vector]:
         """r (m,) with f = Σ r² up to a constant, and its Jacobian (m, n), at x (n,).

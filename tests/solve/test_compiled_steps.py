@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import slomodel
+from slomodel.model.objective import CompiledObjective
 from slomodel.solve import Solution, State
 from slomodel.solve.compiled import beyond as scans
 from slomodel.solve.compiled import steps
 from slomodel.solve.compiled.library import library
-from slomodel.solve.directions.newton import inverse_magnitude
+from slomodel.solve.directions.newton import inverse_magnitude, whole_hessian
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.quadratics.dense import whole_hessian
 from slomodel.solve.run import stationary_point
 from slomodel.solve.run.stationary_point import SoFar, falls_beyond
 from slomodel.solve.run_options import RunOptions
@@ -240,6 +242,19 @@ def test_a_time_limit_and_an_interrupt_end_blocks() -> None:
     assert interrupted(lambda: model.solve(**options)).status == "interrupted"
 
 
+def test_the_time_to_compile_residuals_is_not_charged(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = slomodel.compile(DECAY, data={"t": np.arange(4.0), "y": np.ones(4)}, backend="c")
+    has_residuals = CompiledObjective.has_residuals
+
+    def slow(self: CompiledObjective) -> bool:
+        if "_squares" not in model.__dict__:
+            time.sleep(0.3)
+        return has_residuals(self)
+
+    monkeypatch.setattr(CompiledObjective, "has_residuals", slow)
+    assert model.solve().history.time[0] < 0.3
+
+
 @pytest.mark.parametrize("n", [2, 16])
 def test_inverse_hessian_is_that_of_lapack(n: int) -> None:
     """For indefinite and singular matrices in units that differ by up to 1e16, too."""
@@ -289,6 +304,7 @@ def test_looks_about_a_point_are_those_in_python(n: int, monkeypatch: pytest.Mon
         boxed, whole = (
             Evaluator(model._objective(), RunOptions(), w) for w in (model.within, None)
         )
+        whole.columns_in_c = partial(scans.hessian_at, whole)
         np.testing.assert_allclose(whole_hessian(whole, x), model.hessian(x), atol=1e-13)
         compiled = stationary_point._least(boxed, at, None)
         beyond = falls_beyond(whole, at, SoFar(1.0, 1.0), model.hessian(x))

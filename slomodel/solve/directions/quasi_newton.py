@@ -17,7 +17,7 @@ from slomodel.solve.directions.direction import (
     curvature_scale,
 )
 from slomodel.solve.directions.lbfgs import LBFGS
-from slomodel.solve.directions.newton import dense, inverse_magnitude
+from slomodel.solve.directions.newton import inverse_magnitude, whole_hessian
 from slomodel.solve.directions.newton_cg import NewtonCG
 from slomodel.solve.directions.sparse_newton import CALL, SparseNewton
 from slomodel.solve.norms import LARGEST, Vector, norm, ratio
@@ -280,7 +280,7 @@ class QuasiNewton:
         self._interval *= 2.0
         found = self.inverse_in_c(at) if self.inverse_in_c else None
         if found is None:
-            hessian = dense(self._evaluate.hvp, at.x)
+            hessian = whole_hessian(self._evaluate, at.x)
             found = hessian, inverse_magnitude(hessian, self._evaluate.eps)
         hessian, result = found
         self._due = self._evaluate.weighted_work + self._interval

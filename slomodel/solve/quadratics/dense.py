@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from slomodel.solve.compiled.beyond import hessian_at
 from slomodel.solve.compiled.loop import MOST_ROTATED, LoopState
 from slomodel.solve.directions.direction import SecantPair
 from slomodel.solve.directions.gauss_newton import GaussNewton
-from slomodel.solve.directions.newton import dense, positive
+from slomodel.solve.directions.newton import positive, whole_hessian
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.quadratics.interior_point import convex_step
@@ -102,12 +101,6 @@ class DenseHessian:
 
     def learn(self, pair: SecantPair) -> None:
         pass
-
-
-def whole_hessian(evaluate: Evaluator, x: Vector) -> Vector:
-    """The Hessian (n, n) at x (n,), symmetrised."""
-    columns = hessian_at(evaluate, x)
-    return dense(evaluate.hvp, x) if columns is None else 0.5 * (columns + columns.T)
 
 
 class Damped:
