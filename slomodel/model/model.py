@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -291,10 +291,7 @@ class Model(Proving):
                 if method == "auto" and self.backend == NATIVE.name:
                     compiled_loops.begin()
                 products: tuple[Product, ...] = ("hvp",) if method == "auto" else ()
-                objective = self._objectives.get(products)
-                if objective is None:
-                    objective = inner._objective(self._coordinates, products)
-                    self._objectives[products] = objective
+                objective = self._objectives(products)
                 prove = inner._prover() if proves else None
                 solution = solve(objective, first, prove=prove, model=model, **run_options)
         coordinates = self._coordinates
@@ -302,9 +299,9 @@ class Model(Proving):
         return self._with_remark_on_scales(solution)
 
     @cached_property
-    def _objectives(self) -> dict[tuple[Product, ...], CompiledObjective]:
-        """The objectives of runs so far, by the products that they are likely to need."""
-        return {}
+    def _objectives(self) -> Callable[[tuple[Product, ...]], CompiledObjective]:
+        """The objective of runs that are likely to need some products; constructed once."""
+        return cache(partial(self.unconstrained._objective, self._coordinates))
 
     def _prover(self) -> Prover:
         """Bounds of the constants for the solvers."""
