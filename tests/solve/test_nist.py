@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import slomodel
+from slomodel.solve.compiled import steps
 from tests.nist_problems import NAMES, model_of, recorded
 
 # Values and parameters times these: a method must not depend on units.
@@ -48,6 +50,25 @@ def test_the_noise_of_small_residuals_is_measured_where_a_step_is_rejected() -> 
     found = model_of("Lanczos3").solve(x0=x0, gtol=1e-9)
     assert found.success
     assert found.nfev < 60
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_terms_that_start_equal_do_not_stay_so(
+    compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Columns that are equal but for rounding once sent linear unknowns to ±1e12."""
+    t = 0.1 * np.arange(1, 14)
+    y = np.exp(-t) - 5.0 * np.exp(-10.0 * t) + 3.0 * np.exp(-4.0 * t)
+    text = "dim m\ndata t[m], y[m]\nvar k[3], c[3]\nminimize sum((c[0]*exp(-k[0]*t)"
+    model = slomodel.compile(
+        f"{text} + c[1]*exp(-k[1]*t) + c[2]*exp(-k[2]*t) - y)^2)", {"t": t, "y": y}
+    )
+    if not compiled:
+        monkeypatch.setattr(steps, "library", lambda: None)
+    found = model.solve(x0=[1.0, 2.0, 1.0, 1.0, -1.0, 1.0])
+    assert found.success
+    assert found.fun < 1e-12
+    assert found.nit < 30
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ static double best_change(LoopState *l, const double *J, double *change) {
     for (long j = 0; j < k; j++) most = larger(most, s[j]);
     memset(change, 0, k * sizeof(double));
     for (long j = 0; j < k; j++)
-        if (s[j] > m * EPS * most) add_multiple(change, -Ur[j] / s[j], l->V + j * k, k);
+        if (s[j] > DISTINCT * most) add_multiple(change, -Ur[j] / s[j], l->V + j * k, k);
     memcpy(left, J + n * m, m * sizeof(double));
     for (long j = 0; j < k; j++) {
         change[j] /= l->small[j];

@@ -72,6 +72,7 @@ _THRESHOLDS: dict[str, float] = {
     "KEPT_SLOPE": variable_projection.KEPT_SLOPE,
     "LARGE_DROP": variable_projection.LARGE_DROP,
     "SAME": variable_projection.SAME,
+    "DISTINCT": variable_projection.DISTINCT,
     "LEAST_FRACTION": arc.LEAST_FRACTION,
     "LENGTHENINGS": arc.LENGTHENINGS,
     "LENGTHEN_ARC": arc.LENGTHEN,

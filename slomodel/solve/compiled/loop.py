@@ -111,6 +111,20 @@ def allocate(loop: LoopState, sizes: Mapping[str, int]) -> Vector:
     return held
 
 
+class HessianArrays:
+    """A Hessian (n, n) and its inverse, made positive, and the estimate that begins with that.
+
+    `diagonal` (n,) is that of the Hessian with which the estimate began.
+    """
+
+    def __init__(self, loop: LoopState) -> None:
+        n = int(loop.n)
+        names = ("hessian", "inverse", "own_H", "scaled", "eigenvectors")
+        held = allocate(loop, {**dict.fromkeys(names, n * n), "diagonal": n})
+        self.hessian, self.inverse, self.estimate = held[: 3 * n * n].reshape(3, n, n)
+        self.diagonal = held[5 * n * n :]
+
+
 STRUCT = "\n".join(
     (
         "typedef struct {",

@@ -6,9 +6,15 @@ import ctypes
 from time import perf_counter
 
 from slomodel.solve.compiled.boxes import BoxArrays
-from slomodel.solve.compiled.hessians import HessianArrays
 from slomodel.solve.compiled.library import library
-from slomodel.solve.compiled.loop import COPY, MOST_ROTATED, LoopState, address, allocate
+from slomodel.solve.compiled.loop import (
+    COPY,
+    MOST_ROTATED,
+    HessianArrays,
+    LoopState,
+    address,
+    allocate,
+)
 from slomodel.solve.norms import Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Block, BlockLimits, Iterate

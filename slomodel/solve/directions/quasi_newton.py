@@ -7,8 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from slomodel.solve.compiled.hessians import HessianArrays
-from slomodel.solve.compiled.loop import LoopState, address
+from slomodel.solve.compiled.loop import HessianArrays, LoopState, address
 from slomodel.solve.directions.direction import (
     DirectionInC,
     Predicting,

@@ -14,6 +14,10 @@ from slomodel.solve.subroutine import Iterate
 KEPT_SLOPE = 0.1
 # A change of the affine unknowns alone gains much if it lowers f by this factor.
 LARGE_DROP = 0.9
+# Singular values of the columns, scaled to length 1, below this fraction of the largest count as 0:
+# where other unknowns are equal but for rounding, as from a symmetric start, so are columns, and
+# unknowns of 1e12 would cancel in the residuals.
+DISTINCT = 1e-10
 # Relative difference of sums of squares that may be rounding error.
 SAME = 1e-10
 
@@ -61,7 +65,7 @@ class VariableProjection:
             return _along(r, J[:, 0])
         lengths = np.sqrt((J * J).sum(axis=0))
         lengths[lengths == 0.0] = 1.0
-        change = np.linalg.lstsq(J / lengths, -r, rcond=None)[0] / lengths
+        change = np.linalg.lstsq(J / lengths, -r, rcond=DISTINCT)[0] / lengths
         left = r + J @ change
         return change, float(left.dot(left))
 
