@@ -59,10 +59,9 @@ def test_terms_that_start_equal_do_not_stay_so(
     """Columns that are equal but for rounding once sent linear unknowns to ±1e12."""
     t = 0.1 * np.arange(1, 14)
     y = np.exp(-t) - 5.0 * np.exp(-10.0 * t) + 3.0 * np.exp(-4.0 * t)
-    text = "dim m\ndata t[m], y[m]\nvar k[3], c[3]\nminimize sum((c[0]*exp(-k[0]*t)"
-    model = slomodel.compile(
-        f"{text} + c[1]*exp(-k[1]*t) + c[2]*exp(-k[2]*t) - y)^2)", {"t": t, "y": y}
-    )
+    sums = " + ".join(f"c[{k}]*exp(-k[{k}]*t)" for k in range(3))
+    text = f"dim m\ndata t[m], y[m]\nvar k[3], c[3]\nminimize sum(({sums} - y)^2)"
+    model = slomodel.compile(text, data={"t": t, "y": y})
     if not compiled:
         monkeypatch.setattr(steps, "library", lambda: None)
     found = model.solve(x0=[1.0, 2.0, 1.0, 1.0, -1.0, 1.0])
