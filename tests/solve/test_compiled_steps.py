@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 import time
@@ -269,7 +270,7 @@ def test_inverse_hessian_is_that_of_lapack(n: int) -> None:
         compiled = steps.compiled_steps(evaluate, n, 1, None)
         assert compiled is not None
         x = rng.standard_normal(n)
-        found = compiled.inverse_hessian(Iterate(x, 0.0, bound.gradient(x), 1.0))
+        found = compiled.inverse_hessian(Iterate(x, 0.0, bound.gradient(x), 1.0), math.inf)
         assert found is not None
         hessian, inverse = found
         assert evaluate.nhev == n

@@ -83,20 +83,24 @@ static int are_finite(const double *a, long n) {
     return 1;
 }
 
-/* The Hessian at x, and its inverse with positive eigenvalues; 0 without it. */
-static int inverse_at(LoopState *l, double *x) {
+/* The Hessian at x, and its inverse with positive eigenvalues; 0 without it. Eigenvalues are raised
+   as in newton.py, for the value and gradient at x. */
+static int inverse_at(LoopState *l, double *x, double f, const double *g) {
     const long n = l->n;
     if (!decomposed_hessian(l, x)) return 0;
     memset(l->inverse, 0, n * n * sizeof(double));
     for (long k = 0; k < n; k++) {
         for (long i = 0; i < n; i++) l->w[i] = l->eigenvectors[k * n + i] * l->s[i];
+        const double length = norm(l->w, n) / l->farthest;
+        l->y[k] = larger(l->y[k], fabs(dot(g, l->w, n)) * length);
+        l->y[k] = larger(l->y[k], l->eps * fabs(f) * length * length);
         for (long i = 0; i < n; i++) add_multiple(l->inverse + i * n, l->w[i] / l->y[k], l->w, n);
     }
     return are_finite(l->inverse, n * n);
 }
 
 /* The same at the point in `points`. */
-long inverse_hessian(LoopState *l) { return inverse_at(l, l->points); }
+long inverse_hessian(LoopState *l) { return inverse_at(l, l->points, l->f, l->points + l->n); }
 
 /* The Hessian at x with positive eigenvalues, in `model`; 0 without it. It counts as n products. */
 static int positive_hessian(LoopState *l, double *x) {

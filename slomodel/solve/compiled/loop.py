@@ -27,6 +27,7 @@ _NUMBERS = (
     *("first_f", "gain_f", "gain_gnorm", "gtol", "test_first", "test_steepest"),
     # The direction.
     *("gamma", "own_gamma", "due", "until", "interval", "work_began", "start_gnorm", "decrease"),
+    *("farthest", "work_computed"),
     # Least squares.
     *("limit", "length", "last_f", "predicted", "in_range", "square", "before"),
     # A model over a box, and its turn among others.

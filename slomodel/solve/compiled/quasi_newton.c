@@ -99,8 +99,9 @@ static int puts_off(LoopState *l, const Point *at) {
 static int computes(LoopState *l, const Point *at) {
     const long n = l->n;
     l->interval *= 2.0;
+    l->work_computed = work_of(l);
     l->nhev += n;
-    const int exists = inverse_at(l, at->x);
+    const int exists = inverse_at(l, at->x, at->f, at->g);
     l->due = work_of(l) + l->interval;
     if (!exists) return 0;
     if (!l->H) l->H = l->own_H;

@@ -97,7 +97,7 @@ class CompiledSteps:
         """Whether steps may compute products with the Hessian."""
         return bool(self.loop.product) or self._evaluate.store_product(self.loop)
 
-    def inverse_hessian(self, at: Iterate) -> tuple[Vector, Vector | None] | None:
+    def inverse_hessian(self, at: Iterate, longest: float) -> tuple[Vector, Vector | None] | None:
         """The Hessian (n, n) at a point and its inverse, made positive, as `inverse_magnitude`.
 
         None where its products are not in C, or n too large for rotations.
@@ -107,7 +107,8 @@ class CompiledSteps:
             return None
         self._evaluate.check_time()
         self._evaluate.nhev += len(at.x)
-        self._points[0], loop.eps, loop.sign = at.x, self._evaluate.eps, self._evaluate.sign
+        self._points[0], self._points[1], loop.f = at.x, at.g, at.f
+        loop.eps, loop.sign, loop.farthest = self._evaluate.eps, self._evaluate.sign, longest
         lib = library()
         assert lib is not None
         routine = lib.inverse_hessian

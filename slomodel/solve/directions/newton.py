@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -58,13 +59,24 @@ class Newton:
         return of_search_length(at, self._delta_bar, out)
 
 
-def inverse_magnitude(H: Vector, eps: float) -> Vector | None:
-    """S V |Λ|⁻¹ Vᵀ S (n, n) of H, in the notation of `Newton`; None if it is 0 or not finite."""
+def inverse_magnitude(
+    H: Vector, eps: float, at: Iterate | None = None, longest: float = math.inf
+) -> Vector | None:
+    """S V |Λ|⁻¹ Vᵀ S (n, n) of H, in the notation of `Newton`; None if it is 0 or not finite.
+
+    With the point, elements of Λ are raised where the part of the step along their vector would be
+    longer than `longest`, or where a step of that length would change f by less than rounding does:
+    unknowns on which f hardly depends would hide all others.
+    """
     parts = _magnitude(H, eps)
     if parts is None:
         return None
     scale, values, vectors = parts
     vectors *= scale[:, None]
+    if at is not None and longest < math.inf:
+        lengths = np.sqrt(np.einsum("ij,ij->j", vectors, vectors)) / longest
+        values = np.maximum(values, np.abs(at.g @ vectors) * lengths)
+        values = np.maximum(values, eps * abs(at.f) * lengths * lengths)
     inverse: Vector = (vectors / values) @ vectors.T
     return inverse if np.isfinite(inverse).all() else None
 

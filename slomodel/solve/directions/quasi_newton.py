@@ -31,6 +31,8 @@ LARGEST_MATRIX = 100
 WAIT, WAIT_OF_MANY, FEW = 1.0, 2.0, 20
 # The same for the next time, doubled after each.
 REPEAT = 5.0
+# Work from one Hessian to the next, as a multiple of its own, where its step is not suitable.
+AGAIN = 3.0
 # The first time is put off once if pairs alone, at their rate so far, would lower the gradient norm
 # to the fraction REACHED of the first one by less than SOON times the work of the Hessian.
 REACHED, SOON = 1e-4, 1.5
@@ -46,6 +48,10 @@ MOST_PAIRS, LEAST_PAIRS, ELEMENTS = 100, 10, 50_000
 SHORT, PER_ELEMENT = 15_000, 10.0
 # Products, and relative residual, of the conjugate gradients that confirm a step.
 CONFIRMING, RESIDUAL = 25, 0.1
+
+
+InverseInC = Callable[[Iterate, float], tuple[Vector, Vector | None] | None]
+"""The Hessian at a point and its inverse, for steps up to a length."""
 
 
 class QuasiNewton:
@@ -76,6 +82,7 @@ class QuasiNewton:
         self._eps = evaluate.eps
         wait = (WAIT if n <= FEW else WAIT_OF_MANY) * 2.0 * n
         self._interval = REPEAT * 2.0 * n
+        self._computed = 0.0
         has_hessian = evaluate.has_products and evaluate.is_smooth
         has_matrix = has_hessian and n <= LARGEST_MATRIX
         self._due = evaluate.weighted_work + wait if has_matrix else math.inf
@@ -87,7 +94,7 @@ class QuasiNewton:
         self._sparse_due = self._began + wait if many else math.inf
         self._newton = SparseNewton(evaluate, n)
         # The Hessian at a point and its inverse; None where LAPACK is quicker, or not in C.
-        self.inverse_in_c: Callable[[Iterate], tuple[Vector, Vector | None] | None] | None = None
+        self.inverse_in_c: InverseInC | None = None
         self._in_c: HessianArrays | None = None
         self._by_newton = False
 
@@ -198,8 +205,13 @@ class QuasiNewton:
         """Continue: there is no other direction."""
 
     def fallback(self, at: Iterate, out: Vector) -> float:
-        """Write −γg into `out`, γ from the last pair or the first curvature."""
+        """Write −γg into `out`, γ from the last pair or the first curvature.
+
+        A matrix whose step is not suitable is computed again soon.
+        """
         self._newton.forget()
+        if self._H is not None and self._due < math.inf:
+            self._due = min(self._due, self._computed + AGAIN * 2.0 * len(at.x))
         gamma = self._gamma or min(self._delta_bar / at.gnorm, LARGEST)
         return along_minus(at, gamma, out)
 
@@ -242,8 +254,9 @@ class QuasiNewton:
         due = min(self._due, self._sparse_due)
         loop.due, loop.until = (due, math.inf) if loop.can_compute else (math.inf, due)
         loop.interval, loop.has_put_off = self._interval, self._has_put_off
+        loop.work_computed = self._computed
         loop.work_began, loop.start_gnorm = self._began, self._first
-        loop.own_gamma = self._gamma
+        loop.own_gamma, loop.farthest = self._gamma, self._delta_bar
 
     def load(self, loop: LoopState, at: Iterate) -> None:
         """Read the state after steps of a compiled loop that end at a point."""
@@ -252,6 +265,7 @@ class QuasiNewton:
         if self._in_c is None or not loop.can_compute:
             return
         self._due, self._interval = loop.due, loop.interval
+        self._computed = loop.work_computed
         self._has_put_off = bool(loop.has_put_off)
         if loop.computed:
             self._H = self._in_c.estimate if self._H is None else self._H
@@ -261,7 +275,7 @@ class QuasiNewton:
 
     def connect(
         self,
-        inverse: Callable[[Iterate], tuple[Vector, Vector | None] | None],
+        inverse: InverseInC,
         arrays: HessianArrays | None,
     ) -> None:
         """Let compiled code compute Hessians, and steps of its loop in these arrays."""
@@ -277,10 +291,11 @@ class QuasiNewton:
     def _compute(self, at: Iterate) -> bool:
         """Replace H by the inverse of the Hessian, made positive; False if that is impossible."""
         self._interval *= 2.0
-        found = self.inverse_in_c(at) if self.inverse_in_c else None
+        self._computed = self._evaluate.weighted_work
+        found = self.inverse_in_c(at, self._delta_bar) if self.inverse_in_c else None
         if found is None:
             hessian = whole_hessian(self._evaluate, at.x)
-            found = hessian, inverse_magnitude(hessian, self._evaluate.eps)
+            found = hessian, inverse_magnitude(hessian, self._evaluate.eps, at, self._delta_bar)
         hessian, result = found
         self._due = self._evaluate.weighted_work + self._interval
         if result is None:

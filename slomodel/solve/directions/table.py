@@ -20,7 +20,7 @@ from slomodel.solve.subroutine import Iterate
 
 # For directions that account for the units of the variables: where units differ by 1e6, a step to
 # the minimum may have a cosine of 1e-6 with −∇f.
-LEAST_COSINE = 1e-8
+LEAST_COSINE = 1e-12
 # Second-order steps gain something at every step until none gains anything.
 FEW_IDLE_STEPS = 10
 # Evaluations along the first of several alternating directions.
