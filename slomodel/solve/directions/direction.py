@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from slomodel.solve.compiled.loop import LoopState
+from slomodel.solve.compiled.loop import HessianArrays, LoopState
 from slomodel.solve.norms import LARGEST, Vector, norm, ratio
 from slomodel.solve.subroutine import Iterate
 
@@ -80,10 +80,16 @@ class Predicting(Protocol):
         ...
 
 
+InverseInC = Callable[[Iterate, float], tuple[Vector, Vector | None] | None]
+"""The Hessian at a point and its inverse, for steps up to a length."""
+
+
 class EstimateInC(Protocol):
     """An estimate of the Hessian that may use compiled linear algebra."""
 
-    inverse_in_c: Callable[[Iterate], tuple[Vector, Vector | None] | None] | None
+    def connect(self, inverse: InverseInC, arrays: HessianArrays | None) -> None:
+        """Let compiled code compute Hessians, and steps of its loop in these arrays."""
+        ...
 
 
 class DirectionInC(Protocol):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
 from slomodel.solve.compiled.loop import HessianArrays, LoopState, address
 from slomodel.solve.directions.direction import (
     DirectionInC,
+    InverseInC,
     Predicting,
     SecantPair,
     along_minus,
@@ -48,10 +48,6 @@ MOST_PAIRS, LEAST_PAIRS, ELEMENTS = 100, 10, 50_000
 SHORT, PER_ELEMENT = 15_000, 10.0
 # Products, and relative residual, of the conjugate gradients that confirm a step.
 CONFIRMING, RESIDUAL = 25, 0.1
-
-
-InverseInC = Callable[[Iterate, float], tuple[Vector, Vector | None] | None]
-"""The Hessian at a point and its inverse, for steps up to a length."""
 
 
 class QuasiNewton:
@@ -95,7 +91,7 @@ class QuasiNewton:
         self._newton = SparseNewton(evaluate, n)
         # The Hessian at a point and its inverse; None where LAPACK is quicker, or not in C.
         self.inverse_in_c: InverseInC | None = None
-        self._in_c: HessianArrays | None = None
+        self._arrays: HessianArrays | None = None
         self._by_newton = False
 
     @property
@@ -250,7 +246,7 @@ class QuasiNewton:
         self._pairs.store(loop)
         loop.H = 0 if self._H is None else address(self._H)
         loop.curvatures = 0 if self.curvatures is None else address(self.curvatures)
-        loop.can_compute = self._in_c is not None and bool(loop.product)
+        loop.can_compute = self._arrays is not None and bool(loop.product)
         due = min(self._due, self._sparse_due)
         loop.due, loop.until = (due, math.inf) if loop.can_compute else (math.inf, due)
         loop.interval, loop.has_put_off = self._interval, self._has_put_off
@@ -262,16 +258,16 @@ class QuasiNewton:
         """Read the state after steps of a compiled loop that end at a point."""
         self._pairs.load(loop)
         self._gamma, self.hessian = loop.own_gamma, None
-        if self._in_c is None or not loop.can_compute:
+        if self._arrays is None or not loop.can_compute:
             return
         self._due, self._interval = loop.due, loop.interval
         self._computed = loop.work_computed
         self._has_put_off = bool(loop.has_put_off)
         if loop.computed:
-            self._H = self._in_c.estimate if self._H is None else self._H
-            self.curvatures = self._in_c.diagonal.copy()
+            self._H = self._arrays.estimate if self._H is None else self._H
+            self.curvatures = self._arrays.diagonal.copy()
         if loop.confirmed:
-            self.hessian = self._in_c.hessian.copy()
+            self.hessian = self._arrays.hessian.copy()
 
     def connect(
         self,
@@ -279,7 +275,7 @@ class QuasiNewton:
         arrays: HessianArrays | None,
     ) -> None:
         """Let compiled code compute Hessians, and steps of its loop in these arrays."""
-        self.inverse_in_c, self._in_c = inverse, arrays
+        self.inverse_in_c, self._arrays = inverse, arrays
 
     def _first_length(self, at: Iterate) -> float:
         """1/|c|, with c the curvature of f along g; 0 if c is 0 or not finite."""

@@ -19,7 +19,8 @@ from slomodel.solve.objective import Evaluator
 from slomodel.solve.subroutine import Iterate
 
 # For directions that account for the units of the variables: where units differ by 1e6, a step to
-# the minimum may have a cosine of 1e-6 with −∇f.
+# the minimum may have a cosine of 1e-6 with −∇f, and in a valley one of 1e-9. Four digits of it are
+# left here.
 LEAST_COSINE = 1e-12
 # Second-order steps gain something at every step until none gains anything.
 FEW_IDLE_STEPS = 10

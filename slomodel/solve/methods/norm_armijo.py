@@ -239,7 +239,7 @@ class NormArmijoRun:
         block = compiled.block(steps, kind)
         direction.load(loop, block.point)
         if loop.computed:
-            block = replace(block, kind=direction.kind)
+            block = replace(block, kind=self._direction.kind)
         self._interpolating.load(loop)
         self._stagnation.load(loop, compiled.best)
         self._reach, self.delta, self._memory.delta = loop.reach, loop.delta, loop.delta
