@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 
 from slomodel.bounds.arithmetic.rounding import (
     LARGEST,
-    LIBM_ULPS,
     SMALLEST_NORMAL,
     Array,
     Axis,
@@ -306,11 +305,11 @@ def whole_power(a: Interval, k: int) -> Interval:
     return interval(np.where(keeps, np.maximum(low, 0.0), low), high)
 
 
-def increasing(function: Callable[[Array], Array], a: Interval, ulps: int = LIBM_ULPS) -> Interval:
-    """Range of an increasing function whose computed values have errors of at most `ulps` steps."""
+def increasing(function: Callable[[Array], Array], a: Interval) -> Interval:
+    """Range of an increasing function of the C library."""
     with np.errstate(all="ignore"):
-        lo = down_ulps(np.asarray(function(a.lo), dtype=np.float64), ulps)
-        hi = up_ulps(np.asarray(function(a.hi), dtype=np.float64), ulps)
+        lo = down_ulps(np.asarray(function(a.lo), dtype=np.float64))
+        hi = up_ulps(np.asarray(function(a.hi), dtype=np.float64))
     return interval(lo, hi)
 
 

@@ -58,12 +58,6 @@ class Polynomial:
         which = (self.degrees == degree) & (self.coefficients != 0.0)
         return Polynomial(self.exponents[which], self.coefficients[which])
 
-    def as_dict(self) -> dict[tuple[int, ...], float]:
-        return {
-            tuple(int(e) for e in exponent): float(a)
-            for exponent, a in zip(self.exponents, self.coefficients, strict=True)
-        }
-
 
 def collected(exponents: Exponents, coefficients: Array) -> Polynomial:
     """The polynomial with equal monomials combined."""

@@ -124,30 +124,6 @@ def collatz_vector(
     return v
 
 
-def gram_power(A: Array, doublings: int = 3) -> float:
-    """Upper bound on ‖A‖₂, at most n^(1/2^(doublings+2)) times it, by matrix products alone.
-
-    With G_0 = AᵀA, G_(j+1) = G_j²: ‖A‖² = ‖G_0‖, ‖G_j‖² = ‖G_(j+1)‖ for symmetric G_j and ‖G_k‖ <=
-    ‖G_k‖_F.
-    """
-    one, e = _scaled(np.asarray(A, dtype=np.float64))
-    if one is None:
-        return float(e)
-    first = one if one.value.shape[0] >= one.value.shape[1] else one.transposed
-    factor = exact(first.value)
-    errors, exponents = [], []
-    for step in range(doublings + 1):
-        product = ((factor.transposed if step == 0 else factor) @ factor).symmetric()
-        scaled, shift = normalised(product.value)
-        errors.append(up_add(product.error, float(up_ldexp(scaled.error, shift))))
-        exponents.append(shift)
-        factor = exact(scaled.value)
-    bound = factor.norm
-    for error, shift in zip(reversed(errors), reversed(exponents), strict=True):
-        bound = up_sqrt(up_add(float(up_ldexp(bound, shift)), error))
-    return float(up_ldexp(up_add(bound, one.error), int(e)))
-
-
 def cholesky_norm(H: Array) -> float:
     """Upper bound on ‖H‖₂ of a symmetric matrix; at most 1 + 1e-6 times it if the start is good."""
     B, e = _scaled(np.asarray(H, dtype=np.float64))
@@ -158,7 +134,7 @@ def cholesky_norm(H: Array) -> float:
         t = _above(largest, excess, len(B.value))
         if _is_above(t, B.value) and _is_above(t, -B.value):
             return _proved(t, B, int(e))
-    return gram_power(H)
+    return float(up_norm(H))
 
 
 def gram_cholesky(A: Array) -> float:

@@ -1,4 +1,4 @@
-"""A majorant series at the centre, and what a refinement of it is given and returns."""
+"""A majorant series at the centre, of whose bounds refinements make smaller ones."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from slomodel.bounds.arithmetic.rounding import up_add, up_mul
 from slomodel.bounds.close import falling_factorial, series_terms, total
 from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.norms.polynomial import Polynomial, largest_monomials
+from slomodel.bounds.refinements import Refinement
 from slomodel.bounds.result import shown
 from slomodel.bounds.setting import Setting
 
@@ -103,5 +104,4 @@ class Series:
         return f", mostly of {' '.join(factors)}"
 
 
-SeriesRefinement = Callable[[Setting, Series], Series | None]
-"""The series with some bounds smaller; None where it does not apply or cannot improve on them."""
+SeriesRefinement = Refinement[Setting, Series]

@@ -1,8 +1,8 @@
-"""What a refinement of a sum over elements is given, and what it returns."""
+"""A sum over elements over a ball and the bounds on it, of which refinements make smaller ones."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from slomodel.bounds.arithmetic.bounded import Bounded
@@ -11,6 +11,7 @@ from slomodel.bounds.enclosure import DerivativeBounds, Ends, norm_of
 from slomodel.bounds.norms.element_derivatives import Weighted
 from slomodel.bounds.norms.loewner import Rows
 from slomodel.bounds.ranges.elements.element_sums import ElementSum
+from slomodel.bounds.refinements import Refinement
 from slomodel.bounds.setting import Setting
 
 WORTH = 0.98
@@ -73,5 +74,4 @@ class SumBounds:
     fourth: Ends
 
 
-SumRefinement = Callable[[SumOverBall, SumBounds], SumBounds | None]
-"""The bounds with some of them smaller; None where it does not apply or cannot improve on them."""
+SumRefinement = Refinement[SumOverBall, SumBounds]

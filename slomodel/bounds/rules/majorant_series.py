@@ -11,6 +11,7 @@ from slomodel.bounds.centre import hessian_at_centre, third_at_centre
 from slomodel.bounds.enclosure import Enclosure
 from slomodel.bounds.norms.polynomial import Polynomial, largest_closely
 from slomodel.bounds.ranges.hessian import derivatives
+from slomodel.bounds.refinements import refine
 from slomodel.bounds.refinements.aligned import same_directions
 from slomodel.bounds.refinements.factor_pairs import pairs_of_factors
 from slomodel.bounds.refinements.of_series import Series, SeriesRefinement
@@ -22,7 +23,7 @@ from slomodel.calculus.degree import is_polynomial
 from slomodel.ir.walk import inputs
 
 REFINEMENTS: tuple[SeriesRefinement, ...] = (pairs_of_factors, same_directions)
-"""Each is applied to the series that those before it return; their order changes no bound."""
+"""Their order changes no bound."""
 
 
 def majorant_series(setting: Setting, radius: float) -> Enclosure | None:
@@ -81,10 +82,7 @@ def majorant_terms(setting: Setting) -> Series | None:
 
 
 def refined(setting: Setting, series: Series) -> Series:
-    """The series after all refinements."""
-    for refine in REFINEMENTS:
-        series = refine(setting, series) or series
-    return series
+    return refine(setting, series, REFINEMENTS)
 
 
 def _lowered(f: Polynomial, chain: Mapping[tuple[int, ...], float]) -> Polynomial:

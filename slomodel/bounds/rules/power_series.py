@@ -157,11 +157,6 @@ def _excess(one: _Cell, low: Sequence[float]) -> float:
     return max((value / (close * least) if least else 0.0) for value, least, close in pairs)
 
 
-def is_within(setting: Setting) -> bool:
-    """Whether the unknowns are few enough."""
-    return _table(setting) is not None
-
-
 @once_per_setting
 def _table(setting: Setting) -> Monomials | None:
     """The monomials up to the highest degree that the effort permits; None without one.

@@ -8,14 +8,13 @@ from slomodel.bounds.norms.spectral import (
     cholesky_norm,
     collatz,
     gram_cholesky,
-    gram_power,
     spectral_norm,
     stack_norm,
     symmetric_norm,
 )
 
-SYMMETRIC = (cholesky_norm, gram_cholesky, gram_power, collatz, spectral_norm)
-GENERAL = (gram_cholesky, gram_power, collatz, spectral_norm)
+SYMMETRIC = (cholesky_norm, gram_cholesky, collatz, spectral_norm)
+GENERAL = (gram_cholesky, collatz, spectral_norm)
 
 
 def exact_norm(A):

@@ -84,7 +84,7 @@ class BlockBounds:
     hessian_blocks: Array
 
 
-def close_blocks(pieces: BlockBounds, reason: str = "") -> Enclosure:
+def close_blocks(pieces: BlockBounds) -> Enclosure:
     """The enclosure of a C² objective.
 
     A block of H(x) is within Σ_b r sup ‖D_b H_block‖ of that of H(c).
@@ -102,7 +102,6 @@ def close_blocks(pieces: BlockBounds, reason: str = "") -> Enclosure:
     return Enclosure(
         DerivativeBounds(both_ends(pieces.hessian), pieces.third),
         DerivativeBounds(both_ends(first.value), third, fourth),
-        reason=reason,
         second_by=Derivation(first.rule),
         third_by=Derivation("sup ‖D³f‖ by blocks"),
     )

@@ -28,6 +28,7 @@ from slomodel.bounds.ranges.elements.element_sums import (
     Over,
     parts_over_ball,
 )
+from slomodel.bounds.refinements import refine
 from slomodel.bounds.refinements.of_sums import (
     BY_ENDS,
     SumAtCentre,
@@ -78,9 +79,7 @@ def over_ball(setting: Setting, parts: tuple[ElementSum[Rows], ...], radius: flo
         centre = sums_at_centre(setting, parts)
         at_centre = centre.bounds
         own = SumOverBall(setting, parts, over.parts, centre, radius, ends, known)
-        bounds = _from_centre(own, first)
-        for refine in REFINEMENTS:
-            bounds = refine(own, bounds) or bounds
+        bounds = refine(own, _from_centre(own, first), REFINEMENTS)
         first, nearby, fourth = bounds.first, bounds.second, bounds.fourth
     by_size, by_middles = third or third_order(over.parts, nearby)
     second = {"sum of |φ‴| elementwise": by_size, "D³f by midpoints and radii": by_middles}
