@@ -8,11 +8,13 @@ exponentials of running log-sum-exps, which neither overflow nor underflow.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from slomodel.functions import add, div, exp, ge, gt, le, log, log1p, lt, mul, neg, sub, where
 from slomodel.functions.running import cumulative, running
+from slomodel.functions.shifted import logsumexp
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, literal
 from slomodel.ir.expr import (
@@ -55,6 +57,8 @@ def with_running_sums(root: Expr) -> Mapping[Expr, Expr]:
             result, own = _of_sum(result, scales, _is_scaled(node, above))
         elif isinstance(result, Scan) and _is_scaled(node, above):
             own = _log_of_scan(result)
+        elif is_map(result, add) and isinstance(result, Map):
+            result = _of_log_sum_exp(result) or result
         if node.operands and node.operands[0] in logs and _is_view(node):
             own = remade(node, (logs[node.operands[0]],))
         if own is not None:
@@ -155,12 +159,39 @@ def _of_sum(node: Einsum, scales: Scales, is_scaled: bool) -> tuple[Expr, Expr |
                 if len(node.operands) == 1 and sorted(along) == sorted(node.output):
                     return node, result
                 sums: Expr = build.apply(exp, logs)
-            elif is_map(terms, exp) or scales.of(terms) is None:
+            elif not is_scaled or is_map(terms, exp) or scales.of(terms) is None:
                 sums = _sums("cumsum", terms, axis, order)
             else:
                 continue  # Sums of other terms with exponentials are scaled as they are written.
             return _without_label(node, place, sums, along, dropped), None
     return node, None
+
+
+def _of_log_sum_exp(node: Map) -> Expr | None:
+    """Running log-sum-exps for those of the terms for which a condition holds; else None."""
+    inner = node.operands[1]
+    for function in (log, None, exp, sub):
+        if function is None:
+            is_next = isinstance(inner, Einsum) and len(inner.operands) == 1
+        else:
+            is_next = is_map(inner, function)
+        if not is_next:
+            return None
+        inner = inner.operands[0]
+    if not isinstance(inner, Map) or inner.function is not where:
+        return None
+    condition, terms, other = inner.operands
+    for order in _orders(condition, inner.axes[0]) if other is Const(-math.inf) else ():
+        own = inner.axes[1]
+        if order.outer in own or order.inner not in own:
+            continue
+        if logsumexp(inner, (order.inner,)) is not node or len(own) < node.rank:
+            continue
+        along = tuple(order.outer if axis == order.inner else axis for axis in own)
+        sums = _sums("cumlogsumexp", terms, own.index(order.inner), order)
+        rest = [axis for axis in range(inner.rank) if axis != order.inner]
+        return build.transpose(sums, tuple(along.index(axis) for axis in rest))
+    return None
 
 
 def _others(node: Einsum, place: int) -> list[int]:

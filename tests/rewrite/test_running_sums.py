@@ -65,11 +65,26 @@ def test_logarithms_of_running_sums_neither_overflow_nor_underflow(spelled: str,
     assert model.value(np.array([b])) == pytest.approx(wanted, rel=1e-14)
 
 
+@pytest.mark.parametrize("condition", ["j <= i", "j >= i", "i <= j"])
+def test_log_sum_exps_of_a_condition_are_running_ones(condition: str) -> None:
+    text = f"""dim n, K
+    var y[n, K]
+    let r[i in n, k in K] = logsumexp(y[j, k] for j in n if {condition})
+    minimize sum(sin(r[i, k]) for i in n, k in K)"""
+    model = slomodel.compile(text, dims={"n": 6, "K": 3}, backend="numpy")
+    problem = model._problem
+    assert any(isinstance(one, Recur) for one in postorder(problem.objective))
+    for scale in (1.0, 1e4):
+        y = scale * np.random.default_rng(0).normal(size=(6, 3))
+        order = slice(None, None, 1 if condition == "j <= i" else -1)
+        wanted = np.sin(np.logaddexp.accumulate(y[order], axis=0)).sum()
+        assert model.value(y.ravel()) == pytest.approx(wanted, rel=1e-10)
+
+
 def test_sums_that_are_no_running_sums() -> None:
     for term, condition in (
         ("exp(y[i] * y[j])", "j < i"),
         ("y[j]", "j < i + 1"),
-        ("y[j] * exp(y[j])", "j < i"),
         ("y[j]", "j < 2 * i"),
     ):
         text = (
