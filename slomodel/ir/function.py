@@ -125,7 +125,8 @@ class ScalarFunction:
     - `latex`: print form, with `{0}` for the operand; or the name of a command, as `\\exp`.
 
     Evaluation:
-    - `numpy`: elementwise definition on NumPy arrays, the reference for every target.
+    - `numpy`: elementwise definition on NumPy arrays, the reference for every target; it also takes
+      complex steps x + ih, and gives NaN outside the domain.
     - `partials`: the derivative by each operand as a graph in the operands, `None` for zero;
       given if the form that SymPy derives is not stable or not defined everywhere.
     - `stable`: the value as a graph of simpler functions, for targets that cannot spell it.

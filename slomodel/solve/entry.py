@@ -17,9 +17,7 @@ from slomodel.solve.compiled import library as compiled_loops
 from slomodel.solve.compiled.beyond import hessian_at
 from slomodel.solve.constants.proved import Clocked, ProofSource, Prove, SignedErrors, proof_source
 from slomodel.solve.constants.source import LipschitzSource
-from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.facts import InC, compiled_facts, conforms, facts_of
-from slomodel.solve.methods.norm_armijo import NormArmijo
 from slomodel.solve.methods.table import method_of
 from slomodel.solve.norms import EPS, Vector, norm
 from slomodel.solve.objective import Evaluator, Objective
@@ -181,7 +179,7 @@ def _set_up(
             evaluate.within,
             own_test(options),
         )
-    if isinstance(subroutine, NormArmijo) and DIRECTIONS[subroutine.direction].linearises:
+    if subroutine.linearises:
         evaluate.load_residuals()
         evaluate.own_gradient = evaluate.gradient_of_residuals
     run.leaves_saddles = trajectory.method == "auto" and own_test(options)

@@ -268,6 +268,11 @@ class Subroutine(Protocol):
         ...
 
     @property
+    def linearises(self) -> bool:
+        """Whether its directions are those of linearised residuals, which give the gradient too."""
+        ...
+
+    @property
     def inequalities(self) -> tuple[TheoremInequality, ...]:
         """The inequalities that the theorems state about every run of the method."""
         ...

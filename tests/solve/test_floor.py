@@ -80,6 +80,7 @@ class Halting:
     better: Iterate
     name: str = "halting"
     own_test: bool = False
+    linearises: bool = False
 
     @property
     def parameters(self) -> dict[str, float | str]:

@@ -33,6 +33,7 @@ class Truncated:
     d: float
     name: str = "truncated"
     own_test: bool = False
+    linearises: bool = False
     overshoot: float = 1.0
 
     @property

@@ -29,6 +29,7 @@ class AdGD(FreeMethod):
 
     name = "adgd"
     own_test = False
+    linearises = False
 
     @property
     def parameters(self) -> dict[str, float | str]:

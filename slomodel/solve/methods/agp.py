@@ -58,6 +58,7 @@ class AGP:
 
     name = "agp"
     own_test = False
+    linearises = False
 
     @property
     def parameters(self) -> dict[str, float | str]:

@@ -40,6 +40,7 @@ class BPG:
 
     name = "bpg"
     own_test = False
+    linearises = False
 
     @property
     def parameters(self) -> dict[str, float | str]:

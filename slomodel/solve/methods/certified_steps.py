@@ -57,6 +57,7 @@ class Certified:
     steps: float = 1.0
 
     own_test = False
+    linearises = False
 
     @property
     def parameters(self) -> dict[str, float | str]:

@@ -36,6 +36,7 @@ class GD:
 
     name = "gd"
     own_test = False
+    linearises = False
 
     @property
     def parameters(self) -> dict[str, float | str]:

@@ -26,6 +26,7 @@ class NGD(FreeMethod):
 
     name = "ngd"
     own_test = False
+    linearises = False
 
     @property
     def parameters(self) -> dict[str, float | str]:

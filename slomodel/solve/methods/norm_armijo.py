@@ -84,6 +84,10 @@ class NormArmijo:
         return self.gtol is not None
 
     @property
+    def linearises(self) -> bool:
+        return DIRECTIONS[self.direction].linearises
+
+    @property
     def parameters(self) -> dict[str, float | str]:
         search = "" if self.degree is None else "exact"
         search = "certified" if self.certified else search

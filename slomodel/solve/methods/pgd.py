@@ -33,6 +33,7 @@ class PGD:
 
     name = "pgd"
     own_test = False
+    linearises = False
 
     @property
     def parameters(self) -> dict[str, float | str]:

@@ -77,6 +77,7 @@ class ProjectedSearch:
 
     name = "norm-armijo"
     own_test = False
+    linearises = False
 
     @property
     def parameters(self) -> dict[str, float | str]:

@@ -40,6 +40,7 @@ class StdArmijo:
 
     name = "std-armijo"
     own_test = False
+    linearises = False
 
     @property
     def parameters(self) -> dict[str, float | str]:

@@ -39,6 +39,7 @@ class TGD:
 
     name = "tgd"
     own_test = False
+    linearises = False
 
     @property
     def parameters(self) -> dict[str, float | str]:
