@@ -35,6 +35,8 @@ def _product(setting: Setting) -> tuple[tuple[Input, ...], tuple[Expr, ...]]:
 
 def _times(setting: Setting, x: Vector, v: Vector) -> Vector:
     """H(x)v (n,)."""
+    if setting.product is not None:
+        return setting.product(x, v)
     along, graphs = _product(setting)
     at = setting.by_variable(x) | dict(zip(along, setting.by_variable(v).values(), strict=True))
     with np.errstate(all="ignore"):

@@ -33,8 +33,10 @@ class Setting:
     the intervals in which variables stay, beside the ball; the centre lies in them. `written` is
     the setting before it was brought into Gram form. `effort` budgets the work of every rule.
     `forms` has, by the objective, a form of it that chooses between formulas, which has bounds in
-    tails where the plain one has none. Work done once per centre is cached by `once_per_setting`;
-    any other setting, including one by `replace`, starts with an empty cache.
+    tails where the plain one has none. `product` computes H(x)v from x and v (n,) for estimates,
+    where a kernel does so faster than the graph; parts of the objective have none. Work done once
+    per centre is cached by `once_per_setting`; any other setting, including one by `replace`,
+    starts with an empty cache.
     """
 
     objective: Expr
@@ -47,6 +49,7 @@ class Setting:
     limits: Mapping[Input, Interval] = field(default_factory=dict)
     effort: Effort = DEFAULT
     forms: Mapping[Expr, Expr] = field(default_factory=dict)
+    product: Callable[[Array, Array], Array] | None = field(default=None, compare=False)
     cache: dict[object, object] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @cached_property

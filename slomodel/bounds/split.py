@@ -210,4 +210,4 @@ def _part(
     used = tuple(variable for variable in setting.variables if variable in own)
     others = set(setting.variables).difference(used)
     values = {node: array for node, array in setting.values.items() if node not in others}
-    return replace(setting, objective=objective, variables=used, values=values)
+    return replace(setting, objective=objective, variables=used, values=values, product=None)

@@ -48,7 +48,7 @@ class Units:
                 limits.pop(variable, None)
         if self.f:
             objective = mul(build.const(math.ldexp(1.0, -self.f)), objective)
-        return replace(one, objective=objective, values=values, limits=limits)
+        return replace(one, objective=objective, values=values, limits=limits, product=None)
 
     def radius(self, radius: float) -> float:
         return math.ldexp(radius, -self.x)

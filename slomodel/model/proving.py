@@ -16,7 +16,7 @@ from slomodel.calculus.rays.bounds import RayBounds
 from slomodel.codegen.kernels import Compiled
 from slomodel.errors import Diagnostic, DomainError, MissingRule
 from slomodel.front.data.points import Point, Vector
-from slomodel.ir.expr import Input
+from slomodel.ir.expr import Input, Recur
 from slomodel.model.enclosed_value import EnclosedValues
 from slomodel.model.extended_slope import ExtendedSlopes, extended_slopes
 from slomodel.model.fitting import Fitting, named_elements
@@ -267,4 +267,10 @@ class Proving(Fitting):
         from slomodel.model.proofs import setting_of
 
         self._binding.require_data()
-        return setting_of(self._problem, self._values(center), self._binding.sizes)
+        setting = setting_of(self._problem, self._values(center), self._binding.sizes)
+        is_slow = any(isinstance(node, Recur) for node in setting.order)
+        is_exact = self._compiled.precision == "float64" and not self._compiled.target.on_device
+        if is_exact and (is_slow or self._kernels.made("hvp") is not None):
+            # Graphs are evaluated step by step, and estimates take dozens of products.
+            setting = replace(setting, product=self.hvp)
+        return setting

@@ -17,6 +17,7 @@ from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from slomodel.bounds.arithmetic.rounding import Array
 
@@ -27,26 +28,24 @@ Places = NDArray[np.intp]
 class Pairs:
     """Pairs of monomials, by the places of both factors, sorted by the place of their product.
 
-    `starts` are the first pairs of each product.
+    `sums` (products, pairs) adds up the pairs of each product: its entries are 1.
     """
 
     left: Places
     right: Places
-    starts: Places
+    sums: csr_array
 
 
 @dataclass(frozen=True, slots=True)
 class Classes:
     """Monomials by their exponents of the unknowns bounded one by one and the degree in the others.
 
-    `order` lists the places of the monomials class by class and degree by degree; `starts` are the
-    first ones of each class in it, `degrees` (classes,) their degrees, and `weights` α!/k!.
+    `sums` (classes, monomials) adds up the members of each class with the weights α!/k!; classes
+    are in the order of their degrees, and `starts` are the first ones of each degree.
     """
 
-    order: Places
+    sums: csr_array
     starts: Places
-    degrees: Places
-    weights: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +75,13 @@ class Monomials:
             start += len(factors)
         return rows
 
+    def classes(self, degree: int) -> Classes | None:
+        """The classes of degree at most this; None where each holds one monomial."""
+        return _classes(self, degree)
+
     @cached_property
-    def classes(self) -> Classes | None:
-        """The classes; None where each holds one monomial."""
+    def _class_of_each(self) -> tuple[Places, Places, Array] | None:
+        """The monomials class by class, the first ones of each in them, and the weights."""
         own = np.array([k in self.apart for k in range(self.n)], dtype=bool)
         if np.count_nonzero(~own) < 2:
             return None
@@ -91,7 +94,7 @@ class Monomials:
         order = np.lexsort(keys.T[::-1])
         changes = (np.diff(keys[order], axis=0) != 0).any(axis=1)
         starts = np.concatenate([[0], 1 + np.flatnonzero(changes)])
-        return Classes(order, starts, degrees[order][starts], weights[order])
+        return order, starts, weights
 
     @cached_property
     def ends(self) -> tuple[int, ...]:
@@ -161,6 +164,20 @@ def monomials(n: int, degree: int, apart: tuple[int, ...] = ()) -> Monomials:
 
 
 @cache
+def _classes(table: Monomials, degree: int) -> Classes | None:
+    known = table._class_of_each
+    if known is None:
+        return None
+    order, starts, weights = known
+    count = table.ends[degree]
+    starts = starts[starts < count]
+    order = order[:count]
+    sums = csr_array((weights[order], order, np.append(starts, count)), shape=(len(starts), count))
+    degrees = table.exponents[order[starts]].sum(axis=1)
+    return Classes(sums, np.searchsorted(degrees, np.arange(degree + 1)))
+
+
+@cache
 def _pairs(table: Monomials, first: int, second: int) -> Pairs:
     ends = table.ends
     degrees = table.exponents.sum(axis=1)
@@ -173,4 +190,8 @@ def _pairs(table: Monomials, first: int, second: int) -> Pairs:
     places = table.products(*both)
     order = np.argsort(places, kind="stable")
     starts = np.flatnonzero(np.diff(places[order], prepend=-1))
-    return Pairs(both[0][order], both[1][order], starts)
+    count = len(order)
+    sums = csr_array(
+        (np.ones(count), np.arange(count), np.append(starts, count)), shape=(len(starts), count)
+    )
+    return Pairs(both[0][order], both[1][order], sums)

@@ -10,6 +10,8 @@ halves the relative error of its argument and adds one rounding; a sum of m term
 
 from __future__ import annotations
 
+from math import isnan
+
 import numpy as np
 
 from slomodel.bounds.arithmetic.rounding import LIBM_ULPS, Array, gamma
@@ -30,13 +32,11 @@ _GROWTH = _factor(MOST_ROUNDINGS)
 
 def floored(x: Array) -> Array:
     """Bounds >= 0 as operands: those between 0 and `FLOOR` become `FLOOR`, and NaN becomes +inf."""
-    return _floored(np.array(x, dtype=np.float64))
-
-
-def _floored(y: Array) -> Array:
-    if not (y >= FLOOR).all():
+    y = np.asarray(x, dtype=np.float64)
+    y = np.asarray(np.maximum(y, FLOOR * (y != 0.0)))
+    # A sum of numbers >= 0 is no number where one of them is.
+    if isnan(float(np.add.reduce(y, axis=None))):
         y[np.isnan(y)] = np.inf
-        y[(y > 0.0) & (y < FLOOR)] = FLOOR
     return y
 
 
@@ -44,7 +44,7 @@ def rounded_up(x: Array, roundings: int = MOST_ROUNDINGS) -> Array:
     """Upper bounds on the exact values of x, computed with `roundings` roundings, as operands."""
     growth = _GROWTH if roundings == MOST_ROUNDINGS else _factor(roundings)
     with np.errstate(all="ignore"):
-        return _floored(np.asarray(x * growth))
+        return floored(np.asarray(x * growth))
 
 
 def exponentials_rounded_up(

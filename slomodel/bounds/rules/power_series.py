@@ -51,8 +51,10 @@ _DEEPER = 6
 """Halvings, beyond those into as many equal cells as there is work for, after which a cell without
 a bound ends the search.
 """
-_NEARER = 64.0
-"""Where there is no bound over a region, unknowns are compared in one this much smaller."""
+_HALVINGS_NEARER = 6
+"""Where there is no bound over a region, unknowns are compared in one halved this often along each
+of them.
+"""
 _NARROWEST, _WIDEST = 1e-100, 1e100
 """Widths of regions, so that their third powers neither under- nor overflow."""
 _OF_THIRD = 1.1
@@ -65,13 +67,17 @@ _BEYOND = 200
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """A cell with bounds over it, attained norms of H and D³f, and the worth of each unknown."""
+    """A cell with bounds over it, attained norms of H and D³f, and the worth of each unknown.
+
+    `is_far`: there is no bound after some halvings along every unknown either.
+    """
 
     cell: CellOfBall
     ends: Ends
     third: float
     attained: tuple[float, float]
     worth: Array
+    is_far: bool = False
 
     @property
     def is_finite(self) -> bool:
@@ -93,12 +99,13 @@ def power_series(setting: Setting, radius: float) -> Enclosure | None:
         return None
     limits = box_of_limits(setting)
 
-    def bounded(cell: CellOfBall) -> _Cell | None:
+    def bounded(cell: CellOfBall, halvings: int) -> _Cell | None:
         placed = cell.around(setting.x, radius, limits)
         if placed is None:
             return None
         at, region = placed
-        return _over(setting, table, cell, at, region, norm(at - setting.x) <= radius)
+        is_inside = norm(at - setting.x) <= radius
+        return _over(setting, table, cell, at, region, is_inside, halvings)
 
     try:
         covers = _coverings(bounded, setting, table, radius)
@@ -119,7 +126,7 @@ def power_series(setting: Setting, radius: float) -> Enclosure | None:
 
 
 def _coverings(
-    bounded: Callable[[CellOfBall], _Cell | None],
+    bounded: Callable[[CellOfBall, int], _Cell | None],
     setting: Setting,
     table: Monomials,
     radius: float,
@@ -128,12 +135,12 @@ def _coverings(
 
     All covers met on the way: the whole ball first.
     """
-    first = bounded(CellOfBall.whole(setting.n))
+    most = min(_MOST_CELLS, setting.effort.count(_operations(setting, table)))
+    deepest = most.bit_length() + _DEEPER
+    first = bounded(CellOfBall.whole(setting.n), _halvings(most, 1))
     assert first is not None
     cells, depths, spent = [first], [0], 1
     covers = [[first]]
-    most = min(_MOST_CELLS, setting.effort.count(_operations(setting, table)))
-    deepest = most.bit_length() + _DEEPER
     while spent + 2 <= most:
         low = [max(one.attained[k] for one in cells) for k in (0, 1)]
         excess = [_excess(one, low) for one in cells]
@@ -141,13 +148,23 @@ def _coverings(
         own = cells[worst]
         if excess[worst] <= 1.0 or (not own.is_finite and depths[worst] >= deepest):
             break
-        parts = [bounded(part) for part in own.cell.halves(int(np.argmax(own.worth)), radius)]
+        # One cell without a bound is enough for none over the ball.
+        left = min(deepest - depths[worst], (most - spent) // 2)
+        if own.is_far and left <= _halvings(most, spent) * setting.n:
+            break
+        halves = own.cell.halves(int(np.argmax(own.worth)), radius)
+        parts = [bounded(part, _halvings(most, spent + 2)) for part in halves]
         within = [one for one in parts if one is not None]
         cells = [*cells[:worst], *within, *cells[worst + 1 :]]
         covers.append(cells)
         depths[worst : worst + 1] = [depths[worst] + 1] * len(within)
         spent += 2
     return covers
+
+
+def _halvings(most: int, spent: int) -> int:
+    """Halvings of a region along each unknown, at least one; the cells left allow no more."""
+    return max(1, min(_HALVINGS_NEARER, (most - spent) // 2))
 
 
 def _excess(one: _Cell, low: Sequence[float]) -> float:
@@ -226,6 +243,7 @@ def _over(
     at: Array,
     region: Displacements,
     is_inside: bool,
+    halvings: int,
 ) -> _Cell:
     """Bounds over the region around a point."""
     p = table.degree
@@ -236,11 +254,13 @@ def _over(
     reach = np.maximum(region.widths, _NARROWEST) * widening
     root = _series(setting, table, at, reach, widening)
     if not np.isfinite([root.tail, root.error]).all() or not np.isfinite(root.c).all():
-        near = _series(setting, table, at, reach / _NEARER, widening)
-        worth = _worth(near, widening * _NEARER)
-        known = np.isfinite(worth).all() and worth.any()
-        none = (np.inf, np.inf)
-        return _Cell(cell, none, np.inf, (0.0, 0.0), worth if known else region.widths)
+        nearer = 2.0**halvings
+        near = _series(setting, table, at, reach / nearer, widening)
+        worth = _worth(near, widening * nearer)
+        known = bool(np.isfinite(worth).all() and worth.any())
+        is_far = not np.isfinite([near.tail, near.error]).all()
+        none, seen = (np.inf, np.inf), (0.0, 0.0)
+        return _Cell(cell, none, np.inf, seen, worth if known else region.widths, is_far)
     sizes = _sizes(table, region.is_ball, widening)
     H, apart, slope, moved = _sums(root, reach, sizes, region.radius)
     spread = float(up_add(apart, _beyond(root, reach, widening, 2)))

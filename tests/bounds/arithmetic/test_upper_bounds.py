@@ -71,5 +71,5 @@ def test_without_its_factor_or_its_floor_the_rule_does_not_hold(monkeypatch: pyt
         ]
         assert not all(broken)
     with monkeypatch.context() as context:
-        context.setattr(upper_bounds, "_floored", lambda y: y)
+        context.setattr(upper_bounds, "FLOOR", 0.0)
         assert not holds()

@@ -87,3 +87,23 @@ def test_gains_are_written_out_in_terms_of_what_is_carried() -> None:
     step = step_map(loop, own.sizes)
     assert step is not None
     assert len(step.carried) == 2
+
+
+def test_a_loop_without_bounds_ends_at_the_step_that_loses_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    steps: list[int] = []
+
+    class Counted(loops._Execution):
+        def execute(self, t: int, follows: loops._Coordinates | None = None) -> bool:
+            steps.append(t)
+            return super().execute(t, follows)
+
+    monkeypatch.setattr(loops, "_Execution", Counted)
+    text = """dim T data y[T] var a
+    let s[t in T] = 1 / (s[t-1] - a) + y[t] first 1
+    minimize sum(s)"""
+    own = setting(text, [0.8], y=np.zeros(50))
+    (found,) = _series(own, 3, 0.5).values()
+    assert not np.isfinite(found.norm[2:]).any()
+    assert len(steps) < 10

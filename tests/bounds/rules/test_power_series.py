@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 from bounds.settings import claimed, setting
 
-from slomodel.bounds.rules.power_series import power_series
+from slomodel.bounds.arithmetic.power_series import PowerSeries
+from slomodel.bounds.rules import power_series as rule
+from slomodel.bounds.rules.power_series import _series, power_series
 
 X = np.linspace(-1.0, 2.0, 6)
 Y = np.array([0.3, -0.2, 1.0, 0.4, -0.9, 0.1])
@@ -116,6 +119,22 @@ def test_a_ball_with_a_kink_or_a_pole_has_no_series() -> None:
     assert near is not None
     assert 2e3 <= near.L1 <= 2.5e3
     assert 6e4 <= near.L2 <= 18e4
+
+
+def test_a_ball_that_no_cells_can_bound_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    regions = []
+
+    def counted(*given: Any) -> PowerSeries:
+        regions.append(given)
+        return _series(*given)
+
+    monkeypatch.setattr(rule, "_series", counted)
+    pole = setting("var x[9] minimize log(sum(exp(x)) - 9 + 1e-9)", [0.0] * 9)
+    assert claimed(power_series, pole, 0.1) is None
+    assert len(regions) == 2
+    # A pole at the edge is no reason: cells are divided towards it.
+    near = setting("var x[2] minimize log(x[0] + exp(x[1]))", [-0.8, 0.0])
+    assert claimed(power_series, near, 0.12) is not None
 
 
 def test_many_unknowns_are_left_to_other_rules() -> None:

@@ -8,12 +8,17 @@ follow from an upper bound on S(w) = Σ_{k>p} |φ_k| w^k, as S is convex.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.interval import Interval
-from slomodel.bounds.arithmetic.power_series import PowerSeries, enlarged, exactly
+from slomodel.bounds.arithmetic.power_series import (
+    PowerSeries,
+    TaylorCoefficients,
+    composition,
+    enlarged,
+    exactly,
+)
 from slomodel.bounds.arithmetic.rounding import Array, Truths
 
 _MOST_RATIO = 0.99
@@ -24,19 +29,17 @@ Beyond = Callable[[Array], Array]
 """S(w), an upper bound up to roundings."""
 
 
-def composed(u: PowerSeries, coefficients: Sequence[Interval], beyond: Beyond) -> PowerSeries:
+def composed(u: PowerSeries, coefficients: TaylorCoefficients, beyond: Beyond) -> PowerSeries:
     """φ(u) from its coefficients at the constant term of u, and S."""
     v = u.without_constant
     w = v.norm
-    own = v.table
-    result = PowerSeries.constant(own, coefficients[-1])
-    for one in coefficients[-2::-1]:
-        result = result * v + PowerSeries.constant(own, one)
-    wider = w * (1.0 + _WIDER)
-    tail = enlarged(beyond(w))
-    rise = np.where(u.error > 0.0, enlarged(beyond(wider)) / (w * (0.9 * _WIDER)), 0.0)
-    result = result.with_error(enlarged(u.error * rise))
-    return PowerSeries(own, result.c, enlarged(result.tail + tail), result.error)
+    # Blocks of terms that share powers of v would save products, but not what cancels in the tail.
+    result = composition(v, coefficients)
+    tail, error = enlarged(beyond(w)), result.error
+    if u.error.any():
+        rise = enlarged(beyond(w * (1.0 + _WIDER))) / (w * (0.9 * _WIDER))
+        error = enlarged(error + enlarged(np.where(u.error > 0.0, u.error * rise, 0.0)))
+    return PowerSeries(v.table, result.c, enlarged(result.tail + tail), error)
 
 
 def geometric(first: Array, ratio: Array) -> Array:

@@ -12,14 +12,14 @@ Where a function is monotone or has branches, these are chosen by the values ove
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import factorial, pi, sqrt
+from collections.abc import Callable, Sequence
+from math import factorial, pi, prod, sqrt
 
 import numpy as np
 
 import slomodel.functions as table
-from slomodel.bounds.arithmetic.interval import Interval, point
-from slomodel.bounds.arithmetic.power_series import PowerSeries, exactly, nearly
+from slomodel.bounds.arithmetic.interval import point
+from slomodel.bounds.arithmetic.power_series import PowerSeries, TaylorCoefficients, exactly
 from slomodel.bounds.arithmetic.rounding import LARGEST, SMALLEST_NORMAL, Array, Truths
 from slomodel.bounds.ranges.derivatives import derivative_range
 from slomodel.bounds.ranges.power_series.composed import composed, everywhere, geometric, scaled
@@ -29,6 +29,11 @@ from slomodel.ir.function import ScalarFunction
 
 _ROUNDINGS = 64
 """Of a coefficient: each degree adds four, of a power, a quotient, a product and its factors."""
+
+
+def _column(numbers: Sequence[float], at: Array) -> Array:
+    """Numbers along an axis before those of `at`."""
+    return np.reshape(np.asarray(numbers, dtype=np.float64), (-1, *(1,) * at.ndim))
 
 
 def _is_normal(x: Array) -> Truths:
@@ -41,13 +46,15 @@ def exponential(u: PowerSeries, function: ScalarFunction = table.exp) -> PowerSe
     p, at = u.table.degree, u.c[0]
     size = np.maximum(np.exp(at), SMALLEST_NORMAL)  # an upper bound where it underflows
     first = value_range(function, point(at))
-    rest = [nearly(size / factorial(k), _ROUNDINGS) for k in range(1, p + 1)]
+    rest = TaylorCoefficients.nearly(
+        size / _column(list(map(factorial, range(1, p + 1))), at), _ROUNDINGS
+    )
 
     def beyond(w: Array) -> Array:
         sums = geometric(size * w ** (p + 1) / factorial(p + 1), w / (p + 2))
         return np.asarray(np.minimum(sums, size * np.exp(w)))
 
-    return composed(u, [first, *rest], beyond)
+    return composed(u, rest.after(first), beyond)
 
 
 def power(u: PowerSeries, c: float) -> PowerSeries:
@@ -60,11 +67,10 @@ def power(u: PowerSeries, c: float) -> PowerSeries:
     size = np.power(at, c)
     # From a number that is not a normal double, no coefficient has its digits.
     at = np.where(_is_normal(size), at, np.nan)
-    coefficients, binomial, own = [], 1.0, size
-    for k in range(p + 1):
-        coefficients.append(nearly(own, _ROUNDINGS))
-        binomial = binomial * (c - k) / (k + 1)
-        own = own * ((c - k) / (k + 1)) / at
+    ratios = [(c - k) / (k + 1) for k in range(p + 1)]
+    binomial = prod(ratios)
+    steps = np.concatenate([size[np.newaxis], _column(ratios[:-1], at) / at])
+    coefficients = TaylorCoefficients.nearly(np.cumprod(steps, axis=0), _ROUNDINGS)
     ratio = max(1.0, abs(c - p - 1.0) / (p + 2.0))
 
     def beyond(w: Array) -> Array:
@@ -92,13 +98,15 @@ def logarithm(u: PowerSeries, function: ScalarFunction = table.log) -> PowerSeri
     first = value_range(function, point(at))
     from_pole = at if function is table.log else 1.0 + at
     from_pole = np.where(from_pole > 0.0, from_pole, np.nan)
-    rest = [nearly((-1.0) ** (k + 1) / (k * from_pole**k), _ROUNDINGS) for k in range(1, p + 1)]
+    powers = np.cumprod(np.broadcast_to(from_pole, (p, *at.shape)), axis=0)
+    signs = [(-1.0) ** (k + 1) / k for k in range(1, p + 1)]
+    rest = TaylorCoefficients.nearly(_column(signs, at) / powers, _ROUNDINGS)
 
     def beyond(w: Array) -> Array:
         q = w / from_pole
         return geometric(q ** (p + 1) / (p + 1), q)
 
-    return composed(u, [first, *rest], beyond)
+    return composed(u, rest.after(first), beyond)
 
 
 def circular(u: PowerSeries, function: ScalarFunction) -> PowerSeries:
@@ -116,7 +124,7 @@ def circular(u: PowerSeries, function: ScalarFunction) -> PowerSeries:
     def beyond(w: Array) -> Array:
         return geometric(w ** (p + 1) / factorial(p + 1), w / (p + 2))
 
-    return composed(u, coefficients, beyond)
+    return composed(u, TaylorCoefficients.within(coefficients), beyond)
 
 
 def error_function(u: PowerSeries) -> PowerSeries:
@@ -149,13 +157,13 @@ def log_gamma(u: PowerSeries, function: ScalarFunction) -> PowerSeries:
     return composed(u, _by_derivatives(function, at, p), beyond)
 
 
-def _by_derivatives(function: ScalarFunction, at: Array, p: int) -> list[Interval]:
+def _by_derivatives(function: ScalarFunction, at: Array, p: int) -> TaylorCoefficients:
     """The coefficients from the function's own derivatives."""
     result = []
     for k in range(p + 1):
         scale = point(np.asarray(float(factorial(k))))
         result.append(derivative_range(function, k, point(at)) / scale)
-    return result
+    return TaylorCoefficients.within(result)
 
 
 def hyperbolic_tangent(u: PowerSeries) -> PowerSeries:

@@ -28,6 +28,7 @@ from slomodel.bounds.arithmetic.power_series import (
     enlarged,
     exactly,
     norms_by_degree,
+    unknown,
 )
 from slomodel.bounds.arithmetic.rounding import UNIT, Array
 from slomodel.bounds.arithmetic.upper_bounds import FLOOR, floored
@@ -60,9 +61,8 @@ class Loops:
     def states(self, node: Recur, operands: list[Value]) -> list[PowerSeries]:
         """The states of a loop, executed step by step."""
         run = _Execution(self, node, operands)
-        for t in run.steps:
-            run.execute(t)
-        result = run.result()
+        is_lost = any(run.execute(t) and run.is_lost(t) for t in run.steps)
+        result = run.unknown() if is_lost else run.result()
         if all(map(_is_settled, result)):
             return result
         step = step_map(node.loop, self.sizes)
@@ -142,6 +142,19 @@ class _Execution:
             before = state[place]
             state[place] = value if before is None else before + value
         return True
+
+    def is_lost(self, t: int) -> bool:
+        """Whether nothing is known of the states that step t wrote; nor is then of later ones."""
+        sizes = self.loops.sizes
+        updates = [one for one in self.loop.updates if t >= one.start.value(sizes)]
+        new = [self.places[one.state][t + one.shift.value(sizes)] for one in updates]
+        return bool(new) and not any(one is not None and _has_bounds(one) for one in new)
+
+    def unknown(self) -> list[PowerSeries]:
+        """The states of which nothing is known."""
+        sizes, length = self.loops.sizes, len(self.steps)
+        shapes = [(length, *concrete(shape, sizes)) for shape in self.loop.shapes]
+        return [unknown(self.loops.table, shape) for shape in shapes]
 
     def result(self) -> list[PowerSeries]:
         result = []
@@ -294,6 +307,11 @@ def _later(before: Mapping[Carried, PowerSeries]) -> dict[Carried, Value]:
         (state, lag + 1): PowerSeries(one.table, one.c, nothing[state, lag], nothing[state, lag])
         for (state, lag), one in before.items()
     }
+
+
+def _has_bounds(value: PowerSeries) -> bool:
+    """Whether some element has a series."""
+    return bool(np.isfinite(value.tail + value.error).any())
 
 
 def _is_finite(value: Value) -> bool:

@@ -14,14 +14,16 @@ series would need e^(u_0)(e^w - 1) < 1 + e^(u_0), a third of the distance to the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import cache
 from math import factorial
 
 import numpy as np
 
 import slomodel.functions as table
-from slomodel.bounds.arithmetic.interval import Interval, point
-from slomodel.bounds.arithmetic.power_series import PowerSeries
-from slomodel.bounds.arithmetic.rounding import Array
+from slomodel.bounds.arithmetic.interval import point
+from slomodel.bounds.arithmetic.power_series import PowerSeries, TaylorCoefficients
+from slomodel.bounds.arithmetic.rounding import SMALLEST_NORMAL, Array
 from slomodel.bounds.arithmetic.upper_bounds import FLOOR
 from slomodel.bounds.ranges.power_series.composed import chosen, composed, geometric
 from slomodel.bounds.ranges.values import value_range
@@ -30,20 +32,41 @@ _WIDER = 1.0 + 2.0**-30
 """Far beyond the roundings of the bounds on higher coefficients."""
 
 
-def _coefficients(at: Array, count: int) -> list[Interval]:
-    """σ_0, .., at u_0, from those at -|u_0|, which have few digits lost."""
-    negative = -np.abs(at)
-    result = [value_range(table.sigmoid, point(negative))]
-    for k in range(count):
-        # (k + 1) σ_(k+1) = σ_k - Σ σ_j σ_(k-j)
-        total = result[k]
-        for j in range(k + 1):
-            total = total - result[j] * result[k - j]
-        result.append(total / point(np.full(at.shape, k + 1.0)))
+def _coefficients(at: Array, count: int) -> TaylorCoefficients:
+    """σ_1, .., σ_count at u_0, from those at -|u_0|, as polynomials in σ."""
+    falling = np.exp(-np.abs(at))
+    y = np.maximum(falling / (1.0 + falling), SMALLEST_NORMAL)  # upper bounds where it underflows
+    powers = np.cumprod(np.broadcast_to(y, (count + 1, *at.shape)), axis=0)
+    table = _polynomials(count)
+    values = np.tensordot(table, powers, 1)
+    terms = np.tensordot(np.abs(table), powers, 1)
     # σ(-u) = 1 - σ(u)
-    sign = [np.where(at > 0.0, (-1.0) ** (k + 1), 1.0) for k in range(count + 1)]
-    own = [one * point(s) for one, s in zip(result, sign, strict=True)]
-    return [value_range(table.sigmoid, point(at)), *own[1:]]
+    signs = np.where(at > 0.0, _alternating(count, at.ndim), 1.0)
+    # 12 roundings a power for σ, and those of powers and of the sum, at half a step each.
+    return TaylorCoefficients.nearly(values * signs, 2 * (count + 4), terms)
+
+
+@cache
+def _polynomials(count: int) -> Array:
+    """The coefficients (count, count + 1) of σ_1, .. in σ, σ², ..; exact but for one rounding.
+
+    (k + 1) σ_(k+1) = σ_k' = P_k'(σ) σ(1 - σ) for σ_k = P_k(σ).
+    """
+    rows, own = [], [Fraction(1)] + [Fraction(0)] * count
+    for k in range(1, count + 1):
+        moved = [Fraction(0)] * (count + 1)
+        for j, a in enumerate(own):
+            moved[j] += (j + 1) * a / k
+            if j < count:
+                moved[j + 1] -= (j + 1) * a / k
+        own = moved
+        rows.append([float(a) for a in own])
+    return np.array(rows).reshape((count, count + 1))
+
+
+def _alternating(count: int, rank: int) -> Array:
+    """1, -1, 1, .. along a first axis, for coefficients 1, 2, .."""
+    return np.reshape((-1.0) ** np.arange(count), (-1, *(1,) * rank))
 
 
 def _beyond(at: Array, q: int, order: int) -> Callable[[Array], Array]:
@@ -66,16 +89,18 @@ def _beyond(at: Array, q: int, order: int) -> Callable[[Array], Array]:
 def sigmoid(u: PowerSeries) -> PowerSeries:
     """1/(1 + e^-u)."""
     p, at = u.table.degree, u.c[0]
-    return composed(u, _coefficients(at, p), _beyond(at, p + 1, 0))
+    own = _coefficients(at, p).after(value_range(table.sigmoid, point(at)))
+    return composed(u, own, _beyond(at, p + 1, 0))
 
 
 def softplus(u: PowerSeries) -> PowerSeries:
     """log(1 + e^u)."""
     p, at = u.table.degree, u.c[0]
+    own = _coefficients(at, p - 1).after(value_range(table.sigmoid, point(at)))
+    numbers = np.reshape(np.arange(1.0, p + 1.0), (-1, *(1,) * at.ndim))
+    rest = own.over(numbers)
     first = value_range(table.softplus, point(at))
-    numbers = [point(np.full(at.shape, float(k))) for k in range(1, p + 1)]
-    rest = [a / k for a, k in zip(_coefficients(at, p - 1), numbers, strict=True)]
-    return composed(u, [first, *rest], _beyond(at, p + 1, 1))
+    return composed(u, rest.after(first), _beyond(at, p + 1, 1))
 
 
 def log_sum_exp(u: PowerSeries, axes: Sequence[int]) -> PowerSeries:
