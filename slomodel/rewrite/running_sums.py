@@ -200,9 +200,22 @@ def _others(node: Einsum, place: int) -> list[int]:
 
 def _sums(name: str, terms: Expr, axis: int, order: _Order) -> Expr:
     """The sums for each value of the outer index, which takes the axis of the inner one."""
+    if name == "cumsum":
+        turned = terms if order.from_below else build.flipped(terms, axis)
+        if not order.may_equal:
+            turned = _after_zero(turned, axis)
+        sums = cumulative(name, turned, axis)
+        return sums if order.from_below else build.flipped(sums, axis)
     every = running(name, terms, axis, from_below=order.from_below)
     first = literal(int(order.from_below == order.may_equal))
     return build.gather(every, Affine.shifted(terms.rank, axis, first), terms.shape)
+
+
+def _after_zero(terms: Expr, axis: int) -> Expr:
+    """0 and all terms but the last one along an axis."""
+    wide = (*terms.shape[:axis], terms.shape[axis] + 1, *terms.shape[axis + 1 :])
+    padded = build.scatter(terms, Affine.shifted(terms.rank, axis, literal(1)), wide)
+    return build.gather(padded, Affine.identity(terms.rank), terms.shape)
 
 
 def _without_label(node: Einsum, place: int, sums: Expr, along: Axes, label: int) -> Expr:
