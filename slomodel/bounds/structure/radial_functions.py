@@ -14,7 +14,11 @@ from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.separable import Elements, affine_nodes, parts_over
 from slomodel.ir import build
 from slomodel.ir.expr import Axes, Const, Einsum, Expr, Map
+from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import substitute
+
+Arrays = tuple[tuple[Expr, Axes], ...]
+"""Affine arrays, each with some of its axes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +29,7 @@ class SquaredLengths:
     """
 
     node: Expr
-    arrays: tuple[tuple[Expr, Axes], ...]
+    arrays: Arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,21 +76,21 @@ def radial_sums(setting: Setting) -> RadialSums | None:
     return RadialSums(tuple(radial), tuple(others), rest)
 
 
-def _arrays(node: Expr, affine: Collection[Expr]) -> tuple[tuple[Expr, Axes], ...]:
+def _arrays(node: Expr, affine: Collection[Expr]) -> Arrays:
     """The affine arrays whose squares a node adds up, and the axes of each over which it does;
     none for other nodes.
     """
     if isinstance(node, Map):
-        return tuple((u, ()) for u in _elementwise(node, affine))
+        return _of_map(node, affine)
     if not isinstance(node, Einsum) or len(set(node.inputs)) != 1:
         return ()
     labels, first = node.inputs[0], node.operands[0]
-    if len(node.operands) == 1 and isinstance(first, Map):
-        arrays = _elementwise(first, affine)
+    if len(node.operands) == 1:
+        arrays = _arrays(first, affine)
     else:
         is_square = node.operands[1:] == (first,) and first in affine
-        arrays = (first,) if is_square else ()
-    if not arrays or len(set(labels)) < len(labels):
+        arrays = ((first, ()),) if is_square else ()
+    if any(axes for _, axes in arrays) or len(set(labels)) < len(labels):
         return ()
     places = [labels.index(label) for label in node.output if label in labels]
     if len(places) < len(node.output) or places != sorted(set(places)):
@@ -94,26 +98,29 @@ def _arrays(node: Expr, affine: Collection[Expr]) -> tuple[tuple[Expr, Axes], ..
     if len(labels) < len(node.dims):
         return ()
     summed = tuple(axis for axis, label in enumerate(labels) if label not in node.output)
-    return tuple((u, summed) for u in arrays)
+    return tuple((u, summed) for u, _ in arrays)
 
 
-def _elementwise(node: Expr, affine: Collection[Expr]) -> tuple[Expr, ...]:
-    """The arrays u_k if the elements of a node are Σ_k u_k²; none for other nodes."""
+def _of_map(node: Map, affine: Collection[Expr]) -> Arrays:
+    """Squares, their sums and multiples."""
     whole = tuple(range(node.rank))
-    if not isinstance(node, Map):
-        return ()
     for function, k in ((table.mul, 0), (table.mul, 1), (table.div, 1)):
         factor = node.operands[k] if node.function is function else None
         if isinstance(factor, Const) and factor.value > 0.0 and node.axes[1 - k] == whole:
-            root, axes = table.sqrt(factor), ((), whole) if k == 0 else (whole, ())
-            arrays = _elementwise(node.operands[1 - k], affine)
-            pairs = [(root, u) if k == 0 else (u, root) for u in arrays]
-            return tuple(build.apply_along(function, pair, axes, node.shape) for pair in pairs)
+            arrays = _arrays(node.operands[1 - k], affine)
+            return tuple((_scaled(u, function, k, table.sqrt(factor)), axes) for u, axes in arrays)
     if any(axes != whole for axes in node.axes):
         return ()
     if node.function is table.square:
-        return node.operands if node.operands[0] in affine else ()
+        return ((node.operands[0], ()),) if node.operands[0] in affine else ()
     if node.function is not table.add:
         return ()
-    parts = [_elementwise(operand, affine) for operand in node.operands]
+    parts = [_arrays(operand, affine) for operand in node.operands]
     return tuple(one for part in parts for one in part) if all(parts) else ()
+
+
+def _scaled(u: Expr, function: ScalarFunction, k: int, factor: Expr) -> Expr:
+    """u times a number, or divided by it; k is the place of the number."""
+    whole: Axes = tuple(range(u.rank))
+    pair, axes = ((factor, u), ((), whole)) if k == 0 else ((u, factor), (whole, ()))
+    return build.apply_along(function, pair, axes, u.shape)

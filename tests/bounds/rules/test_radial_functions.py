@@ -122,6 +122,7 @@ def test_other_kinks_stay(text: str) -> None:
         ("(2 * x[0]^2 + (x[1] + x[2])^2 / 4 + x[3]^2)^1.5", 6.0 * 2.0**1.5),
         ("sum((x[2*i]^2 + x[2*i+1]^2)^1.5 for i in 2)", 6.0),
         ("sumsq(x) * norm2(x) + x[0] * x[1]", 6.0 + 1.0),
+        ("(sumsq(x) / 4 + x[0]^2 + 2 * sumsq(x[1:3]) / 3)^1.5", 6.0 * 1.25**1.5),
     ],
 )
 def test_sums_of_squares_in_other_spellings(text: str, L1: float) -> None:
