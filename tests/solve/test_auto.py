@@ -392,3 +392,23 @@ def test_a_hessian_is_not_computed_where_pairs_soon_converge() -> None:
         f"var x[{n}] init -1.2\nminimize sum(100*(x[i+1] - x[i]^2)^2 for i in {n - 1}) + cos(x[0])"
     )
     assert slomodel.compile(valley, backend="numpy").solve(max_iter=300).nhev > n + 1
+
+
+def test_a_second_descent_leaves_a_valley_without_end(tmp_path: Path) -> None:
+    """Two peaks whose first steps end where both grow without end, as one of infinite width."""
+    t = np.linspace(0.0, 10.0, 60)
+    y = 5.0 * np.exp(-(((t - 3.0) / 0.7) ** 2)) + 3.0 * np.exp(-(((t - 6.0) / 1.5) ** 2)) + 0.2
+    peaks = " + ".join(f"a[{k}]*exp(-((t - c[{k}])*exp(-s[{k}]))^2)" for k in range(2))
+    text = f"dim m data t[m], y[m] var b, a[2], c[2], s[2] minimize sum((y - b - {peaks})^2)"
+    model = slomodel.compile(text, data={"t": t, "y": y}, backend="c")
+    x0 = np.array([0.0, 1.0, 1.0, 2.0, 7.0, 0.0, 0.0])
+    found = model.solve(x0=x0)
+    assert found.success
+    assert found.fun < 43.0
+    assert found.nit < 2000
+    assert "second descent 1" in str(found.parameters["steps"])
+    np.testing.assert_array_equal(model.solve(x0=x0, callback=lambda state: None).x, found.x)
+    path = tmp_path / "run.npz"
+    for most in (200, found.nit - 1):
+        model.solve(x0=x0, max_iter=most, checkpoint=path)
+        np.testing.assert_array_equal(model.solve(resume=path).x, found.x)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from slomodel.solve.constants.source import LipschitzSource
-from slomodel.solve.norms import EPS, norm
+from slomodel.solve.norms import EPS, Vector, norm
 from slomodel.solve.objective import BudgetSpent, EvaluationLost, Evaluator
 from slomodel.solve.run.blocks import blocks_of
 from slomodel.solve.run.checkpoint import Keeper
@@ -17,6 +17,7 @@ from slomodel.solve.run.kinks import falls_at_a_kink, stationary_within
 from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.run.run_state import RunState
 from slomodel.solve.run.saddle_escape import SaddleWatch, saddles_left
+from slomodel.solve.run.second_descent import creeps, second_descent
 from slomodel.solve.run.stationary_point import Beyond, falls_beyond
 from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.stagnation.pole import PoleWatch, unresolved
@@ -36,6 +37,8 @@ from slomodel.solve.subroutine import (
 SMALL = 1e-6
 # The kind of a step of `auto` from a stationary point that is not a minimum.
 BEYOND = "beyond a saddle"
+# That of a step to the end of another descent.
+AGAIN = "second descent"
 _STALLED = (Status.precision, Status.line_search_stalled, Status.not_descent)
 
 
@@ -80,19 +83,15 @@ def minimize(
                 run.first, run.violations_before = monitor.k, run.violations
             goes_on = watch is None and run.certifier is None
             one_epoch(stepper, evaluate, monitor, run, keeper, drift, pole, goes_on=goes_on)
-            if run.status is Status.converged:
-                run.halt(drift.at_end(run.current, run.depth, run.so_far.gained))
-            elif run.status in _STALLED:
-                if run.status is not Status.precision:
-                    run.halt(drift.where_stalled(run.current, run.depth))
-                run.halt(pole.at_end(run.current))
-            if run.status in (Status.precision, Status.line_search_stalled):
-                size = max(abs(run.first_f), abs(run.current.f))
-                run.halt(unresolved(evaluate, run.current, size))
+            judge_end(evaluate, run, drift, pole)
             if watch:
                 left = left_saddle(watch, monitor, run)
+            elif run.status is None:
+                left = run.creeps and descended_again(
+                    subroutine, evaluate, monitor, run, drift.start
+                )
             else:
-                left = run.status is not None and went_beyond(evaluate, monitor, run)
+                left = went_beyond(evaluate, monitor, run)
             if left:
                 stepper = subroutine.stepper(evaluate, run.current, run.tolerance)
                 parts["stepper"] = stepper
@@ -112,6 +111,19 @@ def minimize(
         evaluate.own_gradient = None
         run.current.gnorm = evaluate.gradient(run.current.x, run.current.g)
     describe_curvature(evaluate, run, watch, monitor.k)
+
+
+def judge_end(evaluate: Evaluator, run: RunState, drift: Drift, pole: PoleWatch) -> None:
+    """Correct the status of a run that has ended at a limit, at a pole or far from anything."""
+    if run.status is Status.converged:
+        run.halt(drift.at_end(run.current, run.depth, run.so_far.gained))
+    elif run.status in _STALLED:
+        if run.status is not Status.precision:
+            run.halt(drift.where_stalled(run.current, run.depth))
+        run.halt(pole.at_end(run.current))
+    if run.status in (Status.precision, Status.line_search_stalled):
+        size = max(abs(run.first_f), abs(run.current.f))
+        run.halt(unresolved(evaluate, run.current, size))
 
 
 def describe_curvature(
@@ -176,6 +188,18 @@ def went_beyond(evaluate: Evaluator, monitor: Monitor, run: RunState) -> bool:
     return True
 
 
+def descended_again(
+    subroutine: Subroutine, evaluate: Evaluator, monitor: Monitor, run: RunState, x0: Vector
+) -> bool:
+    """Step to the end of a second descent from x0 (n,), if it is lower; True if it is."""
+    run.creeps = False
+    start = Iterate(x0, run.first_f, np.empty_like(x0), 0.0)
+    found = second_descent(subroutine, evaluate, run, start)
+    if found is not None:
+        go_on_from(found, monitor, run, AGAIN)
+    return found is not None
+
+
 def left_saddle(watch: SaddleWatch, monitor: Monitor, run: RunState) -> bool:
     """Step along negative curvature if the run lingers or has ended; True if that was possible."""
     lingers = run.status is None and watch.due(run.current)
@@ -190,9 +214,9 @@ def left_saddle(watch: SaddleWatch, monitor: Monitor, run: RunState) -> bool:
     return True
 
 
-def go_on_from(accepted: Iterate, monitor: Monitor, run: RunState) -> None:
-    """Continue a run that lingered or had ended from a point beyond a saddle."""
-    kind = BEYOND if run.leaves_saddles else ""
+def go_on_from(accepted: Iterate, monitor: Monitor, run: RunState, kind: str = "") -> None:
+    """Continue a run that lingered or had ended from a point beyond a saddle, or of this kind."""
+    kind = kind or (BEYOND if run.leaves_saddles else "")
     run.status, run.detail, run.remedy, run.sentence = None, "", "", ""
     run.hessian, run.tried = None, ""
     length = norm(accepted.x - run.current.x)
@@ -270,9 +294,10 @@ def one_epoch(
                 run.examined /= EPS
             if drift and monitor.k >= drift.next:
                 run.halt(drift.after(monitor.k, run.current, run.depth))
+                run.creeps = goes_on and creeps(evaluate, monitor.recorder, run, monitor.k)
             if pole:
                 run.halt(pole.record(run.current))
-            if run.status is not None:
+            if run.status is not None or run.creeps:
                 break
             if goes_on:
                 run.epochs.add(run.region, 1, 0)

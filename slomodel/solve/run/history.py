@@ -68,6 +68,10 @@ class Recorder:
         """A copy of all rows so far (k, 5)."""
         return np.frombuffer(self._rows).reshape(-1, COLUMNS).copy()
 
+    def value(self, k: int) -> float:
+        """f after step k."""
+        return self._rows[COLUMNS * k + 1]
+
     def restore(self, rows: Vector) -> None:
         """Replace the rows by those of an earlier run (k, 5)."""
         self._rows = array("d", rows.ravel().tolist())

@@ -225,6 +225,11 @@ class Drift:
         self._mark = start.copy()
         self.next = FIRST_PROBE
 
+    @property
+    def start(self) -> Vector:
+        """A copy of x0 (n,)."""
+        return self._start.copy()
+
     def after(self, k: int, at: Iterate, lowest: float) -> Halt | None:
         """The halt, if any, after step k, along the displacement since the last test."""
         if k < self.next:

@@ -1,0 +1,76 @@
+"""A second descent from the start of a run that creeps, by steps that are led astray less easily.
+
+The first steps of a run may end in a narrow valley, or in one that leads to a limit at infinity,
+where f falls by a tiny part of itself in thousands of steps. Conjugate gradients that stop early
+take steps along the directions of large curvature first, and so may end elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from slomodel.solve.directions.table import DIRECTIONS
+from slomodel.solve.methods.norm_armijo import NormArmijo
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.run.history import Recorder
+from slomodel.solve.run.run_state import RunState
+from slomodel.solve.stagnation.resolution import ROUNDING
+from slomodel.solve.subroutine import AcceptedStep, Iterate, Subroutine
+
+# Work before a second descent: so much, and so much for each unknown. Most runs have ended by then.
+LONG, LONG_PER_UNKNOWN = 600.0, 40.0
+# A run creeps if f fell, in the second half of its steps, by less than this part of |f| and of its
+# whole fall.
+CREEPS = 1e-3
+# Work until a second descent has ended, in units of that before it.
+MOST = 3.0
+# Its fraction of the decrease that the slope predicts.
+SIGMA = 0.3
+DIRECTION = "newton-cg"
+
+
+def creeps(evaluate: Evaluator, recorder: Recorder, run: RunState, k: int) -> bool:
+    """Whether a run of `auto` makes next to no progress after k steps, for the first time."""
+    few = evaluate.weighted_work < LONG + LONG_PER_UNKNOWN * len(run.current.x)
+    if few or run.has_descended_again or not run.leaves_saddles or evaluate.within is not None:
+        return False
+    f = run.current.f
+    fell = evaluate.sign * recorder.value(k // 2) - f
+    return fell <= CREEPS * min(abs(f), run.first_f - f)
+
+
+def second_descent(
+    subroutine: Subroutine, evaluate: Evaluator, run: RunState, start: Iterate
+) -> Iterate | None:
+    """The end of another descent from x0, if it is lower than the present point of the run."""
+    run.has_descended_again = True
+    suits = isinstance(subroutine, NormArmijo) and bool(subroutine.chosen_for)
+    if not suits or not (evaluate.has_products and evaluate.is_smooth):
+        return None
+    assert isinstance(subroutine, NormArmijo)
+    rule, own = DIRECTIONS[DIRECTION], evaluate.own_gradient
+    other = replace(
+        subroutine,
+        direction=DIRECTION,
+        alpha=rule.alpha,
+        initial_step=rule.initial_step,
+        sigma=SIGMA,
+        interpolates=False,
+        grows=False,
+        gtol=None,
+    )
+    most, evaluate.own_gradient = MOST * evaluate.weighted_work, None
+    start.gnorm = evaluate.gradient(start.x, start.g)
+    enough = run.options.gtol * run.current.gnorm
+    stepper, at = other.stepper(evaluate, start, 0.0), start
+    region = stepper.enter(other.region(start, None))
+    while evaluate.weighted_work < most and at.gnorm > enough:
+        taken = stepper.step(at, region)
+        if not isinstance(taken, AcceptedStep):
+            break
+        at, region = taken.point, stepper.enter(region)
+    evaluate.own_gradient = own
+    noise = ROUNDING * evaluate.eps * abs(run.current.f)
+    return at.copy() if at.f < run.current.f - noise and np.isfinite(at.gnorm) else None
