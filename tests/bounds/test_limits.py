@@ -126,14 +126,14 @@ def test_other_units(unit: float) -> None:
 
 @pytest.mark.parametrize(("method", "D"), [("pgd", 2.0), ("tgd", "auto")])
 def test_certified_steps(method: str, D: object) -> None:
-    text = "var x[4] >= 0 minimize sum(log(1 + x[i]) for i in 4) + sum((x[i] - i)^2 for i in 4)"
+    text = "var x[2] >= 0 minimize sum(log(1 + x[i]) for i in 2) + sum((x[i] - i)^2 for i in 2)"
     model = slomodel.compile(text, backend="numpy")
-    found = model.solve(x0=np.full(4, 3.0), method=method, D=D, lipschitz="analytic", verify=True)
+    found = model.solve(x0=np.full(2, 3.0), method=method, D=D, lipschitz="analytic", verify=True)
     assert found.success
     assert found.certificate.holds
     assert not found.certificate.estimated
     # Stationary points of log(1 + x) + (x − i)².
-    best = [0.0, *((i - 1 + math.sqrt((i + 1.0) ** 2 - 2.0)) / 2.0 for i in range(1, 4))]
+    best = [0.0, math.sqrt(2.0) / 2.0]
     np.testing.assert_allclose(found.x, best, atol=1e-5)
 
 
