@@ -24,9 +24,11 @@ import slomodel.functions as table
 from slomodel.bounds.arithmetic.interval import Interval, point, total
 from slomodel.bounds.arithmetic.rounding import (
     Array,
+    down_mul,
+    down_sqrt,
     down_sum,
-    up,
     up_add,
+    up_div,
     up_mul,
     up_norm,
     up_sqrt,
@@ -52,7 +54,7 @@ from slomodel.bounds.ranges.derivatives import derivative_range
 from slomodel.bounds.ranges.values import value_range
 from slomodel.ir.expr import Axes
 
-_THIRD = float(up(1.0 / (6.0 * 3.0**0.5) * (1.0 + 1e-15)))
+_THIRD = float(up_div(1.0, down_mul(6.0, down_sqrt(3.0))))
 _MOST_OF_PAIRS = 2**22
 """Largest number of differences of slopes of pairs of elements: about 0.05 s."""
 _ONE = Fraction(1)

@@ -10,10 +10,19 @@ from math import inf
 import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval
-from slomodel.bounds.arithmetic.rounding import Array, down, up, up_add, up_div, up_mul
+from slomodel.bounds.arithmetic.rounding import (
+    Array,
+    down,
+    down_mul,
+    down_sqrt,
+    up,
+    up_add,
+    up_div,
+    up_mul,
+)
 from slomodel.ir.expr import Axes
 
-_SKEW = float(up(2.0**3 / (6.0 * 3.0**0.5) * (1.0 + 1e-15)))
+_SKEW = float(up_div(8.0, down_mul(6.0, down_sqrt(3.0))))
 """|κ₃| <= R³/(6 √3) for numbers in an interval of length R = 2ρ, in units of ρ³."""
 Triple = tuple[Array, Array, Array]
 View = Callable[[Array], Array]
