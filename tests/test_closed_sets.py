@@ -341,3 +341,53 @@ def test_bounds_nearer_than_the_tolerance_are_no_end(text: str, least: float) ->
     found = slomodel.compile(text, backend="numpy").solve()
     assert found.success
     assert found.fun == pytest.approx(least, abs=1e-6)
+
+
+@pytest.mark.parametrize("asked", [{}, {"second_order": True}])
+@pytest.mark.parametrize(
+    ("text", "start", "least"),
+    [
+        ("var x[2] in [-1, 1] minimize x[0] * x[1]", [0.0, 0.0], -1.0),
+        ("var x[3] in [-1, 1] minimize -prod(x)", [0.0] * 3, -1.0),
+        ("var x[4] in [-1, 1] minimize -prod(x)", [0.0] * 4, -1.0),
+        ("var x[3] in [0, 1] minimize -prod(x)", [0.0] * 3, -1.0),
+        ("var p[6] in simplex minimize -sumsq(p)", [1 / 6] * 6, -1.0),
+        ("var v[3] in ball(1) minimize -prod(v)", [0.0] * 3, -(3**-1.5)),
+        ("var v[3] in sphere minimize v[0]^2 + 2 * v[1]^2 + 3 * v[2]^2", [0.0, 0.0, 1.0], 1.0),
+    ],
+)
+def test_saddles_in_sets_are_left(
+    text: str, start: list[float], least: float, asked: dict[str, object]
+) -> None:
+    """By second derivatives, and by others where the Hessian vanishes, which `auto` alone does."""
+    found = slomodel.compile(text).solve(x0=start, **asked)  # type: ignore[arg-type]
+    assert found.status is Status.converged, found.message
+    assert_allclose(found.fun, least, rtol=1e-9)
+
+
+def test_equal_factors_are_parted() -> None:
+    """The columns of W and the rows of H stay equal along every gradient."""
+    X = np.random.default_rng(0).uniform(size=(6, 5))
+    text = """dim m, n, r = 2 data X[m, n] var W[m, r] >= 0, H[r, n] >= 0
+        minimize sumsq(X - W @ H)"""
+    model = slomodel.compile(text, data={"X": X})
+    assert model.solve(x0=np.full(22, 0.5)).fun < 0.8
+
+
+def test_second_order_says_what_it_knows_of_the_last_point() -> None:
+    """On the face of the point, of which a vertex has no direction."""
+    inside = "var x in [-1, 1], y in [0, 1] minimize x^2 + y - x * y"
+    found = slomodel.compile(inside).solve(x0=[0.3, 0.3], second_order=True)
+    assert "λ ≥ −√(L2·gtol)" in found.message
+    vertex = slomodel.compile("var x in [0, 1], y in [0, 1] minimize x + y")
+    assert "no direction is left" in vertex.solve(x0=[0.3, 0.3], second_order=True).message
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["var x >= 0 var y minimize (x - y)^2 - x", "var x[3] >= 0 minimize (x[0] - x[1])^2 - x[2]"],
+)
+def test_a_quadratic_that_falls_along_a_valley_is_unbounded(text: str) -> None:
+    """Rounding of f stops the steps before f is below any threshold."""
+    model = slomodel.compile(text)
+    assert model.solve(x0=np.ones(model.n)).status is Status.unbounded

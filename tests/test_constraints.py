@@ -132,20 +132,16 @@ def test_a_linear_program() -> None:
     assert_allclose(found.multipliers["constraint 1"], -wanted.ineqlin.marginals, atol=1e-7)
 
 
-def test_a_degenerate_linear_program_of_many_unknowns_takes_one_step() -> None:
-    """Transport, of which one equation depends on the others, and most solutions have zeros."""
-    n, rng = 18, np.random.default_rng(1)
-    a, b, x, y = (rng.dirichlet(np.ones(n)) for _ in range(4))
-    C = np.abs(x[:, None] - y)
-    text = """dim n data C[n, n], a[n], b[n] var P[n, n] >= 0 minimize sum(C .* P)
-        subject to sum(P[i, j] for j in n) == a[i] for i in n
-        subject to sum(P[i, j] for i in n) == b[j] for j in n"""
-    found = slomodel.compile(text, data={"C": C, "a": a, "b": b}).solve()
-    rows = np.kron(np.eye(n), np.ones(n)), np.kron(np.ones(n), np.eye(n))
-    wanted = linprog(C.ravel(), A_eq=np.vstack(rows), b_eq=np.r_[a, b])
-    assert found.status is Status.converged, found.message
-    assert_allclose(found.fun, wanted.fun, rtol=1e-9)
-    assert found.nfev <= 4
+@pytest.mark.parametrize("seed", [3, 5])
+def test_circles_that_must_not_overlap_do_not_end_at_one_point(seed: int) -> None:
+    """Seven points in a square: where two coincide no gradient of their distance parts them."""
+    start = np.random.default_rng(100 + seed).uniform(0.1, 0.9, 14)
+    text = """var p[7, 2] in [0, 1], r in [0, 1] maximize r
+        subject to sumsq(p[i, :] - p[j, :]) >= r^2 for i in range(7), j in range(i + 1, 7)"""
+    found = solved(text, [*start, 0.1])
+    assert found.status.success, found.message
+    assert found.violation <= 1e-9
+    assert found.fun > 0.49
 
 
 @pytest.mark.parametrize(

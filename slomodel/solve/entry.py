@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from slomodel.errors import Diagnostic, DomainError, StartWarning
+from slomodel.errors import StartWarning
 from slomodel.solve.compiled import library as compiled_loops
 from slomodel.solve.compiled.beyond import hessian_at
 from slomodel.solve.constants.proved import Clocked, ProofSource, Prove, SignedErrors, proof_source
@@ -184,9 +184,6 @@ def _set_up(
         evaluate.own_gradient = evaluate.gradient_of_residuals
     run.leaves_saddles = trajectory.method == "auto" and own_test(options)
     run.own_test = subroutine.own_test
-    if options.second_order and evaluate.within is not None:
-        message = "second_order follows negative curvature, which may leave the set"
-        raise DomainError(Diagnostic("E604", message, help="leave second_order out"))
     watch = watch_of(bool(options.second_order), facts, evaluate, proofs, options.seed)
     errors = None
     if proofs:

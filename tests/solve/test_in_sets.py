@@ -173,7 +173,6 @@ def test_methods_without_a_theory_for_sets_say_why(method: str) -> None:
         {"line_search": "exact"},
         {"direction": "cg"},
         {"direction": "newton-cg/lbfgs"},
-        {"second_order": True},
     ],
 )
 def test_options_that_leave_the_set_are_refused(options: dict[str, object]) -> None:

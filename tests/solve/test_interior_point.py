@@ -196,3 +196,19 @@ def test_full_steps_end_exactly_at_the_bounds_that_they_reach() -> None:
         rest = 2.0 * A.T @ (A @ found.x - b) - found.multipliers["total"]
         assert_allclose(found.multipliers["x"], np.where(held, rest, 0.0), atol=1e-6)
         assert (found.active["x"] == held).all()
+
+
+def test_a_degenerate_linear_program_of_many_unknowns_takes_one_step() -> None:
+    """Transport, of which one equation depends on the others, and most solutions have zeros."""
+    n, rng = 18, np.random.default_rng(1)
+    a, b, x, y = (rng.dirichlet(np.ones(n)) for _ in range(4))
+    C = np.abs(x[:, None] - y)
+    text = """dim n data C[n, n], a[n], b[n] var P[n, n] >= 0 minimize sum(C .* P)
+        subject to sum(P[i, j] for j in n) == a[i] for i in n
+        subject to sum(P[i, j] for i in n) == b[j] for j in n"""
+    found = slomodel.compile(text, data={"C": C, "a": a, "b": b}).solve()
+    rows = np.kron(np.eye(n), np.ones(n)), np.kron(np.ones(n), np.eye(n))
+    wanted = linprog(C.ravel(), A_eq=np.vstack(rows), b_eq=np.r_[a, b])
+    assert found.status is slomodel.Status.converged, found.message
+    assert_allclose(found.fun, wanted.fun, rtol=1e-9)
+    assert found.nfev <= 4

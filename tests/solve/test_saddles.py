@@ -56,7 +56,7 @@ def test_what_is_shown_is_true_and_what_is_plain_is_shown(
     seed: int, least: float, bound: float
 ) -> None:
     H = symmetric(seed, [least, 2.0, 3.0, 5.0])
-    shown = shown_above(of(H), np.zeros(4), bound)
+    shown = shown_above(H, bound, np.finfo(float).eps)
     if np.linalg.eigvalsh(H)[0] < bound - 1e-15:
         assert not shown
     if least > bound + 1e-9:

@@ -31,8 +31,10 @@ from slomodel.solve.stagnation.unbounded import FAR
 from slomodel.solve.status import Status
 
 # The first penalty in units of f and c: it balances |f| and the violation within these limits, and
-# where nothing is violated it is small, since a large one keeps iterates near curved constraints.
-LEAST_PENALTY, MOST_FIRST_PENALTY, UNVIOLATED_PENALTY = 1e-4, 10.0, 0.1
+# is 1 where nothing is violated. A larger one keeps iterates near curved constraints; with a
+# smaller one circles that must not overlap were seen to end at one point, where no gradient parts
+# them.
+LEAST_PENALTY, MOST_FIRST_PENALTY, UNVIOLATED_PENALTY = 1e-4, 10.0, 1.0
 # Past this penalty rounding errors of the constraints dominate the subproblem.
 LARGEST_PENALTY = 1e14
 PENALTY_FACTOR = 10.0

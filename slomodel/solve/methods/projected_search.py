@@ -19,7 +19,7 @@ from slomodel.solve.methods.auto import FEW, PredictedDecrease
 from slomodel.solve.methods.ball import ball_of_a_step, grown, widened
 from slomodel.solve.norms import EPS, LARGEST, Vector, norm
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.quadratics.hessian import FORMED
+from slomodel.solve.quadratics.hessian import HessianProducts
 from slomodel.solve.quadratics.limited_memory import MOST
 from slomodel.solve.quadratics.minimize import minimiser
 from slomodel.solve.quadratics.quadratic import Quadratic
@@ -47,8 +47,8 @@ CONFIRM_AGAIN = 0.1
 # The most products of a test by the Hessian, in units of the run's work so far: where that is
 # singular a test may take as many as all evaluations before it, and the run does as well without.
 CONFIRMATION = 0.5
-# The models that replace one whose minimisation takes too much work: the first for a quadratic over
-# a polyhedron of up to FORMED unknowns.
+# The models that replace one whose minimisation takes too much work: the first for a convex
+# quadratic over a polyhedron, of not too many unknowns.
 INSTEAD = ("newton", "lbfgs")
 
 
@@ -119,7 +119,6 @@ class ProjectedSearchRun:
         self._model: Quadratic | None = None
         # The goal of the minimisation of a model that is the objective, else 0.
         self._goal = tolerance if method.is_quadratic else 0.0
-        self._formed = method.direction != "newton-cg"
         if method.direction in MODELS:
             own = (method.first_step, self._goal)
             self._model = MODELS[method.direction](evaluate, start, *own)
@@ -217,8 +216,7 @@ class ProjectedSearchRun:
         """Replace a model that takes too much work, for the rest of the run."""
         if self._model is None or not self._model.is_spent:
             return
-        forms = not self._formed and self._method.within.polyhedral and len(at.x) <= FORMED
-        self._formed = True
+        forms = isinstance(self._model, HessianProducts) and self._model.may_form
         goal = self._goal if forms else 0.0
         name = INSTEAD[0] if forms else INSTEAD[1]
         self._model = MODELS[name](self._evaluate, at, self._method.first_step, goal)

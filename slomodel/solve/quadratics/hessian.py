@@ -21,6 +21,8 @@ from slomodel.solve.subroutine import Iterate
 PRODUCTS = 400.0
 # Largest n for which the matrix replaces them, and products until then in units of the n of it.
 FORMED, OF_MATRIX = 1000, 2.0
+# Negative curvature in units of the largest, below which it may be rounding.
+CONCAVE = 1e-10
 # Operations for each unknown of a conjugate gradient, beside the product.
 STEP = 100.0
 # Steps of one minimisation; more for a model that is the objective itself.
@@ -44,8 +46,10 @@ class HessianProducts:
         self.accuracy = LOOSEST
         self.is_exact = goal > 0.0
         self.most = MOST_IF_EXACT if self.is_exact else MOST
+        # Whether a matrix may replace the products, of a convex quadratic as far as is known.
         within = evaluate.within
-        self._may_form = within is not None and within.polyhedral
+        self.may_form = self.is_exact and within is not None and within.polyhedral
+        self.may_form = self.may_form and len(start.x) <= FORMED
         self._evaluate = evaluate
         self._first = start.gnorm
         self._longest = longest
@@ -70,7 +74,7 @@ class HessianProducts:
     @property
     def is_spent(self) -> bool:
         taken, n = self._evaluate.nhev - self._before, len(self._at.x)
-        most = OF_MATRIX * n if self._may_form and n <= FORMED else PRODUCTS * math.sqrt(n)
+        most = OF_MATRIX * n if self.may_form else PRODUCTS * math.sqrt(n)
         return self.is_exact and taken > most
 
     @property
@@ -100,6 +104,7 @@ class HessianProducts:
             NewtonCG(on_face, start, self._longest, on_face.took).propose(at, d, left)
         self._sparse.took(self._evaluate.nhev - before)
         # The first direction may be one without positive curvature, of which no product was added.
+        self.may_form = self.may_form and not on_face.is_concave
         return d, on_face.total * at.gnorm if on_face.total.any() else None
 
     def minimiser_over(self, within: Set, y: Vector, r: Vector) -> Vector | None:
@@ -115,12 +120,15 @@ class HessianProducts:
 class OnFace:
     """Products with the Hessian on the subspace of a face, with the curvature of the face.
 
-    `total` (n,) adds up the products with the steps that were taken, of all elements.
+    `total` (n,) adds up the products with the steps that were taken, of all elements; `is_concave`:
+    the curvature along a vector was negative beyond rounding, for up to FORMED elements.
     """
 
     def __init__(self, evaluate: Evaluator, face: Face, total: Vector) -> None:
         self.eps = evaluate.eps
         self.total = total
+        self.is_concave = False
+        self._largest = 0.0
         self._evaluate = evaluate
         self._face = face
         self._last = np.empty_like(total)
@@ -130,6 +138,11 @@ class OnFace:
         self._evaluate.hvp(x, v, self._last)
         shift = self._face.shift
         out[:] = self._face.project(self._last if shift is None else self._last + shift * v)
+        if len(v) > FORMED:
+            return
+        square = float(v.dot(v))
+        self._largest = max(self._largest, norm(out) / math.sqrt(square) if square > 0.0 else 0.0)
+        self.is_concave |= float(v.dot(out)) < -CONCAVE * self._largest * square
 
     def took(self, step: float) -> None:
         """Add a step of this length along the vector of the last product."""

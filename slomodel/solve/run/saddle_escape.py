@@ -9,11 +9,24 @@ import numpy as np
 
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.constants.proved import ProofSource
+from slomodel.solve.directions.newton import dense
 from slomodel.solve.facts import ObjectiveFacts
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.run.stationary_point import SoFar, falls_beyond
-from slomodel.solve.stagnation.curvature import LARGEST_SHOWN, Ritz, least_eigenvalue, shown_above
+from slomodel.solve.quadratics.dense import completed
+from slomodel.solve.run.stationary_point import (
+    SoFar,
+    falls_beyond,
+    least_on_face,
+    loosened_face,
+)
+from slomodel.solve.stagnation.curvature import (
+    LARGEST_SHOWN,
+    MOST_STEPS,
+    Ritz,
+    least_eigenvalue,
+    shown_above,
+)
 from slomodel.solve.stagnation.resolution import ROUNDING
 from slomodel.solve.subroutine import Iterate
 
@@ -32,6 +45,7 @@ HALVINGS = 60
 SIGMA = 0.3
 # Radii of balls, in units of max(1, ‖x‖), over which L2 is bounded.
 RADII = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+AT_VERTEX = "At this vertex of the set no direction is left, or the Hessian is not finite."
 NOT_JUDGED = "The run ended before second_order had judged its last point, which may be a saddle."
 
 
@@ -71,8 +85,7 @@ class SaddleWatch:
         """
         if self._seen is not None and np.array_equal(self._seen, at.x):
             return None
-        start = self._generator.standard_normal(len(at.x))
-        self._last = least_eigenvalue(self._evaluate, at.x, start)
+        self._last = self._least(at)
         result = None
         if self._last is not None and self._is_negative(at.x, self._last):
             result = self._lower(at, self._last)
@@ -88,6 +101,14 @@ class SaddleWatch:
         gained = result.f < at.f - LINGERING * abs(at.f)
         self._f, self._patience = result.f, STEPS if gained else GROWTH * self._patience
         return result
+
+    def _least(self, at: Iterate) -> Ritz | None:
+        """The least Ritz value, in a set that on the face of the point."""
+        within, start = self._evaluate.within, self._generator.standard_normal(len(at.x))
+        if within is None:
+            return least_eigenvalue(self._evaluate, at.x, start)
+        face = loosened_face(within, at)
+        return least_on_face(self._evaluate, face, at, start, MOST_STEPS)
 
     def _is_negative(self, x: Vector, ritz: Ritz) -> bool:
         """Whether the curvature is negative beyond rounding, as estimated or as proved."""
@@ -109,13 +130,13 @@ class SaddleWatch:
         self._judged = self._said_of(at, tolerance)
 
     def _said_of(self, at: Iterate, tolerance: float) -> str:
-        last = self._last
+        last, within = self._last, self._evaluate.within
         if last is None:
-            return "The Hessian is not finite."
+            return "The Hessian is not finite." if within is None else AT_VERTEX
         proof = self._constant(at.x, lambda L2: 2.0 * math.sqrt(tolerance / L2))
         if proof is not None:
             bound = -math.sqrt(proof * tolerance)
-            if len(at.x) <= LARGEST_SHOWN and shown_above(self._evaluate, at.x, bound):
+            if self._is_shown(at, bound):
                 return f"λ ≥ −√(L2·gtol) = {bound:.3g} is shown, with L2 = {proof:.3g}."
         shown = self._proved(at.x, last) if last.value < 0.0 else math.inf
         if shown < 0.0:
@@ -124,6 +145,16 @@ class SaddleWatch:
             return f"λ ≤ {last.value:.3g}, but no step along it lowers the objective."
         steps = f"{last.steps} Lanczos step{'' if last.steps == 1 else 's'}"
         return f"λ < 0 is not refuted: {steps} found {last.value:.3g}."
+
+    def _is_shown(self, at: Iterate, bound: float) -> bool:
+        """Whether all eigenvalues are proved to be ≥ `bound`, in a polyhedron those on the face."""
+        evaluate, within = self._evaluate, self._evaluate.within
+        if len(at.x) > LARGEST_SHOWN or not (within is None or within.polyhedral):
+            return False
+        H = dense(evaluate.hvp, at.x)
+        if within is not None and np.isfinite(H).all():
+            H = completed(H, loosened_face(within, at))
+        return shown_above(H, bound, evaluate.eps)
 
     def _lower(self, at: Iterate, ritz: Ritz) -> Iterate | None:
         """The lowest of the points along ±v with sufficient decrease, with its gradient.
@@ -143,12 +174,12 @@ class SaddleWatch:
                 continue
             needed = at.f + SIGMA * 0.5 * ritz.value * t * t
             for step in (t, -t):
-                f = self._evaluate.value(at.x + step * ritz.vector)
+                f = self._evaluate.value(self._evaluate.inside(at.x + step * ritz.vector))
                 if -math.inf < f <= (needed if best is None else min(needed, best[0])):
                     best = (f, step)
         if best is None:
             return None
-        return self._at(at.x + best[1] * ritz.vector, best[0])
+        return self._at(self._evaluate.inside(at.x + best[1] * ritz.vector), best[0])
 
     def _at(self, x: Vector, f: float) -> Iterate | None:
         """The point x (n,) with its value f and gradient; None if that is not finite."""

@@ -13,7 +13,7 @@ from slomodel.solve.compiled.beyond import first_lower, least_in_box
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.quadratics.hessian import OnFace
-from slomodel.solve.sets.convex_set import Set
+from slomodel.solve.sets.convex_set import Face, Set
 from slomodel.solve.stagnation.curvature import CLOSE, NOISE, Ritz, least_eigenvalue
 from slomodel.solve.stagnation.resolution import ROUNDING
 from slomodel.solve.stagnation.scaled_descent import CLEAR
@@ -26,11 +26,13 @@ Spectrum = tuple[Vector, Vector]
 # starting with the gradient, which at an inflection points along the direction of least curvature.
 FEW = 20
 PRODUCTS = 4
-# The same in a set, where most stationary points are kept by bounds.
-PRODUCTS_IN_SET = 2
+# Directions examined where the Hessian vanishes, beside that into the set.
+AT_RANDOM = 8
 # An eigenvalue below this fraction of the largest one, or of the decrease of f in the run over
 # ‖x‖², is not evidence of a minimum: values farther out are examined.
 NULL = 1e-2
+# Below this fraction the Hessian vanishes, and its eigenvectors say nothing.
+VANISHED = 1e-10
 # Distances examined, in units of max(1, ‖x0‖, ‖x‖), and those along clearly negative curvature, as
 # far as the decrease that it causes is resolved.
 REACHES = (1.0, 1.0 / 16.0, 1.0 / 256.0)
@@ -102,6 +104,7 @@ def falls_beyond(
     if an eigenvalue is about 0 and f is not quadratic. Values of f are computed only if the
     curvature is negative, here or farther out, or along bent valleys with `in_valleys`. In a
     set the direction is in the face of the point, without the bounds whose multipliers are 0.
+    Where the Hessian vanishes all directions are alike, and some others are tried.
     """
     whole = evaluate.within is None
     spectrum = np.linalg.eigh(hessian) if whole and hessian is not None and len(at.x) else None
@@ -123,7 +126,8 @@ def falls_beyond(
     if bends and is_quadratic:
         return None
     ways = np.array([way * reach * scale for reach in reaches for way in (1.0, -1.0)])
-    all_steps = ways[:, None] * ritz.vector
+    vectors = [ritz.vector, *(_others(evaluate, at) if ritz.largest <= VANISHED * size else [])]
+    all_steps = np.concatenate([ways[:, None] * v for v in vectors])
     first = _first_lower(evaluate, at, all_steps, bends=bends) if whole else 0
     steps: Iterable[Vector] = all_steps[first:]
     if not whole:
@@ -149,6 +153,17 @@ def _clear_fall(evaluate: Evaluator, at: Iterate, length: Vector | float) -> Vec
     """The least decrease of f at a distance, or several (k,), that contradicts a minimum."""
     noise = ROUNDING * evaluate.eps * abs(at.f)
     return np.asarray(np.maximum(CLEAR * noise, STEEPER * at.gnorm * length))
+
+
+def _others(evaluate: Evaluator, at: Iterate) -> list[Vector]:
+    """Unit vectors (n,) in the face: the one into the set, if any, and some at random."""
+    generator, within = np.random.default_rng(1), evaluate.within
+    vectors = list(generator.standard_normal((AT_RANDOM, len(at.x))))
+    if within is not None:
+        face = loosened_face(within, at)
+        inward = within.interior_point() - at.x
+        vectors = [face.project(v) for v in (inward, *vectors)]
+    return [v / norm(v) for v in vectors if norm(v) > 0.0]
 
 
 def _falls_in_valley(
@@ -229,17 +244,27 @@ def _least(evaluate: Evaluator, at: Iterate, spectrum: Spectrum | None) -> Ritz 
         return least_eigenvalue(evaluate, at.x, start, PRODUCTS)
     g = _loosened(evaluate.within, at)
     noise = NOISE * evaluate.eps * math.sqrt(n)
-    found = least_in_box(evaluate, at.x, g, _drawn(n), CLOSE, noise)
+    found = least_in_box(evaluate, at.x, g, _drawn(n), CLOSE, noise) if n <= FEW else None
     if found is not None:
         own = (found.value, found.vector, found.residual, found.largest, found.steps)
         return Ritz(*own, evaluate.eps) if found.steps and found.value == found.value else None
-    face = evaluate.within.face(at.x, g)
-    start = face.project(_drawn(n))
-    # At a vertex there is no direction.
+    return least_on_face(evaluate, evaluate.within.face(at.x, g), at, _drawn(n), PRODUCTS)
+
+
+def least_on_face(
+    evaluate: Evaluator, face: Face, at: Iterate, start: Vector, most: int
+) -> Ritz | None:
+    """The least Ritz value on a face after up to `most` products; None at a vertex."""
+    start = face.project(start)
     if not norm(start) > 0.0:
         return None
-    products = OnFace(evaluate, face, np.zeros(n))
-    return least_eigenvalue(products, at.x, start, PRODUCTS_IN_SET)
+    products = OnFace(evaluate, face, np.zeros(len(at.x)))
+    return least_eigenvalue(products, at.x, start, most)
+
+
+def loosened_face(within: Set, at: Iterate) -> Face:
+    """The face at a stationary point, without the bounds whose multipliers are about 0."""
+    return within.face(at.x, _loosened(within, at))
 
 
 def _drawn(n: int) -> Vector:

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slomodel.solve.directions.newton import dense
 from slomodel.solve.directions.newton_cg import Products
 from slomodel.solve.norms import EPS, Vector, norm
-from slomodel.solve.objective import Evaluator
 
 # Limits on the Hessian products of one estimate, and on the numbers in the Lanczos basis.
 MOST_STEPS = 150
@@ -89,25 +87,23 @@ def least_eigenvalue(
     return result
 
 
-def shown_above(evaluate: Evaluator, x: Vector, bound: float) -> bool:
-    """Whether a Cholesky factorisation proves that all eigenvalues of the Hessian are ≥ `bound`.
+def shown_above(H: Vector, bound: float, eps: float) -> bool:
+    """Whether a Cholesky factorisation proves that all eigenvalues of H (n, n) are ≥ `bound`.
 
     The factorisation is of H − (bound + e)·I, with e for its rounding errors and those of the
-    products that gave H: if it exists, the matrix itself has no eigenvalue below −e.
+    products that gave H, of unit `eps`: if it exists, the matrix itself has no eigenvalue below −e.
     Rump, Verification of positive definiteness (2006), Theorem 2.3.
     """
-    n = len(x)
-    if not 0 < n <= LARGEST_SHOWN:
+    n = len(H)
+    if not (0 < n <= LARGEST_SHOWN and np.isfinite(H).all()):
         return False
-    H = dense(evaluate.hvp, x)
-    if not np.isfinite(H).all():
-        return False
-    H[np.diag_indices(n)] -= bound
-    size = float(np.abs(np.diag(H)).sum())
-    products = NOISE * evaluate.eps * math.sqrt(n) * norm(H.ravel())
-    H[np.diag_indices(n)] -= 2.0 * (n + 2) * EPS * size + products
+    A = H.copy()
+    A[np.diag_indices(n)] -= bound
+    size = float(np.abs(np.diag(A)).sum())
+    products = NOISE * eps * math.sqrt(n) * norm(A.ravel())
+    A[np.diag_indices(n)] -= 2.0 * (n + 2) * EPS * size + products
     try:
-        np.linalg.cholesky(H)
+        np.linalg.cholesky(A)
     except np.linalg.LinAlgError:
         return False
     return True

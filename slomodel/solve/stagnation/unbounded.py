@@ -248,8 +248,18 @@ class Drift:
         return self._look(at, at.x - self._start, lowest)
 
     def where_stalled(self, at: Iterate, lowest: float) -> Halt | None:
-        """The halt, if any, at a point where no step gains anything, far from any minimum."""
-        return Halt(Status.unbounded, "") if at.f < lowest and at.gnorm != 0.0 else None
+        """The halt, if any, at a point where no step gains anything, far from any minimum.
+
+        Far out, rounding errors of f hide the decrease of a step that is short for the way so far.
+        """
+        if at.gnorm == 0.0:
+            return None
+        if at.f < lowest:
+            return Halt(Status.unbounded, "")
+        gone = at.x - self._start
+        if not norm(gone) >= FAR * max(1.0, norm(self._start)):
+            return None
+        return self._look(at, gone, lowest)
 
     def at_end(self, at: Iterate, lowest: float, gained: float) -> Halt | None:
         """The halt, if any, at a stationary point far from the start, after a decrease."""
