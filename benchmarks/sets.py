@@ -1,13 +1,15 @@
 """Compares `auto` on problems in closed sets with SciPy, from the same starts and kernels.
 
-    python benchmarks/sets.py [--case NAME ...] [--direction NAME] [--repeats N]
+    python benchmarks/sets.py [--case NAME ...] [--direction NAME] [--repeats N] [--write]
 
 Boxes are compared with L-BFGS-B, simplices and balls with SLSQP and trust-constr; spheres, which
 `Model.scipy` does not express, with recorded runs of SLSQP. `total` is the number of evaluations
 until a solver ends by its own default test, `right` that until f is the minimum (or another
 recorded stationary value) to 1e-6; an evaluation is a value, with or without gradient. `products`
 are those with the Hessian, of which each costs about as much as a gradient. Times are those of the
-processor, the best of N runs (default 5).
+processor, the best of N runs (default 5). Runs of SciPy end after LIMIT seconds of the processor,
+and count as never right unless they have been. Without --case the page goes on with larger problems
+and factorisations (`set_problems.py`); --write makes it `results/sets.md`.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,12 +33,28 @@ if __package__ in (None, ""):  # run as a script
 import slomodel
 from benchmarks.machine import description
 from benchmarks.measure import cpu_seconds
+from benchmarks.result_page import RESULTS
 from benchmarks.set_cases import CASES, Case, Vector
-from slomodel.errors import StartWarning
+from benchmarks.set_problems import factor_table, larger_table
+from slomodel.errors import ModelWarning, StartWarning
 from slomodel.solve import State
 
-# Runs that take longer than this, in seconds, are not repeated.
-LONG = 1.0
+# Runs that take longer than this, in seconds, are not repeated, and end after LIMIT.
+LONG, LIMIT = 1.0, 10.0
+PAGE = RESULTS / "sets.md"
+TITLE = """# `auto` in closed sets
+
+Printed by `python benchmarks/sets.py --write`; what the columns mean stands at the top of that
+file. Counts of evaluations are exact; on a machine with other work times below a few milliseconds
+are rough. L-BFGS-B stops at its own default test, which asks for less than gtol = 1e-6.
+"""
+LARGER = """Larger problems (`set_problems.py`), in seconds of the processor, against L-BFGS-B with
+ten pairs; the last column is by how much of f it ends higher:
+"""
+FACTORED = """Factorisations of 200 × 100 matrices with ten nonnegative factors, from the same
+starts: objective and seconds of the processor. The peer is scikit-learn's coordinate descent with
+at most 20,000 sweeps (- where it is not installed); its multiplicative updates end higher.
+"""
 Stop = Callable[[float], bool]
 """Whether a value is right."""
 
@@ -57,6 +76,10 @@ class Effort:
         return f"{self.total} ({'never' if self.right is None else self.right})"
 
 
+class OutOfTime(Exception):
+    """Raised by an evaluation after the limit."""
+
+
 class Counted:
     """Values and gradients of a model, counted.
 
@@ -66,10 +89,13 @@ class Counted:
     def __init__(self, model: slomodel.Model, is_right: Stop) -> None:
         self._model, self._is_right = model, is_right
         self._within = model._within
+        self._until = cpu_seconds() + LIMIT
         self.count = 0
         self.right: int | None = None
 
     def __call__(self, x: Vector) -> tuple[float, Vector]:
+        if cpu_seconds() > self._until:
+            raise OutOfTime
         f, g = self._model.value_and_gradient(x)
         self.count += 1
         if self.right is None and self._is_right(f):
@@ -102,7 +128,8 @@ def theirs(model: slomodel.Model, x0: Vector, is_right: Stop, repeats: int, meth
         options["maxiter"] = 1_000
 
     def run(fun: Counted) -> None:
-        minimize(fun, x0, jac=True, method=method, options=options, **kinds)
+        with suppress(OutOfTime):
+            minimize(fun, x0, jac=True, method=method, options=options, **kinds)
 
     counted = Counted(model, is_right)
     seconds = timed(lambda: run(counted))
@@ -181,19 +208,30 @@ def summary(rows: dict[str, tuple[Effort, dict[str, Effort]]]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the table and the means."""
+    """Print the tables, or write them."""
     parser = argparse.ArgumentParser(description="Compare auto in sets with SciPy.")
-    parser.add_argument("--case", nargs="+", choices=CASES, default=list(CASES))
+    parser.add_argument("--case", nargs="+", choices=CASES)
     parser.add_argument("--direction", default="", help="instead of the one that auto chooses")
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--write", action="store_true", help=f"write results/{PAGE.name}")
     options = parser.parse_args(arguments)
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", StartWarning)
+        warnings.simplefilter("ignore", ModelWarning)
         # SciPy warns of what its methods do with constraints.
         warnings.simplefilter("ignore", UserWarning)
-        print("\n".join(f"- {key}: {value}" for key, value in description(1).items()))
-        rows = {one: compared(one, options.repeats, options.direction) for one in options.case}
-    print(f"\n{table(rows)}\n\n{summary(rows)}")
+        facts = "\n".join(f"- {key}: {value}" for key, value in description(1).items())
+        names = options.case or list(CASES)
+        rows = {one: compared(one, options.repeats, options.direction) for one in names}
+        parts = [facts, table(rows), summary(rows)]
+        if options.case is None:
+            few = min(2, options.repeats)
+            parts += [f"{LARGER}\n{larger_table(few)}", f"{FACTORED}\n{factor_table(few)}"]
+    text = "\n\n".join(parts)
+    if options.write:
+        PAGE.write_text(f"{TITLE}\n{text}\n", encoding="utf-8")
+    else:
+        print(text)
     return 0
 
 
