@@ -18,6 +18,7 @@ import numpy as np
 
 from slomodel.solve.constrained.primal_dual import PrimalDual
 from slomodel.solve.constrained.scaled import ScaledConstraints
+from slomodel.solve.constrained.tangents import tangents
 from slomodel.solve.norms import Vector
 from slomodel.solve.quadratics.interior_point import is_convex, quadratic_step
 from slomodel.solve.quadratics.quadratic_program import QuadraticProgram, QuadraticStep
@@ -79,6 +80,7 @@ class NewtonSteps:
 
     def _next(self, at: PrimalDual, penalty: float) -> PrimalDual | None:
         """The point of an acceptable step; None if there is none."""
+        at = self._on_face(at)
         result = self._step(at, penalty)
         if result is None:
             return None
@@ -109,6 +111,16 @@ class NewtonSteps:
             else:
                 t *= SHORT_OF_BOUNDS if trial == 0 else 0.1
         return None
+
+    def _on_face(self, at: PrimalDual) -> PrimalDual:
+        """The point on the face of the next step, that of lower rank in a cone of matrices."""
+        if self.within is None or self.within.polyhedron() is not None:
+            return at
+        x = tangents(self.within, at.x, at.g).x
+        if np.array_equal(x, at.x):
+            return at
+        self.evaluated(1, 0)
+        return PrimalDual.of(self.objective, x, at.y, self.within)
 
     def _merit_penalty(self, at: PrimalDual, step: QuadraticStep, penalty: float) -> float:
         """A penalty for which the merit function falls along the step.
@@ -151,11 +163,8 @@ class NewtonSteps:
             A, c = np.concatenate([A, polyhedron.E]), np.concatenate([c, np.zeros(k)])
             equations = np.concatenate([equations, np.ones(k, dtype=bool)])
         elif self.within is not None:
-            face = self.within.face(at.x, at.g)
-            if not face.whole:
-                basis = _range(face.project(np.eye(n)))
-            if face.shift is not None:
-                H = H + np.diag(face.shift)
+            own_tangents = tangents(self.within, at.x, at.g)
+            basis, H = own_tangents.basis, H + own_tangents.curvature
             low, high = np.full(basis.shape[1], -np.inf), np.full(basis.shape[1], np.inf)
         own = (basis.T @ H @ basis, basis.T @ gradient, A @ basis, c)
         program = QuadraticProgram(*own, equations, low, high)
@@ -174,13 +183,6 @@ class NewtonSteps:
         if not (np.isfinite(H).all() and np.isfinite(rows).all()):
             return None
         return 0.5 * (H + H.T), rows
-
-
-def _range(projector: Vector) -> Vector:
-    """An orthonormal basis (n, k) of the range of an orthogonal projector (n, n)."""
-    values, vectors = np.linalg.eigh(0.5 * (projector + projector.T))
-    basis: Vector = vectors[:, values > 0.5]
-    return basis
 
 
 def _end_at_bounds(within: Set, x: Vector, d: Vector, end: Vector) -> None:
