@@ -64,6 +64,8 @@ _CLOSE_OF_SERIES = (16.0, 32.0)
 where ranges preserve a cancellation that norms of its coefficients lose; what is seen of deep
 products falls short of the truth by a factor of ten.
 """
+_LEFT_TO_LAST = 1.02
+"""A gap to the derivatives at the centre that rules which wait are tried for."""
 _FAR = 100.0
 """A bound beyond this multiple of the curvature at the centre is worth them in many unknowns too.
 """
@@ -177,11 +179,12 @@ def _answers(part: Setting, radius: float, rules: Sequence[BoundRule] | None) ->
     every = (*RULES, SUM_OF_PARTS) if adds_up else rules or RULES
     answers: list[Answer] = []
     gap, is_closed = part.effort.gap, False
-    for stage in range(3):
+    for stage in range(4):
         is_enough = any(one.is_finite and one.rule.suffices(one.rule.read(part)) for one in answers)
-        for rule in (rule for rule in every if rule.stage == stage):
+        left = gap if stage < 3 else min(gap, _LEFT_TO_LAST)
+        for rule in (rule for rule in every if _stage(rule, part, rules) == stage):
             with_third = rule.bounds_third(part)
-            if stage == 2 and not _leave_a_gap(part, radius, answers, gap, with_third):
+            if stage >= 2 and not _leave_a_gap(part, radius, answers, left, with_third):
                 continue
             result = answer(rule, part, radius, is_enough)
             if result is not None:
@@ -194,6 +197,12 @@ def _answers(part: Setting, radius: float, rules: Sequence[BoundRule] | None) ->
         result = answer(CLOSER_SUM_OF_PARTS, part, radius)
         answers += [result] if result is not None else []
     return answers
+
+
+def _stage(rule: BoundRule, part: Setting, rules: Sequence[BoundRule] | None) -> int:
+    """That of the rule, or 3 where it waits for those that close gaps, if they are tried."""
+    are_tried = rules is None and math.isfinite(part.effort.gap)
+    return 3 if are_tried and rule.waits(part) else rule.stage
 
 
 def _is_bounded(part: Setting, answers: Sequence[Answer]) -> bool:
@@ -291,8 +300,8 @@ def _leave_a_gap(
     including_third: bool,
 ) -> bool:
     """Whether the bound on L1, or that on L2 if it is included, exceeds the same derivative at the
-    centre by a factor of more than `gap`, and what is seen in the ball by more than `_CLOSE`, or
-    `_CLOSE_OF_SERIES`.
+    centre by a factor of more than `gap`, and what is seen in the ball by more than `_CLOSE`,
+    `_CLOSE_OF_SERIES`, or the factors of a rule that has bounds.
 
     As L1(r) >= ‖H(c)‖ and L2(r) >= ‖D³f(c)‖, sharper rules can gain at most the ratio to these.
     """
@@ -313,7 +322,8 @@ def _leave_a_gap(
         return is_open
     seen, turning = attained(part, radius)
     is_polynomial = degree(part.objective, part.variables) is not None
-    close = _CLOSE_OF_SERIES if is_polynomial else _CLOSE
+    known = [one.rule.close for one in answers if one.is_finite]
+    close = _CLOSE_OF_SERIES if is_polynomial else tuple(map(max, zip(_CLOSE, *known, strict=True)))
     return seen * close[0] < L1 or (including_third and turning * close[1] < L2)
 
 

@@ -59,8 +59,10 @@ _NARROWEST, _WIDEST = 1e-100, 1e100
 """Widths of regions, so that their third powers neither under- nor overflow."""
 _OF_THIRD = 1.1
 """About the most by which the bound on the norm of a cubic form exceeds it."""
-_CLOSE = (1.2, 3.0)
-"""Bounds on H and D³f within these factors of attained values are not refined."""
+CLOSE = (1.2, 3.0)
+"""Bounds on H and D³f within these factors of attained values are not refined, and other rules
+seldom have smaller ones.
+"""
 _BEYOND = 200
 """Degrees of the tail that are compared: of higher ones the terms decrease."""
 
@@ -170,8 +172,13 @@ def _halvings(most: int, spent: int) -> int:
 def _excess(one: _Cell, low: Sequence[float]) -> float:
     if not one.is_finite:
         return np.inf
-    pairs = zip((norm_of(one.ends), one.third), low, _CLOSE, strict=True)
+    pairs = zip((norm_of(one.ends), one.third), low, CLOSE, strict=True)
     return max((value / (close * least) if least else 0.0) for value, least, close in pairs)
+
+
+def is_tried(setting: Setting) -> bool:
+    """Whether the rule applies: few unknowns, and f is not a polynomial."""
+    return _table(setting) is not None
 
 
 @once_per_setting

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from slomodel.bounds.centre import is_third_within
 from slomodel.bounds.enclosure import Enclosure
+from slomodel.bounds.ranges.hessian import operations_of_steps
 from slomodel.bounds.rules.averages import averages
 from slomodel.bounds.rules.curved_terms import curved_terms
 from slomodel.bounds.rules.entries_over_ball import entries_over_the_ball
@@ -15,7 +16,7 @@ from slomodel.bounds.rules.interval_entries import interval_entries
 from slomodel.bounds.rules.layered_networks import is_deep, layered_networks
 from slomodel.bounds.rules.log_sum_exp import log_sum_exp
 from slomodel.bounds.rules.majorant_series import majorant_series
-from slomodel.bounds.rules.power_series import power_series
+from slomodel.bounds.rules.power_series import CLOSE, is_tried, power_series
 from slomodel.bounds.rules.radial_functions import radial_functions
 from slomodel.bounds.rules.separable_sums import is_large, separable_sums
 from slomodel.bounds.rules.symmetric_powers import symmetric_powers
@@ -31,6 +32,11 @@ def always(part: Setting) -> bool:
     return True
 
 
+def is_stepwise(part: Setting) -> bool:
+    """Whether a part with recurrences has power series, with fewer operations on its steps."""
+    return is_tried(as_written(part)) and operations_of_steps(part) > 0
+
+
 @dataclass(frozen=True, slots=True)
 class BoundRule:
     """One principle: `bound` encloses the derivatives over a ball, or is None where it does not
@@ -42,7 +48,9 @@ class BoundRule:
     `is_long`: the parts for which it is so slow that it is skipped where another rule suffices.
     `by_cells`: it covers the ball by cells. `closes_gaps`: it costs more, for parts where the
     others leave a gap to the derivatives at the centre. `bounds_third`: the parts for which it
-    bounds D³f.
+    bounds D³f. `close`: once it has bounds, those within these factors of what is seen in the ball
+    are not worth costlier rules. `waits`: the parts for which it is tried last, as it costs more
+    than the rules that close gaps.
     """
 
     bound: Callable[[Setting, float], Enclosure | None]
@@ -54,6 +62,8 @@ class BoundRule:
     by_cells: bool = False
     closes_gaps: bool = False
     bounds_third: Callable[[Setting], bool] = always
+    close: tuple[float, float] = (1.0, 1.0)
+    waits: Callable[[Setting], bool] = never
 
     def read(self, part: Setting) -> Setting:
         """The form of the part that the rule takes."""
@@ -75,11 +85,11 @@ RULES = (
     BoundRule(log_sum_exp, reads_written=True),
     BoundRule(averages, reads_written=True),
     BoundRule(radial_functions, reads_written=True),
-    BoundRule(interval_entries, by_cells=True),
+    BoundRule(interval_entries, by_cells=True, waits=is_stepwise),
     BoundRule(gradient_jets, is_long=is_long),
     BoundRule(majorant_series, is_unlimited=True, is_quick=True, suffices=always),
     BoundRule(symmetric_powers, suffices=always),
-    BoundRule(power_series, reads_written=True, by_cells=True, closes_gaps=True),
+    BoundRule(power_series, reads_written=True, by_cells=True, closes_gaps=True, close=CLOSE),
     BoundRule(curved_terms, reads_written=True, closes_gaps=True),
     BoundRule(entries_over_the_ball, closes_gaps=True, bounds_third=is_third_within),
 )
