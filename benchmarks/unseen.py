@@ -3,9 +3,9 @@
     python -m benchmarks.unseen [NAME …] [--quick] [--write]
 
 One row for each model of `unseen_models`, and of the further parts, `unseen_more`,
-`unseen_third` and `unseen_fourth`: value and gradient, and the product of the Hessian and a vector,
-at 20 points one after another, on target c,
-in double precision and on one thread. A ratio is the median over pairs of alternating runs,
+`unseen_third`, `unseen_fourth` and `unseen_fifth`: value and gradient, and the product of the
+Hessian and a vector, at 20 points one after another, on target c, in double precision and on one
+thread. A ratio is the median over pairs of alternating runs,
 peer / slomodel: above 1 slomodel is faster. JAX runs compiled, on one thread; both are checked
 against each other before they are timed. `limit` is the part of the measured time of value and
 gradient that `limits` says this machine needs for the operations of the program; recurrences have
@@ -38,6 +38,7 @@ from benchmarks.limits import limit, work
 from benchmarks.measure import Call, cpu_seconds, seconds
 from benchmarks.result_page import ResultPage
 from benchmarks.targets import mean
+from benchmarks.unseen_fifth import FIFTH
 from benchmarks.unseen_fourth import FOURTH
 from benchmarks.unseen_models import MODELS, Unseen
 from benchmarks.unseen_more import MORE
@@ -157,7 +158,7 @@ def rows_here(names: Sequence[str], quick: bool) -> list[Row]:
     # The first model of a process also loads the grammar.
     slomodel.compile("var x\nminimize x^2").value_and_gradient(np.ones(1))
     rows = []
-    for one in (*MODELS, *MORE, *THIRD, *FOURTH):
+    for one in (*MODELS, *MORE, *THIRD, *FOURTH, *FIFTH):
         if names and one.name not in names:
             continue
         with warnings.catch_warnings(), tempfile.TemporaryDirectory() as cache:
@@ -216,7 +217,8 @@ def _rest(row: Row) -> str:
 def summary(rows: Sequence[Row]) -> str:
     """Geometric means, and every target that is missed."""
     lines = []
-    parts = {"second part, ": MORE, "third part, ": THIRD, "fourth part, ": FOURTH}
+    parts = {"second part, ": MORE, "third part, ": THIRD}
+    parts |= {"fourth part, ": FOURTH, "fifth part, ": FIFTH}
     part = {one.name: own for own, models in parts.items() for one in models}
     for own in ("", *parts):
         lines += _means([row for row in rows if part.get(row.model, "") == own], own)

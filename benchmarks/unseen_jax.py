@@ -19,6 +19,7 @@ from jax.nn import logsumexp, softmax, softplus
 from jax.scipy.special import log_ndtr
 
 from benchmarks.by_hand import Array, Arrays
+from benchmarks.unseen_fifth_jax import FIFTH_FORMULAS
 from benchmarks.unseen_fourth_jax import FOURTH_FORMULAS
 from benchmarks.unseen_more_jax import MORE_FORMULAS
 from benchmarks.unseen_third_jax import THIRD_FORMULAS
@@ -213,13 +214,14 @@ FORMULAS: dict[str, Formula] = {
     )
 }
 """The formula of each model, of its data and its variables."""
-EVERY = FORMULAS | MORE_FORMULAS | THIRD_FORMULAS | FOURTH_FORMULAS
+EVERY = FORMULAS | MORE_FORMULAS | THIRD_FORMULAS | FOURTH_FORMULAS | FIFTH_FORMULAS
 """Those of all parts."""
 INDICES = {
     *("a", "b", "winner", "loser", "doc", "word", "node", "head", "relation"),
     *("tail", "wrong", "before", "next", "own", "x", "person", "item", "grade"),
     *("compound", "plate", "route", "link", "trip"),
-    *("tag", "letter", "action", "site", "label"),
+    *("tag", "letter", "action", "site", "label", "cam", "pt", "neg", "home", "away"),
+    *("nest", "pick", "kind", "firm"),
 }
 """The data by which arrays are indexed."""
 
