@@ -91,12 +91,12 @@ def parity_of(function: ScalarFunction) -> int:
     return 1 if mirrored == here else -1 if mirrored == -here else 0
 
 
-def parities(order: Iterable[Expr], u: Expr) -> dict[Expr, int]:
-    """The parities in u of the functions in `order`, operands first; u is odd.
+def parities(order: Iterable[Expr], *odd: Expr) -> dict[Expr, int]:
+    """The parities in u of the functions in `order`, operands first; u, among `odd`, is odd.
 
     1 for an even function, or one that does not contain u, -1 for an odd one, 0 for neither.
     """
-    result: dict[Expr, int] = {u: -1}
+    result: dict[Expr, int] = dict.fromkeys(odd, -1)
     for node in order:
         if isinstance(node, Map):
             result.setdefault(node, _parity(node, [result.get(o, 1) for o in node.operands]))

@@ -72,6 +72,8 @@ def test_values_and_derivatives(text: str, formula: Formula) -> None:
     [
         ("sum(abs(v) .* tanh(abs(v)))", 2.0),
         ("sum(w .* abs(v) .* tanh(abs(v)))", 2.0),
+        ("sum(abs(v) .* abs(tanh(v)))", 2.0),
+        ("sum(abs(sinh(v)) .* abs(atan(v)))", 2.0),
         ("sum(abs(v[k]) * sin(abs(v[k])) for k in 2)", 2.0),
         ("sum((1 + abs(v)) .* exp(-abs(v)))", -1.0),
         ("sum(w .* (1 + abs(v)) .* exp(-abs(v)))", -1.0),

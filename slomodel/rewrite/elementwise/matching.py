@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from slomodel.functions import add, div, exp, mul, neg, sub
+from slomodel.functions import add, div, exp, mul, neg, pow, sqrt, square, sub
 from slomodel.functions.compound import limited
 from slomodel.ir import build
 from slomodel.ir.dims import Shape
@@ -202,6 +202,25 @@ def is_shifted(x: Expr) -> bool:
     x = x.operands[0] if is_map(x, limited) else x
     shift = x.operands[1] if is_map(x, sub) else None
     return isinstance(shift, Map) and shift.function.name == "stop_gradient"
+
+
+def exponent_of_power(node: Expr) -> float | None:
+    """p of a node x^p with a number p."""
+    if is_map(node, sqrt):
+        return 0.5
+    if is_map(node, square):
+        return 2.0
+    if is_map(node, pow) and isinstance(node.operands[1], Const):
+        return float(node.operands[1].value)
+    return None
+
+
+def is_scale(exponent: Expr) -> bool:
+    """True for exponents that are constants for derivatives: exp of them undoes a scaling."""
+    while is_map(exponent, add, sub, mul, neg):
+        varying = [one for one in exponent.operands if not isinstance(one, Const)]
+        exponent = varying[0] if varying else exponent.operands[0]
+    return isinstance(exponent, Map) and exponent.function.name == "stop_gradient"
 
 
 def with_better_products(

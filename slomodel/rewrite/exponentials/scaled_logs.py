@@ -221,6 +221,10 @@ class ScaledLogarithms:
         shift = self._shift(node, estimate)
         return _Scaled(self._times(node, shift, _largest_beside(estimate)), shift)
 
+    def times(self, node: Expr, shift: Expr) -> Expr:
+        """node * exp(-shift) for a shift near the scale of the node."""
+        return self._times(node, shift, Const(LARGEST))
+
     def _times(self, node: Expr, shift: Expr, largest: Expr, absent: Absent | None = None) -> Expr:
         """node * exp(-shift), of the shape of `shift` and the node.
 

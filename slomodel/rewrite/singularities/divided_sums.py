@@ -2,18 +2,21 @@
 
 In sum(d[i] * sin(x) / x) the divisor does not depend on i, and the sum is divided once. Where one
 operand of the sum and the divisor have a removable singularity in common, their quotient is taken
-inside the sum. The law: the same quotient, rounded before the sum and not after it.
+inside the sum. The law: the same quotient, rounded before the sum and not after it. The reverse is
+a^c/c - b^c/c, a difference of quotients whose divisor cancels in the difference alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 
-from slomodel.functions import div, ge, where
+from slomodel.functions import add, div, ge, mul, where
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map, is_map
-from slomodel.rewrite.elementwise.matching import Part, parts_of, whole
+from slomodel.rewrite.elementwise.matching import Part, parts_of, two_terms, whole
+from slomodel.rewrite.singularities.removable import cancelled, factored, rebuilt
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +76,36 @@ def without_guard(divisor: Part) -> Part:
     count, one = condition.node.operands
     is_count = isinstance(count, Einsum) and not count.operands
     return x if is_count and one is Const(1.0) else divisor
+
+
+def divided_difference(node: Map, better: Callable[[Map], Expr | None]) -> Expr | None:
+    """The difference of two quotients of one divisor, divided once, if that divisor cancels."""
+    shape = node.shape
+    cores = [term.core for term in two_terms(node)]
+    products = [
+        None if core is None or not _has_divisor(core) else factored(core) for core in cores
+    ]
+    if None in products:
+        return None
+    one, other = (product for product in products if product is not None)
+    common = {part: p for part, p in one.powers.items() if p < 0 and other.powers.get(part) == p}
+    if not common:
+        return None
+    above: Expr | None = None
+    for term, product in zip(two_terms(node), (one, other), strict=True):
+        powers = {part: p for part, p in product.powers.items() if part not in common}
+        own = mul(term.coefficient, rebuilt(product.number, powers, Const(1.0), shape))
+        above = own if above is None else add(above, own)
+    if not isinstance(above, Map):
+        return None
+    divisor = rebuilt(Fraction(1), {part: -p for part, p in common.items()}, Const(1.0), shape)
+    quotient = div(better(above) or above, divisor)
+    return cancelled(quotient) if isinstance(quotient, Map) else None
+
+
+def _has_divisor(part: Part) -> bool:
+    """Whether a product is written with a divisor among its first factors."""
+    node = part.node
+    return is_map(node, div) or (
+        is_map(node, mul) and any(is_map(operand, div) for operand in node.operands)
+    )

@@ -172,7 +172,7 @@ def cancelled(node: Map) -> Expr | None:
         factor = zero.regular(p)
         regular = factor if regular is None else mul(regular, factor)
     assert regular is not None
-    return _rebuilt(number, powers, regular, shape)
+    return rebuilt(number, powers, regular, shape)
 
 
 def _aligned(zero: _VanishingFactor, powers: Powers) -> _VanishingFactor:
@@ -230,7 +230,8 @@ def _meets(
     return False
 
 
-def _rebuilt(number: Fraction, powers: Powers, regular: Expr, shape: Shape) -> Expr:
+def rebuilt(number: Fraction, powers: Powers, regular: Expr, shape: Shape) -> Expr:
+    """number * regular * the powers."""
     above, below = regular, None
     for part, p in powers.items():
         if not p:
@@ -392,7 +393,7 @@ def _exponentials_of_multiples(
     rests = [{part: e for part, e in m.powers.items() if part != u} for m in (one, other)]
     unit: Expr = Const(1.0)
     factor = sub(
-        _rebuilt(one.number, rests[0], unit, shape), _rebuilt(other.number, rests[1], unit, shape)
+        rebuilt(one.number, rests[0], unit, shape), rebuilt(other.number, rests[1], unit, shape)
     )
     a, b = left.along(shape), right.along(shape)
     yield _VanishingFactor(

@@ -49,6 +49,9 @@ def merged_factors(node: Map) -> Expr | None:
             c, y = other.parts()
             if isinstance(c.node, Const) and not isinstance(y.node, Const) and c.node.value:
                 return div(mul(one.along(shape), y.along(shape)), c.node)
+        if is_map(one.node, neg) and is_map(other.node, sub):
+            a, b = (part.along(shape) for part in other.parts())
+            return div(one.parts()[0].along(shape), sub(b, a))
     if not _has_constants(node):
         return None
     term = scaled(Part(node, tuple(range(node.rank))))

@@ -11,15 +11,23 @@ magnitude of those of the exponents themselves.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from slomodel.functions import abs, add, div, exp, mul, pow, sqrt, square, sub
+from slomodel.functions import abs, add, div, exp, mul, pow, sqrt, sub
 from slomodel.functions.translate import balanced
 from slomodel.ir.dims import Shape
 from slomodel.ir.exact import is_exact
 from slomodel.ir.expr import Const, Expr, Map, is_map
-from slomodel.rewrite.elementwise.matching import Part, product_of, scaled, whole
+from slomodel.rewrite.elementwise.matching import (
+    Part,
+    exponent_of_power,
+    is_scale,
+    product_of,
+    scaled,
+    whole,
+)
+from slomodel.rewrite.elementwise.polynomials import polynomial
 
 _MOST_FACTORS = 8
 
@@ -43,7 +51,7 @@ def power_of_power(node: Map) -> Expr | None:
 
     If q is even, x^q is |x|^q. Powers of exp(u) are those of p u where that is exact.
     """
-    p = _exponent_of(node)
+    p = exponent_of_power(node)
     if p is None or p.is_integer():
         return None
     inside = whole(node).parts()[0]
@@ -95,7 +103,7 @@ def merged_product(node: Map) -> Expr | None:
     result = _MergedFactors()
     for factor in factors:
         inner = factor.base.inner(exp)
-        term = None if inner is None else scaled(inner)
+        term = None if inner is None or is_scale(inner.node) else scaled(inner)
         if term is not None and term.core is not None:
             result.exponents.setdefault(term.core, []).append(factor.exponent * term.coefficient)
         else:
@@ -140,8 +148,9 @@ def _joined_exponential(merged: _MergedFactors, shape: Shape) -> Expr | None:
     """
     if len(merged.exponents) < 2 or len({frozenset(u.axes) for u in merged.exponents}) > 1:
         return None
-    if any(is_map(u.node, add, sub) for u in merged.exponents):
-        return None  # Terms of sums may cancel, which bounds see in the product.
+    has_sums = any(is_map(u.node, add, sub) for u in merged.exponents)
+    if has_sums and not _share_terms(merged.exponents):
+        return None  # Bounds are better of the product.
     terms = [
         mul(p, u.along(shape))
         for u, own in merged.exponents.items()
@@ -152,6 +161,18 @@ def _joined_exponential(merged: _MergedFactors, shape: Shape) -> Expr | None:
         power = _power(constant.part.node, math.fabs(constant.power))
         result = mul(result, power) if constant.power > 0.0 else div(result, power)
     return result
+
+
+def _share_terms(exponents: Iterable[Part]) -> bool:
+    """Whether a monomial is in the terms of more than one exponent."""
+    known: set[frozenset[tuple[Part, int]]] = set()
+    for u in exponents:
+        found = polynomial(u)
+        own = frozenset() if found is None else found.monomials
+        if known & own:
+            return True
+        known |= own
+    return False
 
 
 def _has_powers(product: Map) -> bool:
@@ -193,7 +214,7 @@ def _as_power(part: Part, p: float) -> _PowerFactor:
     """A factor as a power of its base: of sqrt(x)^2 with exponent p, x with exponent p."""
     base, exponent, has_root = part, p, not p.is_integer()
     while isinstance(base.node, Map):
-        own = _exponent_of(base.node)
+        own = exponent_of_power(base.node)
         # A root of an even power is that of |x|.
         is_even = own is not None and own.is_integer() and own % 2.0 == 0.0
         if own is None or (is_even and has_root) or not _is_exact_product(own, exponent):
@@ -201,17 +222,6 @@ def _as_power(part: Part, p: float) -> _PowerFactor:
         base, exponent = base.parts()[0], own * exponent
         has_root = has_root or not own.is_integer()
     return _PowerFactor(base, exponent, part, p, has_root)
-
-
-def _exponent_of(node: Expr) -> float | None:
-    """p of a node x^p with a number p."""
-    if is_map(node, sqrt):
-        return 0.5
-    if is_map(node, square):
-        return 2.0
-    if is_map(node, pow) and isinstance(node.operands[1], Const):
-        return float(node.operands[1].value)
-    return None
 
 
 def _single_power(part: Part) -> tuple[float, Part, float] | None:

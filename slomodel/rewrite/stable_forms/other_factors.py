@@ -25,8 +25,10 @@ from slomodel.functions import (
     mul,
     neg,
     normcdf,
+    pow,
     sigmoid,
     sinh,
+    square,
     sub,
     where,
 )
@@ -150,6 +152,8 @@ def _growing_in(product: Expr) -> set[Expr]:
             (inner,) = whole(node).parts()
             exponent = inner.along(node.shape)
             result |= {exponent, neg(exponent)} if is_map(node, cosh, sinh) else {exponent}
+        if is_map(node, square, pow) and is_map(node.operands[0], *_GROWING):
+            result.add(node)
         if is_map(node, add, sub, mul, div, neg, where):
             operands = node.operands[1:] if is_map(node, where) else node.operands
             stack += [operand for operand in operands if operand not in seen]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
+from slomodel.calculus.signs import is_positive
 from slomodel.functions import (
     DIFFERENCES,
     add,
@@ -27,6 +28,7 @@ from slomodel.functions import (
     pow,
     sigmoid,
     sinh,
+    softplus,
     sqrt,
     sub,
     where,
@@ -35,7 +37,14 @@ from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map, is_map
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import postorder, users
-from slomodel.rewrite.elementwise.matching import scaled, whole, with_better_products
+from slomodel.rewrite.elementwise.matching import (
+    exponent_of_power,
+    factors,
+    product_with,
+    scaled,
+    whole,
+    with_better_products,
+)
 from slomodel.rewrite.exponentials.exponential_sums import (
     Logarithms,
     ShiftedQuotients,
@@ -45,8 +54,9 @@ from slomodel.rewrite.exponentials.exponential_sums import (
 )
 from slomodel.rewrite.exponentials.saturations import saturation
 from slomodel.rewrite.exponentials.scaled_logs import ScaledLogarithms
+from slomodel.rewrite.exponentials.scaled_products import ScaledProducts
 from slomodel.rewrite.replacement import composed, remade
-from slomodel.rewrite.singularities.divided_sums import divided_inside
+from slomodel.rewrite.singularities.divided_sums import divided_difference, divided_inside
 from slomodel.rewrite.singularities.entropies import Entropies
 from slomodel.rewrite.singularities.parity import EvenFunctions
 from slomodel.rewrite.singularities.removable import (
@@ -69,7 +79,7 @@ from slomodel.rewrite.stable_forms.merged_powers import (
 from slomodel.rewrite.stable_forms.other_factors import without_other_factors
 from slomodel.rewrite.stable_forms.table import elementwise, merged_constants, summed_entropy
 
-_AT_MOST_AN_EXPONENTIAL = (sigmoid, normcdf, erfc, expm1, cosh, sinh)
+_AT_MOST_AN_EXPONENTIAL = (sigmoid, softplus, normcdf, erfc, expm1, cosh, sinh)
 Rule = Callable[[Map], Expr | None]
 
 
@@ -110,11 +120,13 @@ def _replacements(root: Expr, choices: bool) -> tuple[Mapping[Expr, Expr], Scale
     for node in order:
         operands = tuple(done[operand] for operand in node.operands)
         result = node if operands == node.operands else remade(node, operands)
-        better = rules.better(result)
+        better, written = rules.better(result), result
         while better is not None:
             result, better = better, rules.better(better)
         assert result.shape == node.shape
         done[node] = result
+        if is_map(result, where) and is_map(written, mul, div) and isinstance(written, Map):
+            rules.written.setdefault(result, written)
         rules.known.add(result)
         if len(above[node]) > 1:
             shared.add(result)
@@ -124,13 +136,16 @@ def _replacements(root: Expr, choices: bool) -> tuple[Mapping[Expr, Expr], Scale
 class _Rules:
     """The rules by the function of a node, with what they remember of one graph.
 
-    `shared` are the nodes with several users, `known` those that are rewritten.
+    `shared` are the nodes with several users, `known` those that are rewritten; `written` maps
+    choices to the products that they replace.
     """
 
     def __init__(self, shared: Collection[Expr], choices: bool) -> None:
         self.known: set[Expr] = set()
+        self.written: dict[Expr, Map] = {}
         self._choices = choices
         scaled_logs = self.scaled_logs = ScaledLogarithms()
+        self._products = products = ScaledProducts(scaled_logs, self.written)
         self._entropies = Entropies(scaled_logs.is_finite)
         self._quotients = ShiftedQuotients()
         self._even = EvenFunctions()
@@ -146,6 +161,7 @@ class _Rules:
             elementwise,
             theorems.of_sum,
             without_common_pole,
+            lambda node: divided_difference(node, self.better),
             gammas.of_sum,
             conjugates.of_sum,
         )
@@ -159,7 +175,7 @@ class _Rules:
                 log_softmax,
                 logarithms.of_sum,
                 elementwise,
-                self._log_of_reciprocal,
+                self._log_of_power,
                 logarithms.of_scaled_sum,
                 scaled_logs.of_mixture,
                 scaled_logs.of_any,
@@ -176,13 +192,29 @@ class _Rules:
             sqrt: (elementwise, root_of_exponential, power_of_power, roots.square_root),
             add: sums,
             sub: sums,
-            pow: (elementwise, power_of_power, exponential_power, roots.power),
+            pow: (
+                elementwise,
+                power_of_power,
+                exponential_power,
+                roots.power,
+                products.of_power,
+            ),
             exp: (merged_exponent, elementwise),
             neg: (merged_signs, elementwise, cancelled),
+            **self._of_products(roots, conjugates),
+        }
+
+    def _of_products(
+        self, roots: Roots, conjugates: Conjugates
+    ) -> dict[ScalarFunction, tuple[Rule, ...]]:
+        scaled_logs, products = self.scaled_logs, self._products
+        return {
             div: (
                 merged_factors,
+                products.over_power,
                 conjugates.of_quotient,
                 elementwise,
+                self._of_sigmoids,
                 saturation,
                 cancelled,
                 lambda node: divided_inside(node, cancelled),
@@ -192,6 +224,7 @@ class _Rules:
                 self._by_exponential,
                 scaled_logs.of_quotient,
                 self._without_other_factors,
+                products.of_any,
             ),
             mul: (
                 merged_factors,
@@ -202,6 +235,7 @@ class _Rules:
                 roots.of_product,
                 self._entropies.of_product,
                 self._without_other_factors,
+                products.of_any,
             ),
         }
 
@@ -244,14 +278,39 @@ class _Rules:
         reciprocal = self.better(div(below.along(node.shape), above.along(node.shape)))
         return None if reciprocal is None else div(1.0, reciprocal)
 
-    def _log_of_reciprocal(self, node: Map) -> Expr | None:
-        """log(1/x) as -log(x), and that in stable form."""
-        inside = node.operands[0]
-        if not is_map(inside, div) or inside.operands[0] is not Const(1.0):
+    def _log_of_power(self, node: Map) -> Expr | None:
+        """log(1/x) as -log(x), log(x^p) as p log(x), with that in stable form."""
+        inside = self._products.written_power(node.operands[0])
+        if not isinstance(inside, Map):
             return None
-        result: Expr = log(whole(inside).parts()[1].along(node.shape))
+        base, *exponents = whole(inside).parts()
+        p: Expr | float | None = exponent_of_power(inside)
+        if is_map(inside, div) and base.node is Const(1.0):
+            base, p = exponents[0], -1.0
+        elif is_map(inside, pow) and p is None and is_positive(base.node):
+            p = exponents[0].along(node.shape)
+        if p is None or (isinstance(p, float) and p % 2.0 == 0.0):
+            return None  # log(x^2) is that of |x|.
+        result: Expr = log(base.along(node.shape))
         better = self.better(result)
-        return neg(result if better is None else better)
+        return mul(p, result if better is None else better)
+
+    def _of_sigmoids(self, node: Map) -> Expr | None:
+        """sigmoid(x)/sigmoid(y) as (1 + exp(-y))/(1 + exp(-x)), scaled against overflow."""
+        of_quotient = self.scaled_logs.of_quotient
+        above, below = whole(node).parts()
+        divisor = scaled(below)
+        if divisor.core is None or not is_map(divisor.core.node, sigmoid):
+            return None
+        own, shape = factors(above), node.shape
+        for k, part in enumerate(own):
+            if is_map(part.node, sigmoid):
+                y, x = (one.parts()[0].along(shape) for one in (divisor.core, part))
+                quotient = div(add(1.0, exp(neg(y))), add(1.0, exp(neg(x))))
+                if isinstance(quotient, Map):
+                    quotient = of_quotient(quotient) or quotient
+                return div(product_with(own, k, quotient, shape), divisor.coefficient)
+        return None
 
     def _adds_choice(self, node: Expr) -> bool:
         """Whether a choice is among the new nodes, those above the known ones."""

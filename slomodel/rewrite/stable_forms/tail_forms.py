@@ -56,6 +56,7 @@ from slomodel.functions.quantiles import erfinv, normppf
 from slomodel.functions.remainders import exp_remainder, log_remainder
 from slomodel.functions.removable import (
     BERNOULLI,
+    LOG_QUOTIENT,
     exp_quotient,
     exp_quotient_1,
     log_exp_quotient,
@@ -99,6 +100,20 @@ def _log_ratio(x: Expr, y: Expr) -> Expr:
     near = log1p(div(where(is_near, y, 0.0), where(is_near, x, 1.0)))
     far = log(div(where(is_near, 1.0, x), where(is_near, 1.0, add(x, y))))
     return where(is_near, neg(near), far)
+
+
+def _log_of_softplus(x: Expr) -> Expr:
+    """log(softplus(x)), which is x to full accuracy far below 0, where softplus underflows."""
+    is_far = lt(x, -_FARTHEST)
+    return where(is_far, x, log(softplus(where(is_far, 0.0, x))))
+
+
+def _relative_softplus(x: Expr) -> Expr:
+    """softplus(x) exp(-x), which is log(1 + t)/t with t = exp(x)."""
+    is_low = lt(x, 0.0)
+    high = where(is_low, 0.0, x)
+    low = LOG_QUOTIENT.member(0)(exp(where(is_low, x, 0.0)))
+    return where(is_low, low, mul(exp(neg(high)), softplus(high)))
 
 
 def log_between(a: Expr, b: Expr, function: ScalarFunction = normcdf) -> Expr:
@@ -224,7 +239,20 @@ TAIL_FORMS: tuple[StableForm, ...] = (
         lambda m: _is_near(m[c]) and m[d] == -m[c],
     ),
     StableForm(mul(exp(x), sigmoid(y)), sigmoid(x), _is_negative),
+    StableForm(mul(exp(y), softplus(x)), _relative_softplus(x), _is_negative),
+    StableForm(mul(expm1(x), sigmoid(y)), tanh(mul(0.5, x)), _is_negative),
     StableForm(mul(exp(x), expm1(y)), neg(expm1(x)), _is_negative),
+    StableForm(
+        div(mul(rest, exp(x)), mul(c, sigmoid(y))),
+        mul(div(rest, c), add(exp(x), exp(sub(x, y)))),
+    ),
+    StableForm(exp(mul(c, softplus(x))), sigmoid(neg(x)), _has_factor(-1.0)),
+    StableForm(exp(mul(c, softplus(x))), add(1.0, exp(x)), _has_factor(1.0)),
+    StableForm(exp(lognormcdf(x)), normcdf(x)),
+    StableForm(exp(logcosh(x)), cosh(x)),
+    StableForm(add(mul(c, expm1(x)), d), mul(c, exp(x)), lambda m: m[d] == m[c]),
+    StableForm(add(mul(c, sinh(x)), mul(d, cosh(x))), mul(c, exp(x)), lambda m: m[d] == m[c]),
+    StableForm(add(mul(c, sinh(x)), mul(d, cosh(x))), mul(d, exp(neg(x))), lambda m: m[d] == -m[c]),
     StableForm(log1mexp(mul(c, exp(x))), _log_of_hazard(add(x, log(neg(c)))), _near(c, -1.0)),
     # Logarithms, differences and squares of functions with a removable singularity.
     StableForm(log(exp_quotient(x)), log_exp_quotient(x)),
@@ -345,6 +373,8 @@ TAIL_FORMS: tuple[StableForm, ...] = (
     *_change(sigmoid, lambda one: neg(softplus(neg(one)))),
     # Odds and other ratios.
     StableForm(log(div(x, sub(1.0, x))), logit(x)),
+    StableForm(log(div(c, add(d, x))), neg(log1p(div(x, c))), lambda m: m[c] == m[d]),
+    StableForm(log(div(c, sub(d, x))), neg(log1p(div(neg(x), c))), lambda m: m[c] == m[d]),
     StableForm(log(div(x, add(x, y))), _log_ratio(x, y), _is_plain),
     StableForm(
         add(mul(c, log(x)), mul(d, log(add(x, y)))),
@@ -375,6 +405,12 @@ TAIL_FORMS: tuple[StableForm, ...] = (
             *((normppf, normcdf), (erfinv, erf)),
         )
     ),
+    StableForm(
+        log(mul(c, tanh(x))),
+        add(log(c), sub(log1mexp(mul(-2.0, x)), softplus(mul(-2.0, x)))),
+        _near(c),
+    ),
+    StableForm(log(mul(c, softplus(x))), add(log(c), _log_of_softplus(x)), _near(c)),
     StableForm(log(mul(c, sigmoid(x))), sub(log(c), softplus(neg(x))), _near(c)),
     StableForm(log1p(mul(c, square(tanh(x)))), mul(-2.0, logcosh(x)), lambda m: m[c] == -1.0),
 )
