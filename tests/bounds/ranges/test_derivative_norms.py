@@ -74,7 +74,7 @@ def _in_ball(draw: np.random.Generator, x: np.ndarray, radius: float) -> np.ndar
 
 def require_above(text: str, seed: int, radius: float, points: int) -> int:
     """Both ends and D³f over the ball are not below what is seen at points of it."""
-    model, x = _made(text, seed, 5)
+    model, x = _made(text, seed, 4)
     draw = np.random.default_rng(seed)
     with np.errstate(all="ignore"):
         found = norms_over_ball(_setting(model, x), radius)
@@ -97,22 +97,24 @@ def require_above(text: str, seed: int, radius: float, points: int) -> int:
 @pytest.mark.parametrize("name", TEXTS)
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_hessians_in_the_ball_are_below(name: str, seed: int) -> None:
-    for k, radius in enumerate((1e-3, 0.1, 1.0)):
-        require_above(TEXTS[name], 10 * seed + k, radius, 12)
+    for k, radius in enumerate((0.05, 1.0)):
+        require_above(TEXTS[name], 10 * seed + k, radius, 8)
 
 
-@pytest.mark.parametrize(("name", "power"), [("hidden Markov", 1.3), ("alignment", 2.3)])
-def test_bounds_grow_like_powers_of_the_steps(name: str, power: float) -> None:
+@pytest.mark.parametrize(
+    ("name", "few", "power"), [("hidden Markov", 5, 1.3), ("alignment", 3, 2.3)]
+)
+def test_bounds_grow_like_powers_of_the_steps(name: str, few: int, power: float) -> None:
     """Where the weights of a step forget the one before, like T; along paths, like T² and T³."""
     found = {}
-    for steps in (5, 15):
+    for steps in (few, 3 * few):
         model, x = _made(TEXTS[name], 3, steps)
         with np.errstate(all="ignore"):
             bounds = norms_over_ball(_setting(model, x), 0.3)
         assert bounds is not None
         found[steps] = float(bounds.curvature), float(bounds.third)
-    assert found[15][0] <= 3.0**power * found[5][0]
-    assert found[15][1] <= 3.0 ** (1.5 * power) * found[5][1]
+    assert found[3 * few][0] <= 3.0**power * found[few][0]
+    assert found[3 * few][1] <= 3.0 ** (1.5 * power) * found[few][1]
 
 
 def test_the_curvature_at_the_centre_is_that_of_averages() -> None:
