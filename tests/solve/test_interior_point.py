@@ -212,3 +212,12 @@ def test_a_degenerate_linear_program_of_many_unknowns_takes_one_step() -> None:
     assert found.status is slomodel.Status.converged, found.message
     assert_allclose(found.fun, wanted.fun, rtol=1e-9)
     assert found.nfev <= 4
+
+
+def test_a_minimum_of_a_convex_program_far_from_the_start_is_not_doubted() -> None:
+    text = """var x[2] >= 0 init 0 maximize 3 * x[0] + 2 * x[1]
+        subject to x[0] + x[1] <= 4000, x[0] <= 3000"""
+    found = slomodel.compile(text).solve()
+    assert found.status is slomodel.Status.converged, found.message
+    assert_allclose(found.variables["x"], [3000.0, 1000.0])
+    assert found.nfev <= 10

@@ -226,7 +226,11 @@ class AugmentedLagrangian:
         leave is the end.
         """
         at = self.at
+        steps = NewtonSteps(self.objective, self.within, self._evaluated)
         far = float(np.linalg.norm(at.x)) > FAR * self.nearby
+        # A KKT point of a convex program is a minimum, however far out.
+        if far and self.objective.is_quadratic_program and self.objective.n <= LARGEST_QUADRATIC:
+            far = not steps.is_convex_around(at)
         if far and (self._lower() or self._lower(0.0)):
             if self.receded < MOST_RECEDED:
                 return None
@@ -234,11 +238,11 @@ class AugmentedLagrangian:
             return self._end(Status.no_minimum)
         plain = status is Status.converged and self._has_newton_steps
         plain = plain and not (self.run.second_order or self.run.verify)
-        if plain and self.run.scaled and self.saddles < MOST_SADDLES and self.at.f < self.saddle_f:
-            steps = NewtonSteps(self.objective, self.within, self._evaluated)
-            if not steps.is_convex_at(self.at, self.penalty, strictly=not self.saddles):
-                self.saddles, self.saddle_f, self.leaves = self.saddles + 1, self.at.f, True
-                return None
+        plain = plain and self.run.scaled and self.saddles < MOST_SADDLES
+        plain = plain and self.at.f < self.saddle_f
+        if plain and not steps.is_convex_at(self.at, self.penalty, strictly=not self.saddles):
+            self.saddles, self.saddle_f, self.leaves = self.saddles + 1, self.at.f, True
+            return None
         return self._end(status)
 
     def _ended(self) -> ConstrainedOutcome | None:

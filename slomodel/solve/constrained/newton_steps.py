@@ -73,10 +73,14 @@ class NewtonSteps:
         With `strictly`: positive definite.
         """
         if self.objective.n > LARGEST:
-            columns = self._columns(at)
-            return columns is None or is_convex(columns[0])
+            return self.is_convex_around(at)
         step = self._step(at, penalty)
         return step is None or (step[0].convex and not (strictly and step[0].flat))
+
+    def is_convex_around(self, at: PrimalDual) -> bool:
+        """Whether the Hessian of the Lagrangian is positive semidefinite in all directions."""
+        columns = self._columns(at)
+        return columns is None or is_convex(columns[0])
 
     def _next(self, at: PrimalDual, penalty: float) -> PrimalDual | None:
         """The point of an acceptable step; None if there is none."""
