@@ -10,6 +10,7 @@ import pytest
 from bounds.settings import claimed, setting
 
 from slomodel.bounds.arithmetic.power_series import PowerSeries
+from slomodel.bounds.pipeline import claims
 from slomodel.bounds.rules import power_series as rule
 from slomodel.bounds.rules.power_series import _series, power_series
 
@@ -135,6 +136,20 @@ def test_a_ball_that_no_cells_can_bound_is_given_up(monkeypatch: pytest.MonkeyPa
     # A pole at the edge is no reason: cells are divided towards it.
     near = setting("var x[2] minimize log(x[0] + exp(x[1]))", [-0.8, 0.0])
     assert claimed(power_series, near, 0.12) is not None
+
+
+def test_cells_of_recurrences_are_tried_where_series_leave_a_gap() -> None:
+    text = """dim T data y[T] var a, b
+    let s[t in T] = sin(a * s[t-1]) + b * y[t] first 1
+    minimize sumsq(s - y)"""
+    own = setting(text, [0.5, 0.3], y=Y[:3])
+
+    def rules(radius: float) -> set[str]:
+        return {one.rule.split(":")[0] for one in claims(own, radius).L1}
+
+    assert "power series" in rules(0.1)
+    assert "interval entries" not in rules(0.1)
+    assert "interval entries" in rules(3.0)
 
 
 def test_many_unknowns_are_left_to_other_rules() -> None:
