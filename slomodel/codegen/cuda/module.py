@@ -122,7 +122,7 @@ def _room(out, own, *read):
 
 
 def _bits(point):
-    """The bits of a point of NumPy; None, which is no point, for one that lies on the device."""
+    """The bits of a point of NumPy; None, which is not a point, for one that lies on the device."""
     return None if isinstance(point, cp.ndarray) else point.tobytes()
 
 

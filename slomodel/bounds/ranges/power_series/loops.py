@@ -198,7 +198,7 @@ class _Coordinates:
             for key, b in before.items()
         }
         around: dict[Expr, Value] = {
-            # Of degree 1 at least: a remainder is no number.
+            # Of degree 1 at least: a remainder is not a number.
             step.carried[key]: PowerSeries(
                 b.table,
                 b.padded(max(b.degree, 1)),
