@@ -60,6 +60,8 @@ TERMS = {
     "triu(A, k=0)": ["sum(exp(triu(outer(x, x) / 9)))"],
     "kron(A, B)": ["sumsq(kron(outer(x, x), [[1, 2]]))"],
     "diff(x, axis=-1)": ["sum(exp(diff(x)))"],
+    "floor(x)": ["sum(exp(floor(m) .* x))"],
+    "ceil(x)": ["sum(exp(ceil(m) .* x))"],
     "conv(x, k, mode)": ['sumsq(conv(x, x, "full"))'],
     "zeros(*sizes)": ["sumsq(zeros(n) + x)"],
     "ones(*sizes)": ["sum(ones(n) * x^4)"],

@@ -30,6 +30,8 @@ EVEN: list[tuple[str, float]] = [
     ("(1 - cos({r})) / {r}^2", -1 / 12),
     ("{r}^3 / (1 + {r}^2)", 0.0),
     ("{r}^2 / (1 + {r})", 2.0),
+    ("{r} * erf({r})", 4 / np.sqrt(np.pi)),
+    ("{r} * (normcdf({r}) - 0.5)", np.sqrt(2 / np.pi)),
 ]
 """Functions f of a norm r, and f''(0)."""
 NORMS = ["norm2(v)", "sqrt(v[0]^2 + v[1]^2)", "sqrt(sum(v .* v))", "hypot(v[0], v[1])"]

@@ -17,7 +17,7 @@ _LOG_SIGMOID = "write `-softplus(-x)`"
 _PENALTY = "declare it, as in `fn hinge(t) = max(0, 1 - t)`"
 _ROWS = "write `sum(a .* b, axis=1)`, or `dot(a, b)` of two vectors"
 _DISTANCE = "write `norm2(a - b)`, or `sumsq(a - b)` for its square"
-_JUMP = "a jump has no useful slope: write a smooth step such as `sigmoid(x)`, or use data"
+JUMP = "a jump has no useful slope: write a smooth step such as `sigmoid(x)`, or use data"
 _MEAN = "write it out with `mean`, as in `mean((y - f)^2)`"
 _SPREAD = "write it out: `let m = mean(x)`, then `mean((x - m)^2)`"
 _CENSORED = (
@@ -120,12 +120,10 @@ _IDIOMS = {
     "softsign": "declare it, as in `fn softsign(t) = t / (1 + abs(t))`",
     "hinge": _PENALTY,
     "soft_threshold": "declare it, as in `fn shrink(t, c) = sign(t) * max(abs(t) - c, 0)`",
-    "step": _JUMP,
-    "heaviside": _JUMP,
-    "indicator": _JUMP,
-    "floor": _JUMP,
-    "ceil": _JUMP,
-    "round": _JUMP,
+    "step": JUMP,
+    "heaviside": JUMP,
+    "indicator": JUMP,
+    "round": "of data, write `floor(x + 0.5)`; elsewhere it jumps",
     "mod": "write `a % b`, for indices and conditions on whole numbers",
     "dot_product": "write `dot(a, b)`",
     "dot_self": _SQUARES,

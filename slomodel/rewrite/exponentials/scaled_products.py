@@ -45,6 +45,7 @@ from slomodel.functions import (
 from slomodel.ir.expr import Const, Expr, Map, is_map
 from slomodel.rewrite.elementwise.matching import (
     Part,
+    Varying,
     exponent_of_power,
     is_scale,
     is_shifted,
@@ -79,12 +80,13 @@ class ScaledProducts:
         self._logarithms = logarithms
         self._written = written
         self._scales = Scales()
+        self._varies = Varying()
         self._powers: dict[Expr, Map] = {}
 
     def of_any(self, node: Map) -> Expr | None:
         """The product or quotient in scaled form; None where no factors may cancel."""
         factors = self._factors(node)
-        if factors is None or not _may_cancel(factors) or self._is_scaled_later(node):
+        if factors is None or not _may_cancel(factors, self._varies) or self._is_scaled_later(node):
             return None
         powers = [math.fabs(p) for part, p in factors if self._scale_of(part.node) is not None]
         if not powers:
@@ -204,12 +206,16 @@ class ScaledProducts:
         return self._logarithms.times(node, shift), shift
 
 
-def _may_cancel(factors: Sequence[tuple[Part, float]]) -> bool:
-    """Whether one factor grows where another one decays, or two tails are divided."""
-    tails = {p > 0.0 for part, p in factors if is_map(part.node, sigmoid, softplus, *_TAILS)}
-    if len(tails) > 1:
+def _may_cancel(factors: Sequence[tuple[Part, float]], varies: Callable[[Expr], bool]) -> bool:
+    """Whether one factor grows where another one decays, or two tails are divided.
+
+    Factors that are the same at all points are left as they are.
+    """
+    tails = [(part, p) for part, p in factors if is_map(part.node, sigmoid, softplus, *_TAILS)]
+    if len({p > 0.0 for part, p in tails if varies(part.node)}) > 1:
         return True
-    known = [_times(_rates(part), Fraction(p)) for part, p in factors]
+    rates = [(part, _times(_rates(part), Fraction(p))) for part, p in factors]
+    known = [own for part, own in rates if own and varies(part.node)]
     return any(
         a * b < 0
         for one, other in combinations(known, 2)

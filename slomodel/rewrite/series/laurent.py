@@ -193,6 +193,22 @@ def _softplus(s: Laurent) -> Laurent:
     return logarithm(inner) + _one_like(s).scaled(Fraction(math.log(2.0)))
 
 
+def _integral_of_gauss(s: Laurent, power: Fraction, scale: float) -> Laurent:
+    """The integral of scale s' exp(power s²), the scale being a double."""
+    _require_zero(s)
+    slope = exponential((s * s).scaled(power)) * s.derivative()
+    return slope.scaled(Fraction(scale)).integral()
+
+
+def _error_function(s: Laurent) -> Laurent:
+    return _integral_of_gauss(s, -_ONE, 2.0 / math.sqrt(math.pi))
+
+
+def _normal(s: Laurent) -> Laurent:
+    half = Fraction(1, 2)
+    return _one_like(s).scaled(half) + _integral_of_gauss(s, -half, 1.0 / math.sqrt(2.0 * math.pi))
+
+
 _HALF = Fraction(-1, 2)
 SERIES: dict[str, Callable[[Laurent], Laurent]] = {
     "exp": exponential,
@@ -217,6 +233,9 @@ SERIES: dict[str, Callable[[Laurent], Laurent]] = {
     "asinh": _inverse(_HALF, 1),
     "sech_asinh": lambda s: (_one_like(s) + s * s).power(_HALF),
     "softplus": _softplus,
+    "erf": _error_function,
+    "normcdf": _normal,
+    "erfc": lambda s: _one_like(s) + _error_function(s).scaled(-_ONE),
     "sqrt": lambda a: a.power(Fraction(1, 2)),
     "square": lambda a: a * a,
     "neg": lambda a: a.scaled(-_ONE),

@@ -8,6 +8,7 @@ from functools import cache
 
 from slomodel.errors import Span
 from slomodel.front.elaboration.errors import StatementError, error, shape_error, suggestion
+from slomodel.front.elaboration.foreign_names import JUMP
 from slomodel.front.elaboration.indices.affine_index import size, whole
 from slomodel.front.elaboration.scope import Scope
 from slomodel.front.elaboration.shape_mismatch import Operand, marks
@@ -23,6 +24,7 @@ from slomodel.front.text.syntax import (
     String,
 )
 from slomodel.ir.dims import Dim
+from slomodel.ir.walk import inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +194,15 @@ class ArrayCall:
     @property
     def values(self) -> tuple[Value, ...]:
         return tuple(with_unit_axes(operand.value) for operand in self.operands)
+
+    def data_alone(self) -> Value:
+        """The argument. Raises where it depends on a variable, at which the function would jump."""
+        (argument,) = self.operands
+        names = sorted({one.name for one in inputs(argument.value.expr) if one.role == "variable"})
+        if names:
+            what = f"`{self.name}` takes data alone, and this depends on `{names[0]}`"
+            raise error("E203", what, self.span, JUMP)
+        return argument.value
 
     def axes(self) -> tuple[int, ...]:
         """The axes given by `axis=`: a single one, or all."""

@@ -37,7 +37,7 @@ from slomodel.front.elaboration.values import (
     value_of,
 )
 from slomodel.front.text.syntax import FunctionCall, NumberLiteral, String
-from slomodel.functions import abs, add, div, eq, ne, square, where
+from slomodel.functions import abs, add, div, eq, floor, ne, neg, square, where
 from slomodel.functions.running import cumulative
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, show_shape
@@ -364,6 +364,14 @@ def _einsum(call: ArrayCall) -> Value:
     return einsum(call)
 
 
+def _floor(call: ArrayCall) -> Value:
+    return combine(floor, call.data_alone())
+
+
+def _ceil(call: ArrayCall) -> Value:
+    return combine(neg, combine(floor, combine(neg, call.data_alone())))
+
+
 _MATRICES: tuple[tuple[str, Rule, str], ...] = (
     ("cholesky(A)", cholesky, "lower triangular L with L @ L' = A, for positive definite A"),
     ("logdet(A)", logdet, "logarithm of the determinant of a square matrix"),
@@ -373,6 +381,8 @@ _MATRICES: tuple[tuple[str, Rule, str], ...] = (
     ("quad(A, x)", quad, "quadratic form x' @ A @ x"),
     ("tril(A, k=0)", triangle, "lower triangle of a matrix: zeros above the diagonal k"),
     ("triu(A, k=0)", triangle, "upper triangle of a matrix: zeros below the diagonal k"),
+    ("floor(x)", _floor, "largest whole number that is not above x, for data alone"),
+    ("ceil(x)", _ceil, "least whole number that is not below x, for data alone"),
     ("kron(A, B)", kron, "Kronecker product of two matrices: blocks A[i, j] * B"),
     ("conv(x, k, mode)", conv, "convolution of two vectors: mode is full, same or valid"),
     ("diff(x, axis=-1)", diff, "differences of neighbours along an axis"),
