@@ -221,3 +221,30 @@ def test_a_minimum_of_a_convex_program_far_from_the_start_is_not_doubted() -> No
     assert found.status is slomodel.Status.converged, found.message
     assert_allclose(found.variables["x"], [3000.0, 1000.0])
     assert found.nfev <= 10
+
+
+def test_variables_at_bounds_are_exactly_there() -> None:
+    """Production of a year at a limit: bounds that are missed by rounding would not be active."""
+    text = """let d = [5, 9, 2, 8, 7, 3, 9, 10]
+        var make[8] in [0, 7], stock[8] >= 0, over[8] >= 0
+        minimize sum(make) + 0.2 * sum(stock) + 1.5 * sum(over)
+        subject to stock[t] == where(t == 0, 3, stock[t-1]) + make[t] + over[t] - d[t]
+             for t in range(8)"""
+    found = slomodel.compile(text).solve()
+    c = [*np.ones(8), *np.full(8, 0.2), *np.full(8, 1.5)]
+    flow = np.hstack([np.eye(8), np.eye(8, k=-1) - np.eye(8), np.eye(8)])
+    demand = np.array([2.0, 9, 2, 8, 7, 3, 9, 10])
+    bounds = [(0, 7)] * 8 + [(0, None)] * 16
+    assert_allclose(found.fun, linprog(c, A_eq=flow, b_eq=demand, bounds=bounds).fun)
+    rest = c + found.multipliers["constraint 1"] @ flow
+    own = np.concatenate([found.multipliers[name] for name in ("make", "stock", "over")])
+    assert_allclose(own, rest, atol=1e-9)
+
+
+def test_a_bar_that_vanishes_has_its_multiplier() -> None:
+    """Of two bars in parallel the longer carries nothing: its area is 0, and its rate is not."""
+    text = "var a[2] >= 0 init 0.3 minimize 1 / (a[0] + a[1] / 4) subject to a[0] + 2 * a[1] <= 1"
+    found = slomodel.compile(text).solve()
+    assert_allclose(found.variables["a"], [1.0, 0.0], atol=1e-6)
+    assert found.active["a"][1]
+    assert_allclose(found.multipliers["a"], [0.0, 1.75], atol=1e-5)

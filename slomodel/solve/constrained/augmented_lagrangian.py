@@ -225,7 +225,7 @@ class AugmentedLagrangian:
         curvature, where the objective may fall by terms of higher order. A point that it does not
         leave is the end.
         """
-        at = self.at
+        at = self.at = self._on_bounds(self.at)
         steps = NewtonSteps(self.objective, self.within, self._evaluated)
         far = float(np.linalg.norm(at.x)) > FAR * self.nearby
         # A KKT point of a convex program is a minimum, however far out.
@@ -244,6 +244,26 @@ class AugmentedLagrangian:
             self.saddles, self.saddle_f, self.leaves = self.saddles + 1, self.at.f, True
             return None
         return self._end(status)
+
+    def _on_bounds(self, at: PrimalDual) -> PrimalDual:
+        """A solution with the variables on the bounds that its gradient step reaches, if it is one.
+
+        Such variables are nearer to these bounds than the tolerance, and active.
+        """
+        polyhedron = None if self.within is None else self.within.polyhedron()
+        if self.within is None or polyhedron is None:
+            return at
+        step = np.empty_like(at.x)
+        self.within.projected_gradient(at.x, at.g, step)
+        low, high = step <= polyhedron.low - at.x, step >= polyhedron.high - at.x
+        x = np.where(low, polyhedron.low, np.where(high, polyhedron.high, at.x))
+        self.within.project(x, x)
+        if np.array_equal(x, at.x):
+            return at
+        self._evaluated(1, 0)
+        new = PrimalDual.of(self.objective, x, at.y, self.within)
+        solves = new.is_finite and new.is_solution(self.tolerance, self.run.ctol)
+        return new if solves else at
 
     def _ended(self) -> ConstrainedOutcome | None:
         """The outcome if the KKT conditions hold, or hold up to rounding errors."""

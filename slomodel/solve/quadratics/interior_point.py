@@ -141,11 +141,18 @@ def _around(program: QuadraticProgram, d: Vector) -> QuadraticProgram:
 def _corrected(
     program: QuadraticProgram, inner: InteriorSolution, penalty: float, convex: bool
 ) -> QuadraticStep:
-    """The minimiser that the active constraints of an approximate one define."""
-    d, y = inner.d, inner.y
-    corrected = minimiser(_around(program, d), inner.active, inner.side, penalty)
+    """The minimiser that the active constraints of an approximate one define.
+
+    Variables at bounds are exactly there, or they would not count as active.
+    """
+    y, around = inner.y, _around(program, inner.d)
+    low, high = inner.side < 0.0, inner.side > 0.0
+    corrected = minimiser(around, inner.active, inner.side, penalty)
+    d = inner.d
     if corrected.solves:
+        low, high = corrected.d <= around.low, corrected.d >= around.high
         d, y = d + corrected.d, corrected.y
+    d = np.where(low, program.low, np.where(high, program.high, d))
     d = np.clip(d, program.low, program.high)
     return QuadraticStep(d, y, convex, float(d @ program.B @ d), solves=True)
 
