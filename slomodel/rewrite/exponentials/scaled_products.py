@@ -35,7 +35,6 @@ from slomodel.functions import (
     pow,
     sigmoid,
     sinh,
-    softplus,
     sqrt,
     square,
     stop_gradient,
@@ -170,8 +169,6 @@ class ScaledProducts:
         return result if len(result) > 1 else None
 
     def _scale_of(self, node: Expr) -> Expr | None:
-        if is_map(node, softplus):
-            return node.operands[0]  # In the tail, where it is an exponential.
         return self._scales.of(node) if self._scales.is_short(node) else None
 
     def _is_scaled_later(self, product: Map) -> bool:
@@ -195,7 +192,7 @@ class ScaledProducts:
         scale = self._scale_of(node)
         if scale is None:
             return None
-        is_tail = is_map(node, sigmoid, softplus, *_TAILS)
+        is_tail = is_map(node, sigmoid, *_TAILS)
         is_far = lt(scale, -zone) if is_tail else gt(abs(scale), zone)
         shift = stop_gradient(where(land(is_far, lt(abs(scale), math.inf)), scale, 0.0))
         if is_tail and isinstance(node, Map):
@@ -211,7 +208,7 @@ def _may_cancel(factors: Sequence[tuple[Part, float]], varies: Callable[[Expr], 
 
     Factors that are the same at all points are left as they are.
     """
-    tails = [(part, p) for part, p in factors if is_map(part.node, sigmoid, softplus, *_TAILS)]
+    tails = [(part, p) for part, p in factors if is_map(part.node, sigmoid, *_TAILS)]
     if len({p > 0.0 for part, p in tails if varies(part.node)}) > 1:
         return True
     rates = [(part, _times(_rates(part), Fraction(p))) for part, p in factors]
@@ -271,7 +268,6 @@ _OF_EXPONENT: dict[object, Callable[[Fraction], Fraction]] = {
     cosh: lambda c: max(c, -c),
     sinh: lambda c: max(c, -c),
     sigmoid: lambda c: min(c, Fraction(0)),
-    softplus: lambda c: min(c, Fraction(0)),
 }
 """The rate of a function of u from that of u."""
 
