@@ -28,6 +28,8 @@ FEW = 20
 PRODUCTS = 4
 # Directions examined where the Hessian vanishes, beside that into the set.
 AT_RANDOM = 8
+# Number of random elements that are stored.
+DRAWN = 1000
 # An eigenvalue below this fraction of the largest one, or of the decrease of f in the run over
 # ‖x‖², is not evidence of a minimum: values farther out are examined.
 NULL = 1e-2
@@ -269,13 +271,13 @@ def loosened_face(within: Set, at: Iterate) -> Face:
 
 def _drawn(n: int) -> Vector:
     """A random vector (n,), always the same."""
-    return _drawn_few()[:n] if n <= FEW else np.random.default_rng(0).standard_normal(n)
+    return _drawn_some()[:n] if n <= DRAWN else np.random.default_rng(0).standard_normal(n)
 
 
 @cache
-def _drawn_few() -> Vector:
-    """The random vector of FEW elements, whose generator takes as long as some evaluations."""
-    return np.random.default_rng(0).standard_normal(FEW)
+def _drawn_some() -> Vector:
+    """The first elements of it, which take as long as some evaluations."""
+    return np.random.default_rng(0).standard_normal(DRAWN)
 
 
 def _loosened(within: Set, at: Iterate) -> Vector:
