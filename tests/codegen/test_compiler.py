@@ -14,6 +14,7 @@ import slomodel
 from slomodel import user_cache
 from slomodel.codegen.native import compiler
 from slomodel.errors import TargetLimit
+from slomodel.solve.compiled.library import library
 
 
 @pytest.fixture
@@ -90,6 +91,8 @@ def test_what_was_begun_and_is_not_needed_ends_with_the_process(cache: Path) -> 
 
 def test_a_run_compiles_its_kernels_at_a_time(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
+    # That of the solvers is begun once per process, also by a call that ends before it is loaded.
+    library()
     begin, compiled = compiler.begin, compiler._compile
 
     def noted(text: str, single: bool) -> None:
