@@ -106,6 +106,8 @@ def solve(
     subroutine, lipschitz, watch = _set_up(trajectory, objective, start, evaluate, run)
     if saved is not None:
         check_objective(saved, objective, evaluate.sign)
+        # The gradient at the start was that of the residuals, if f has any.
+        evaluate.has_own_gradients = bool(evaluate.own_gradient) and evaluate.has_residuals
     keeper = Keeper(checkpoint, trajectory, start, saved) if checkpoint or saved else None
     try:
         # A trial outside the domain or beyond overflow is rejected without a warning.

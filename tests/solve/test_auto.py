@@ -411,4 +411,7 @@ def test_a_second_descent_leaves_a_valley_without_end(tmp_path: Path) -> None:
     path = tmp_path / "run.npz"
     for most in (200, found.nit - 1):
         model.solve(x0=x0, max_iter=most, checkpoint=path)
-        np.testing.assert_array_equal(model.solve(resume=path).x, found.x)
+        resumed = model.solve(resume=path)
+        np.testing.assert_array_equal(resumed.x, found.x)
+        assert (resumed.nfev, resumed.njev) == (found.nfev, found.njev)
+        assert resumed.gradient_norm == found.gradient_norm
