@@ -284,6 +284,23 @@ def test_inverse_hessian_is_that_of_lapack(n: int) -> None:
         assert error.max() <= 1e-14 * n * min(condition, 1e13)
 
 
+def test_unknowns_on_which_f_hardly_depends_do_not_hide_others() -> None:
+    """Their part of a step is at most as long as the longest, and theirs is no huge curvature."""
+    longest, x = 10.0, np.array([1.0, 1e-3])
+    model = slomodel.compile(FORM, data={"A": np.diag([2.0, 1e-90])}, backend="c")
+    evaluate = Evaluator(model._objective(), RunOptions.of({})[0])
+    compiled = steps.compiled_steps(evaluate, 2, 1, None)
+    assert compiled is not None
+    at = Iterate(x, model.value(x), np.array([2.0, 1e-45]), 2.0)
+    found = compiled.inverse_hessian(at, longest)
+    assert found is not None
+    expected = inverse_magnitude(found[0], evaluate.eps, at, longest)
+    assert expected is not None
+    np.testing.assert_allclose(found[1], expected, rtol=1e-12)
+    np.testing.assert_allclose(expected[0], [0.5, 0.0])
+    assert expected[1, 1] <= longest**2 / (evaluate.eps * abs(at.f))
+
+
 IN_BOX = """model in_box
 dim n
 data A[n, n]
