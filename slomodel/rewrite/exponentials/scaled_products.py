@@ -117,6 +117,9 @@ class ScaledProducts:
             return None  # Its overflow is that of the power, and limited in divisors.
         if not is_map(base.node, add, sub):
             return None
+        terms = [part.node for part in base.parts()]
+        if any(one.rank < base.node.rank and self._scale_of(one) is not None for one in terms):
+            return None  # Few exponentials in many powers, each of which would have a scale.
         # Below, no exponent in a divisor is limited.
         found = self._scaled(base.node, ZONE)
         if found is None:
