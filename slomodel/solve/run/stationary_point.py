@@ -26,6 +26,8 @@ Spectrum = tuple[Vector, Vector]
 # starting with the gradient, which at an inflection points along the direction of least curvature.
 FEW = 20
 PRODUCTS = 4
+# The same for few unknowns in a box, as in compiled code (`beyond.c`).
+PRODUCTS_IN_BOX = 2
 # Directions examined where the Hessian vanishes, beside that into the set.
 AT_RANDOM = 8
 # Number of random elements that are stored.
@@ -250,7 +252,8 @@ def _least(evaluate: Evaluator, at: Iterate, spectrum: Spectrum | None) -> Ritz 
     if found is not None:
         own = (found.value, found.vector, found.residual, found.largest, found.steps)
         return Ritz(*own, evaluate.eps) if found.steps and found.value == found.value else None
-    return least_on_face(evaluate, evaluate.within.face(at.x, g), at, _drawn(n), PRODUCTS)
+    most = PRODUCTS_IN_BOX if n <= FEW and evaluate.within.is_box else PRODUCTS
+    return least_on_face(evaluate, evaluate.within.face(at.x, g), at, _drawn(n), most)
 
 
 def least_on_face(
