@@ -11,7 +11,7 @@ magnitude of those of the exponents themselves.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from slomodel.functions import abs, add, div, exp, mul, pow, sqrt, sub
@@ -91,11 +91,12 @@ class _MergedFactors:
     exponents: dict[Part, list[float]] = field(default_factory=dict)
 
 
-def merged_product(node: Map) -> Expr | None:
+def merged_product(node: Map, shared: Collection[Expr] = ()) -> Expr | None:
     """A product or quotient with merged powers and exponentials; None if there are none to merge.
 
     Powers of one base are merged if some exponent is not whole, and so are exponentials of
-    multiples of one quantity, and of any quantities where no other factor may be small.
+    multiples of one quantity, and of any quantities where no other factor may be small. Those of
+    sums stay if they are `shared`, since their product costs less than another exponential.
     """
     factors = _factors(whole(node)) if _has_powers(node) else None
     if factors is None:
@@ -120,7 +121,8 @@ def merged_product(node: Map) -> Expr | None:
     joins = [u for u, own in result.exponents.items() if len(own) > 1 and _is_exact_sum(own)]
     shape = node.shape
     if all(isinstance(base.node, Const) for base in result.powers):
-        joined = _joined_exponential(result, shape)
+        has_shared = any(factor.part.node in shared for factor in factors)
+        joined = _joined_exponential(result, shape, has_shared)
         if joined is not None:
             return joined
     if not merges and not joins:
@@ -141,7 +143,7 @@ def merged_product(node: Map) -> Expr | None:
     return div(product, product_of(below)) if below else product
 
 
-def _joined_exponential(merged: _MergedFactors, shape: Shape) -> Expr | None:
+def _joined_exponential(merged: _MergedFactors, shape: Shape, has_shared: bool) -> Expr | None:
     """The exponential of the sum of all exponents, times constants; None for a single quantity.
 
     Factors along other axes stay: together they have fewer exponentials than their product.
@@ -149,7 +151,7 @@ def _joined_exponential(merged: _MergedFactors, shape: Shape) -> Expr | None:
     if len(merged.exponents) < 2 or len({frozenset(u.axes) for u in merged.exponents}) > 1:
         return None
     has_sums = any(is_map(u.node, add, sub) for u in merged.exponents)
-    if has_sums and not _share_terms(merged.exponents):
+    if has_sums and (has_shared or not _share_terms(merged.exponents)):
         return None  # Bounds are better of the product.
     terms = [
         mul(p, u.along(shape))

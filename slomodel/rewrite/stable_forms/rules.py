@@ -144,6 +144,7 @@ class _Rules:
         self.known: set[Expr] = set()
         self.written: dict[Expr, Map] = {}
         self._choices = choices
+        self._shared = shared
         scaled_logs = self.scaled_logs = ScaledLogarithms()
         self._products = products = ScaledProducts(scaled_logs, self.written)
         self._entropies = Entropies(scaled_logs.is_finite)
@@ -220,7 +221,7 @@ class _Rules:
                 lambda node: divided_inside(node, cancelled),
                 soft_quotient,
                 self._quotients.of_quotient,
-                merged_product,
+                self._merged_product,
                 self._by_exponential,
                 scaled_logs.of_quotient,
                 self._without_other_factors,
@@ -231,7 +232,7 @@ class _Rules:
                 elementwise,
                 cancelled,
                 merged_constants,
-                merged_product,
+                self._merged_product,
                 roots.of_product,
                 self._entropies.of_product,
                 self._without_other_factors,
@@ -261,6 +262,9 @@ class _Rules:
     def _even_product(self, node: Map) -> Expr | None:
         form = self._even.of_any(node)
         return None if form is None else self.better(form) or form
+
+    def _merged_product(self, node: Map) -> Expr | None:
+        return merged_product(node, self._shared)
 
     def _without_other_factors(self, node: Map) -> Expr | None:
         return without_other_factors(node, self.better)
