@@ -24,6 +24,7 @@ from slomodel.ir.expr import (
     Einsum,
     Expr,
     Gather,
+    Input,
     Iota,
     Map,
     Scan,
@@ -200,6 +201,8 @@ def _others(node: Einsum, place: int) -> list[int]:
 
 def _sums(name: str, terms: Expr, axis: int, order: _Order) -> Expr:
     """The sums for each value of the outer index, which takes the axis of the inner one."""
+    if not order.may_equal:
+        terms = _where_read(terms, axis, order)
     if name == "cumsum":
         turned = terms if order.from_below else build.flipped(terms, axis)
         if not order.may_equal:
@@ -209,6 +212,17 @@ def _sums(name: str, terms: Expr, axis: int, order: _Order) -> Expr:
     every = running(name, terms, axis, from_below=order.from_below)
     first = literal(int(order.from_below == order.may_equal))
     return build.gather(every, Affine.shifted(terms.rank, axis, first), terms.shape)
+
+
+def _where_read(terms: Expr, axis: int, order: _Order) -> Expr:
+    """The terms, and 0 at the end that is in no sum: its derivatives may be infinite there."""
+    if isinstance(terms, Input) or (_is_view(terms) and isinstance(terms.operands[0], Input)):
+        return terms
+    dim = terms.shape[axis]
+    place = build.iota(dim)
+    read = lt(place, sub(build.size_of(dim), 1.0)) if order.from_below else gt(place, 0.0)
+    axes = (axis,), tuple(range(terms.rank)), ()
+    return build.apply_along(where, (read, terms, build.const(0.0)), axes, terms.shape)
 
 
 def _after_zero(terms: Expr, axis: int) -> Expr:

@@ -92,3 +92,19 @@ def test_sums_that_are_no_running_sums() -> None:
         )
         problem = slomodel.compile(text, backend="numpy")._problem
         assert not any(isinstance(one, Recur | Scan) for one in postorder(problem.objective))
+
+
+@pytest.mark.parametrize("term", ["sqrt(x[j])", "log(x[j])", "exp(-1e3 * log(x[j]))"])
+@pytest.mark.parametrize(("condition", "unread"), [("j < i", 2), ("j > i", 0)])
+@pytest.mark.parametrize("use", ["sin({})", "log(3 + {}^2)"])
+def test_derivatives_by_terms_that_no_sum_reads_are_0(
+    term: str, condition: str, unread: int, use: str
+) -> None:
+    r = use.format(f"sum({term} for j in n if {condition})")
+    model = slomodel.compile(f"dim n = 3\nvar x[n]\nminimize sum({r} for i in n)", backend="numpy")
+    x = np.array([1.1, 0.9, 1.2])
+    expected = model.gradient(x), model.hvp(x, np.ones(3))
+    x[unread] = 0.0
+    for found, wanted in zip((model.gradient(x), model.hvp(x, np.ones(3))), expected, strict=True):
+        assert wanted[unread] == 0.0
+        np.testing.assert_allclose(found, wanted, rtol=1e-14)
