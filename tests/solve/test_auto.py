@@ -409,9 +409,13 @@ def test_a_second_descent_leaves_a_valley_without_end(tmp_path: Path) -> None:
     assert "second descent 1" in str(found.parameters["steps"])
     np.testing.assert_array_equal(model.solve(x0=x0, callback=lambda state: None).x, found.x)
     path = tmp_path / "run.npz"
-    for most in (200, found.nit - 1):
-        model.solve(x0=x0, max_iter=most, checkpoint=path)
-        resumed = model.solve(resume=path)
-        np.testing.assert_array_equal(resumed.x, found.x)
-        assert (resumed.nfev, resumed.njev) == (found.nfev, found.njev)
-        assert resumed.gradient_norm == found.gradient_norm
+    before = int(found.history.step[1:].argmax())
+    for most in (0, 200, before, found.nit - 1):
+        assert model.solve(x0=x0, max_iter=most, checkpoint=path).nit == most
+        again = model.solve(resume=path, max_iter=10_000)
+        np.testing.assert_array_equal(again.history.fun, found.history.fun)
+        for name in ("nit", "nfev", "njev", "nhev", "gradient_norm"):
+            assert getattr(again, name) == getattr(found, name)
+    asked = iter(k == before for k in range(found.nit + 1))
+    stopped = model.solve(x0=x0, callback=lambda state: next(asked))
+    assert (stopped.status, stopped.nit) == ("user_stopped", before)

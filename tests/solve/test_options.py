@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from solve.objectives import Counting, parabola
 
+import slomodel
 from slomodel.errors import DomainError, ShapeError, SlomodelError
 from slomodel.solve import METHODS, Functions, solve
 
@@ -210,6 +211,23 @@ def test_x0_is_not_written_to() -> None:
 def test_an_empty_objective_is_solved_at_once() -> None:
     found = solve(parabola(n=0), np.zeros(0))
     assert (found.status, found.nit) == ("converged", 0)
+
+
+@pytest.mark.parametrize("in_set", ["", " in [0, 1]", " in simplex", " > 0"])
+@pytest.mark.parametrize("body", ["sumsq(x)", "sum(x^4)", "sum(sin(x))"])
+@pytest.mark.parametrize("second_order", [False, True])
+def test_no_unknowns_are_solved_at_once(in_set: str, body: str, second_order: bool) -> None:
+    model = slomodel.compile(f"dim n var x[n]{in_set} minimize {body}", dims={"n": 0})
+    found = model.solve(second_order=second_order)
+    assert (found.status, found.fun, found.nit) == ("converged", 0.0, 0)
+
+
+@pytest.mark.parametrize("constraint", ["sum(x) <= 1", "sum(x) == 1"])
+def test_no_unknowns_under_a_constraint_are_feasible_or_not(constraint: str) -> None:
+    text = f"dim n var x[n] minimize sum(x^4) subject to {constraint}"
+    found = slomodel.compile(text, dims={"n": 0}).solve()
+    assert found.success is ("<=" in constraint)
+    assert found.status == ("converged" if found.success else "infeasible")
 
 
 @pytest.mark.parametrize("value", ["yes", 1, None])

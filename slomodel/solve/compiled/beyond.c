@@ -57,12 +57,12 @@ void hessian_columns(LoopState *l) {
 
 /* The least eigenvalue f of [[a, b], [b, c]], b > 0, with its unit vector (u, w); the largest size. */
 static double least_of_two(double a, double b, double c, double *value, double *u, double *w) {
-    const double half = 0.5 * (a - c), root = sqrt(half * half + b * b), middle = 0.5 * (a + c);
+    const double half = 0.5 * (a - c), root = hypot(half, b), middle = 0.5 * (a + c);
     /* Its row with the larger diagonal cancels nothing. */
     const double low = half > 0.0 ? c - b * (b / (root + half)) : a - b * (b / (root - half));
     *u = half > 0.0 ? -b : -(root - half);
     *w = half > 0.0 ? root + half : b;
-    const double length = sqrt(*u * *u + *w * *w);
+    const double length = hypot(*u, *w);
     *u /= length;
     *w /= length;
     *value = low;

@@ -182,8 +182,8 @@ class NewtonSteps:
         objective, n = self.objective, self.objective.n
         self.evaluated(0, n)
         columns = [objective.product(at.x, at.y, unit) for unit in np.eye(n)]
-        H = np.array([column[0] for column in columns])
-        rows = np.array([one[1] for one in columns]).T
+        H = np.array([column[0] for column in columns]).reshape(n, n)
+        rows = np.array([one[1] for one in columns]).reshape(n, len(at.y)).T
         if not (np.isfinite(H).all() and np.isfinite(rows).all()):
             return None
         return 0.5 * (H + H.T), rows

@@ -48,7 +48,7 @@ class LimitedMemory:
     most = 30
 
     def __init__(self, n: int, first: float, eps: float, *, compiled: bool = False) -> None:
-        memory = max(FEWEST, min(n, max(MANY, min(MOST, ELEMENTS // n))))
+        memory = max(FEWEST, min(n, max(MANY, min(MOST, ELEMENTS // max(n, 1)))))
         self.operations = 0.0
         self._of_step = STEP_IN_C if compiled else STEP
         self._pairs = LBFGS(n, first, memory, eps, SPARE)

@@ -61,6 +61,10 @@ def minimize(
     try:
         if keeper is None or keeper.saved is None:
             evaluate_start(evaluate, monitor, run)
+        elif len(keeper.saved.rows) == 1 and evaluate.own_gradient:
+            # The first step uses the Jacobian at the start, which the saved counts contain.
+            with suppress(BudgetSpent):
+                evaluate.gradient(run.current.x, np.empty_like(run.current.g))
         if run.status is None:
             stepper = subroutine.stepper(evaluate, run.current, run.tolerance)
             constants = lipschitz.start(evaluate, run.options.seed) if lipschitz else None
@@ -271,7 +275,7 @@ def one_epoch(
             ended = has_ended(run, monitor.k, evaluate)
             if keeper:
                 keeper.keep(evaluate, monitor, run.current, at_end=ended)
-            if ended:
+            if ended or run.creeps:
                 break
             several = blocks.advance() if blocks else None
             taken = several or stepper.step(run.current, run.region)
@@ -297,8 +301,11 @@ def one_epoch(
                 run.creeps = goes_on and creeps(evaluate, monitor.recorder, run, monitor.k)
             if pole:
                 run.halt(pole.record(run.current))
-            if run.status is not None or run.creeps:
+            if run.status is not None:
                 break
+            if run.creeps:
+                # A stop that was asked for, or that of max_iter, comes first.
+                continue
             if goes_on:
                 run.epochs.add(run.region, 1, 0)
                 run.epoch, run.first = run.epoch + 1, monitor.k

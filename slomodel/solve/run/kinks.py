@@ -100,6 +100,8 @@ def stationary_within(evaluate: Evaluator, at: Iterate) -> str:
         gradients = [at.g]
         for _ in range(SAMPLES + 2 * n):
             rows = np.array(gradients) / at.gnorm
+            if not np.isfinite(rows).all():
+                return ""
             shortest = combination(rows)
             least = norm(shortest)
             if least <= SMALL:
@@ -108,8 +110,6 @@ def stationary_within(evaluate: Evaluator, at: Iterate) -> str:
                     f"{at.gnorm * least:.1g}: with its kinks it is stationary to that accuracy."
                 )
             gradients.append(_gradient(evaluate, at, (-length / least) * shortest))
-            if not np.isfinite(gradients[-1]).all():
-                return ""
     return ""
 
 

@@ -105,6 +105,8 @@ class SaddleWatch:
     def _least(self, at: Iterate) -> Ritz | None:
         """The least Ritz value, in a set that on the face of the point."""
         within, start = self._evaluate.within, self._generator.standard_normal(len(at.x))
+        if not len(start):
+            return None
         if within is None:
             return least_eigenvalue(self._evaluate, at.x, start)
         face = loosened_face(within, at)
@@ -132,7 +134,7 @@ class SaddleWatch:
     def _said_of(self, at: Iterate, tolerance: float) -> str:
         last, within = self._last, self._evaluate.within
         if last is None:
-            return "The Hessian is not finite." if within is None else AT_VERTEX
+            return AT_VERTEX if within or not len(at.x) else "The Hessian is not finite."
         proof = self._constant(at.x, lambda L2: 2.0 * math.sqrt(tolerance / L2))
         if proof is not None:
             bound = -math.sqrt(proof * tolerance)

@@ -287,7 +287,7 @@ def _loosened(within: Set, at: Iterate) -> Vector:
     """A gradient (n,) whose face at a point lacks the bounds whose multipliers are about 0."""
     inward = within.interior_point() - at.x
     longest = float(np.abs(inward).max(initial=0.0)) or 1.0
-    slack = SLACK * float(np.abs(at.g).max()) or 1.0
+    slack = SLACK * float(np.abs(at.g).max(initial=0.0)) or 1.0
     return np.asarray(at.g - (slack / longest) * inward)
 
 
