@@ -5,8 +5,11 @@ import pytest
 from solve.objectives import parabola
 
 import slomodel
-from slomodel.solve import solve
-from slomodel.solve.run.kinks import combination
+from slomodel.solve import Functions, solve
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.run.kinks import combination, stationary_within
+from slomodel.solve.run_options import RunOptions
+from slomodel.solve.subroutine import Iterate
 
 SAID = "The gradient vanishes, but the objective"
 # Of each the run goes to a point that is no minimum; a lower value that second_order finds.
@@ -114,6 +117,13 @@ def test_the_least_norm_of_convex_combinations(seed: int) -> None:
     assert np.linalg.norm(combination(np.vstack([rows, -rows]))) <= 1e-12
 
 
+def test_a_gradient_that_is_tiny_beside_those_around_it_is_no_combination() -> None:
+    steep = Functions(lambda x: float(np.maximum(x, 0.0).sum()), lambda x: 1.0 * (x > 0.0), 2)
+    at = Iterate(np.full(2, -1e-12), 0.0, np.full(2, -1e-320), 1e-320)
+    with np.errstate(all="ignore"):
+        assert stationary_within(Evaluator(steep, RunOptions(), None), at) == ""
+
+
 IN_SETS = {
     "a bounded unknown": ("var x in [-1, 1] init 0\nminimize x^4 - x^2", -0.25),
     "a bound without a multiplier": ("var x >= 0 init 0\nminimize x^4 - x^2", -0.25),
@@ -135,6 +145,13 @@ def test_a_stationary_start_in_a_set_is_left(name: str) -> None:
     text, least = IN_SETS[name]
     found = slomodel.compile(text, backend="numpy").solve()
     assert found.fun == pytest.approx(least, abs=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1.0, 1e200])
+def test_a_saddle_in_a_set_is_left_in_any_units(scale: float) -> None:
+    text = "data a var x[2] in [-2, 3] minimize a*(x[0]^2 - x[1]^2 + x[1]^4)"
+    found = slomodel.compile(text, data={"a": scale}, backend="c").solve(x0=[1.0, 0.0])
+    assert found.fun == pytest.approx(-0.25 * scale, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", MINIMA)

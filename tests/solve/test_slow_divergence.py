@@ -97,6 +97,13 @@ def test_minima_far_below_the_start_are_found(name: str) -> None:
     assert found.fun == pytest.approx(least, rel=1e-9)
 
 
+@pytest.mark.parametrize("slope", [1.0, 1e-4])
+def test_a_step_limited_by_its_length_is_not_convergence_far_out(slope: float) -> None:
+    """The Hessian says nothing about the plane along which f falls without end."""
+    found = slomodel.compile(f"var x[3] minimize sum(x)^2 + {slope}*x[0]").solve(x0=[1.0, 2.0, 3.0])
+    assert found.status == "unbounded"
+
+
 @pytest.mark.filterwarnings("ignore::slomodel.errors.NonsmoothWarning")
 def test_sums_of_squares_are_not_unbounded() -> None:
     """Towards a cusp f falls by steady amounts, as towards the pole of a logarithm."""

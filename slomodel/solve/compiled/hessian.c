@@ -87,11 +87,12 @@ static int are_finite(const double *a, long n) {
    as in newton.py, for the value and gradient at x. */
 static int inverse_at(LoopState *l, double *x, double f, const double *g) {
     const long n = l->n;
+    const double longest = larger(l->farthest, norm(x, n));
     if (!decomposed_hessian(l, x)) return 0;
     memset(l->inverse, 0, n * n * sizeof(double));
     for (long k = 0; k < n; k++) {
         for (long i = 0; i < n; i++) l->w[i] = l->eigenvectors[k * n + i] * l->s[i];
-        const double length = norm(l->w, n) / l->farthest;
+        const double length = norm(l->w, n) / longest;
         l->y[k] = larger(l->y[k], fabs(dot(g, l->w, n)) * length);
         l->y[k] = larger(l->y[k], l->eps * fabs(f) * length * length);
         for (long i = 0; i < n; i++) add_multiple(l->inverse + i * n, l->w[i] / l->y[k], l->w, n);

@@ -65,8 +65,9 @@ def inverse_magnitude(
     """S V |Λ|⁻¹ Vᵀ S (n, n) of H, in the notation of `Newton`; None if it is 0 or not finite.
 
     With the point, elements of Λ are raised where the part of the step along their vector would be
-    longer than `longest`, or where a step of that length would change f by less than rounding does:
-    unknowns on which f hardly depends would hide all others.
+    longer than `longest` and ‖x‖, or where a step of that length would change f by less than
+    rounding does: unknowns on which f hardly depends would hide all others. Steps limited to less
+    than ‖x‖ would look like convergence far out.
     """
     parts = _magnitude(H, eps)
     if parts is None:
@@ -74,6 +75,7 @@ def inverse_magnitude(
     scale, values, vectors = parts
     vectors *= scale[:, None]
     if at is not None and longest < math.inf:
+        longest = max(longest, norm(at.x))
         lengths = np.sqrt(np.einsum("ij,ij->j", vectors, vectors)) / longest
         values = np.maximum(values, np.abs(at.g @ vectors) * lengths)
         values = np.maximum(values, eps * abs(at.f) * lengths * lengths)
