@@ -303,14 +303,12 @@ def one_epoch(
                 run.halt(pole.record(run.current))
             if run.status is not None:
                 break
-            if run.creeps:
-                # A stop that was asked for, or that of max_iter, comes first.
-                continue
-            if goes_on:
+            # A stop that was asked for, or that of max_iter, comes before a second descent.
+            if goes_on and not run.creeps:
                 run.epochs.add(run.region, 1, 0)
                 run.epoch, run.first = run.epoch + 1, monitor.k
                 run.region = stepper.enter(run.region)
-            elif ends:
+            elif ends and not goes_on:
                 break
     finally:
         steps, violations = monitor.k - run.first, run.violations - run.violations_before
