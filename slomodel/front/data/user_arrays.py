@@ -78,7 +78,7 @@ def columns_of(data: object, declared: Collection[str]) -> dict[str, object]:
     if isinstance(data, ColumnTable):
         return {str(name): data[name] for name in data.columns if str(name) in declared}
     kind = type(data).__name__
-    message = f"data= takes arrays by name, a DataFrame or a Path, not an object of {kind}"
+    message = f"data= takes a dict of arrays, a DataFrame or a Path, not an object of {kind}"
     raise DomainError(Diagnostic("E602", message, help="write data={'name': value}"))
 
 
