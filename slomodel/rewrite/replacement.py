@@ -51,8 +51,10 @@ def with_false(root: Expr, never: Collection[Expr]) -> Expr:
             is_scalar = node.dtype != "bool" and not result.rank
             done[node] = build.broadcast(result, (), node.shape) if is_scalar else result
         else:
-            # Only truth values have become scalars, and other kinds of nodes have none.
-            done[node] = remade(node, operands)
+            # What reads an array of truth values, as a loop may, keeps it.
+            pairs = zip(node.operands, operands, strict=True)
+            kept = tuple(new if new.rank == own.rank else own for own, new in pairs)
+            done[node] = remade(node, kept)
     return done[root]
 
 

@@ -180,3 +180,29 @@ def test_second_derivatives_of_logarithms_of_very_large_and_small_numbers(backen
     ):
         model = slomodel.compile(f"var x minimize {text}", backend=backend)
         np.testing.assert_allclose(model.hvp([point], [1.0]), [second], rtol=1e-8, atol=1e-15)
+
+
+@pytest.mark.parametrize("has_zero", [False, True])
+@pytest.mark.parametrize("weight", ["P[j, i]", "P[j, 0]", "P[j, i] * P[0, j]"])
+def test_weights_of_exponentials_in_a_recurrence(weight: str, has_zero: bool) -> None:
+    text = f"""dim T = 4, S = 2
+    data P[S, S]
+    var x[S], X[S, S]
+    let A[t in T, i in S] = where(
+        t == 0, x[i], log(sum({weight} * exp(A[t - 1, j] + X[j, i]) for j in S)))
+    minimize sum(A[T - 1, i] * x[i] for i in S)"""
+    P = np.array([[0.2, 1.0], [0.0 if has_zero else 0.5, 0.25]])
+    model = slomodel.compile(text, data={"P": P}, backend="numpy")
+
+    def value(point: np.ndarray) -> float:
+        x, X = point[:2], point[2:].reshape(2, 2)
+        w = {"P[j, i]": P, "P[j, 0]": P[:, :1], "P[j, i] * P[0, j]": P * P[:1].T}[weight]
+        a = x
+        for _ in range(3):
+            a = np.log((w * np.exp(a[:, np.newaxis] + X)).sum(axis=0))
+        return float(a @ x)
+
+    point, v = np.array([0.3, -0.4, 0.5, 1.0, -1.0, 0.2]), np.arange(6.0)
+    assert model.value(point) == pytest.approx(value(point), rel=1e-13)
+    slope = (value(point + 1e-6 * v) - value(point - 1e-6 * v)) / 2e-6
+    assert model.gradient(point) @ v == pytest.approx(slope, rel=1e-8)
