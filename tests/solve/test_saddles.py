@@ -173,3 +173,22 @@ def test_time_that_ends_in_the_look_is_reported() -> None:
     found = solve(Slow(H), np.zeros(30), second_order=True, max_time=0.01)
     assert found.success
     assert "ended before second_order had judged its last point" in found.message
+
+
+@pytest.mark.parametrize("method", ["std-armijo", "norm-armijo"])
+def test_stops_come_before_a_saddle_is_left(method: str, tmp_path: Path) -> None:
+    """Those of max_iter and callbacks, at any step; resumed runs are the whole one."""
+    model = slomodel.compile("var x[3]\nminimize x[0]^2 - x[1]^2 + x[1]^4/4 + x[2]^4")
+    x0, path = [1.0, 1e-9, -1e-9], tmp_path / "run.npz"
+    whole = model.solve(method, x0, second_order=True, max_iter=200)
+    assert "left" in whole.message
+    for most in range(0, whole.nit, 1 + whole.nit // 40):
+        part = model.solve(method, x0, second_order=True, max_iter=most, checkpoint=path)
+        assert part.nit == most
+        again = model.solve(resume=path, max_iter=200)
+        np.testing.assert_array_equal(again.history.fun, whole.history.fun)
+        # At a stationary point the run has converged, not judged.
+        stopped = model.solve(
+            method, x0, second_order=True, callback=lambda state, most=most: state.k == most
+        )
+        assert stopped.nit == most

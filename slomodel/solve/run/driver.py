@@ -82,11 +82,14 @@ def minimize(
                 # A resumed run that had already ended is tested again under the present options.
                 run.status, run.stop_asked = None, False
         while run.status is None:
-            if run.region is None:
+            if run.region is None and not run.lingers:
                 run.region = stepper.enter(subroutine.region(run.current, constants))
                 run.first, run.violations_before = monitor.k, run.violations
             goes_on = watch is None and run.certifier is None
-            one_epoch(stepper, evaluate, monitor, run, keeper, drift, pole, goes_on=goes_on)
+            if not run.lingers:
+                one_epoch(stepper, evaluate, monitor, run, keeper, drift, pole, goes_on=goes_on)
+            elif has_ended(run, monitor.k, evaluate) and keeper:
+                keeper.keep(evaluate, monitor, run.current, at_end=True)
             judge_end(evaluate, run, drift, pole)
             if watch:
                 left = left_saddle(watch, monitor, run)
@@ -206,8 +209,13 @@ def descended_again(
 
 def left_saddle(watch: SaddleWatch, monitor: Monitor, run: RunState) -> bool:
     """Step along negative curvature if the run lingers or has ended; True if that was possible."""
-    lingers = run.status is None and watch.due(run.current)
+    lingers = run.status is None and (run.lingers or watch.due(run.current))
     if not (lingers or (run.status is not None and run.status.success)):
+        return False
+    # A stop that was asked for, or that of max_iter, comes first.
+    stops = run.stop_asked or monitor.k >= run.options.max_iter
+    run.lingers = lingers and stops
+    if stops:
         return False
     result = watch.leave(run.current, None if lingers else run.so_far)
     if result is None:
