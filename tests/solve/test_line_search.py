@@ -14,6 +14,7 @@ from scipy.optimize import rosen, rosen_der
 from solve.objectives import Vector, recorded_problem, traces
 
 from slomodel.solve import Functions, Objective, State, solve
+from slomodel.solve.line_search.interpolating import _shortened
 from slomodel.solve.norms import EPS
 from slomodel.solve.stagnation.resolution import ROUNDING
 
@@ -170,3 +171,9 @@ def test_bb_needs_fewer_values_than_full() -> None:
     objective = recorded_problem("expsum")
     full, bb = (solve(objective, [3.0, -2.0, 1.0], initial_step=s) for s in ("full", "bb"))
     assert bb.nfev < full.nfev / 2
+
+
+def test_trials_whose_squares_vanish_are_shortened_all_the_same() -> None:
+    for delta in (1e-100, 1e-161, 1e-170, 1e-300):
+        trial = _shortened(1.0, -1.0, delta, 2.0, (4.0 * delta, 3.0))
+        assert 0.0 < trial < delta

@@ -181,8 +181,13 @@ def _shortened(
 
 
 def _cubic(slope: float, one: tuple[float, float], other: tuple[float, float]) -> float:
-    """The minimiser of slope·t + b t² + a t³ with the excesses over slope·t at two points."""
+    """The minimiser of slope·t + b t² + a t³ with the excesses over slope·t at two points.
+
+    It is NaN if there is none, or if the square of a point is too small for a number.
+    """
     (t, p), (u, q) = one, other
+    if t * t == 0.0 or u * u == 0.0:
+        return math.nan
     p, q = p / (t * t), q / (u * u)
     a = (p - q) / (t - u)
     b = p - a * t
