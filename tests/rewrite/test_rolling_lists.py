@@ -97,3 +97,16 @@ def test_one_element_of_an_array_of_two_axes() -> None:
     model = slomodel.compile(text, data={"y": y})
     assert "become 1" in model.explain()
     np.testing.assert_allclose(model.value(A.ravel()), np.exp(A[i, j] - y[i]).sum(), rtol=1e-13)
+
+
+@pytest.mark.parametrize("first", ["E[t, i]", "E[t, i] + 0 * x"])
+def test_windows_in_recurrences_of_data(first: str) -> None:
+    text = f"""dim T = 3, S = 2
+    data E[T, S]
+    var x
+    let A[t in T, i in S] = where(
+        t == 0, {first}, sum(A[t - 1, j] for j in S if j < i + 1 and j > i - 2))
+    minimize A[T - 1, S - 1] + x^2"""
+    E = np.array([[0.1, 0.7], [0.3, 0.2], [0.0, 0.0]])
+    model = slomodel.compile(text, data={"E": E}, backend="numpy")
+    assert model.value(np.zeros(1)) == pytest.approx(0.9, rel=1e-14)

@@ -85,7 +85,10 @@ def _read(
 ) -> list[str]:
     """The line, if any, that gives a placeholder its value at step t."""
     if isinstance(source, Whole):
-        inner.name(placeholder, scope.ref(node.operands[source.operand]))
+        operand = node.operands[source.operand]
+        # Of an array that the call itself computes no table is known before it.
+        name_of = inner.name if scope.is_known_before(operand) else inner.name_at_step
+        name_of(placeholder, scope.ref(operand))
         return []
     array: Expr
     if isinstance(source, StateAt):
