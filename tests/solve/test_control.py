@@ -43,11 +43,9 @@ def test_max_time() -> None:
         time.sleep(0.01)
         return rosenbrock().fun(x)
 
-    began = time.perf_counter()
     found = solve(Functions(slow, rosenbrock().jac, 2), X0, max_time=0.1)
     assert found.status == "max_time"
-    assert time.perf_counter() - began < 1.0
-    assert found.history.time[-1] <= 0.2
+    assert found.nfev <= 11  # values that fit into the time, and the one that ends it
 
 
 def test_callback_sees_every_accepted_point_once() -> None:

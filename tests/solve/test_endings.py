@@ -131,12 +131,11 @@ def test_max_time_holds_while_sampling(method: str) -> None:
         time.sleep(0.01)
         return rosenbrock().jac(x)
 
-    began = time.perf_counter()
     found = solve(
         Functions(rosenbrock().fun, slow, 2), X0, method=method, samples=10_000, max_time=0.1
     )
     check(found, "max_time")
-    assert time.perf_counter() - began < 2.0
+    assert found.njev <= 11  # gradients that fit into the time, and the one that ends it
     assert (found.nit, found.epochs) == (0, ())
 
 
