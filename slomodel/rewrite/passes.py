@@ -22,6 +22,7 @@ from slomodel.ir.walk import dependents, postorder
 from slomodel.rewrite.compression.compression import compression
 from slomodel.rewrite.contraction_order import contraction_order
 from slomodel.rewrite.differences import differences
+from slomodel.rewrite.empty_sums import with_empty_sums
 from slomodel.rewrite.exponentials.limited_exponents import with_limited_exponents
 from slomodel.rewrite.facts import Facts
 from slomodel.rewrite.memory.checkpoints import checkpointed
@@ -48,7 +49,7 @@ class Pass:
 
     `run` maps a graph to a graph and a note on each change. It is None if the pass returns more
     than a graph and is run by a function of this module. A result of `run` is used only if it
-    means less work.
+    means less work, or if not `saves_work`.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Pass:
     law: str
     reason: str
     run: Run | None = None
+    saves_work: bool = True
 
 
 def without_decided_conditions(root: Expr, facts: Facts) -> tuple[Expr, tuple[str, ...]]:
@@ -136,6 +138,14 @@ PASSES: tuple[Pass, ...] = (
         "the same values: a condition that is false for all data is false",
         "before derivatives, which are then those of the branch that is taken",
         without_decided_conditions,
+    ),
+    Pass(
+        "empty sums",
+        "data",
+        "the same values; derivatives 0 instead of NaN where a log-sum-exp has no terms",
+        "after decided conditions, as it asks which weights of data are 0",
+        with_empty_sums,
+        saves_work=False,
     ),
     Pass(
         "contraction order",
@@ -289,6 +299,9 @@ def optimized(
             continue
         result, notes = one.run(objective, facts)
         if result is objective:
+            continue
+        if not one.saves_work:
+            objective, before = result, None
             continue
         before = work_of_call(objective, facts.sizes) if before is None else before
         after = work_of_call(result, facts.sizes)
