@@ -40,7 +40,7 @@ from benchmarks.evaluate import in_columns
 from benchmarks.machine import description
 from slomodel.bounds import Bounds, pipeline
 from slomodel.bounds.rules import majorant_series
-from slomodel.bounds.rules.sums import dense_rows
+from slomodel.bounds.rules.predictors import dense_rows
 
 RADII = (1e-3, 1e-2, 0.1, 1.0)
 SEEDS = 2

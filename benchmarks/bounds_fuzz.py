@@ -42,7 +42,7 @@ from slomodel.bounds import pipeline
 from slomodel.bounds.effort import DEFAULT, Effort, effort_of
 from slomodel.bounds.rules.interval_entries import interval_entries
 from slomodel.bounds.rules.layered_networks import layered_networks
-from slomodel.bounds.rules.separable_sums import separable_sums
+from slomodel.bounds.rules.linear_predictors import linear_predictors
 from slomodel.bounds.rules.table import BoundRule
 
 RADII = (0.0, 1e-12, 1e-9, 1e-6, 1e-3, 0.01, 0.03, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 10.0, 100.0, 1e3)
@@ -50,7 +50,7 @@ RADII_A_GRAPH = 12
 RADII_IN_OTHER_UNITS = 2
 ALL_KINDS = (*KINDS, *WITH_LITERALS)
 EVERY = pipeline.RULES
-SLOW = (interval_entries, separable_sums, layered_networks)
+SLOW = (interval_entries, linear_predictors, layered_networks)
 MORE_OFTEN = {"rows": 3, "long rows": 1, "layers": 3, "layers of classes": 3}
 """Kinds of graphs that slow rules are for."""
 RARE = {

@@ -1,18 +1,22 @@
 """Proved bounds on the Lipschitz constants of the gradient and the Hessian over balls.
 
-`pipeline` is the flow: split into parts, apply the rules, add, close, take the least. Its values
-are `setting` (an objective at a centre) and `enclosure` (bounds on derivatives); its steps are
-`split`, `rules/table`, `close`; `lipschitz` makes the result that users see. Below it stand
+`pipeline` is the flow: split into parts, apply the rules, add, close, take the least. A part is a
+`Setting`: an objective of its variables at a centre, with cached properties; so is f itself.
 
-    arithmetic/     what rounding may do: `rounding` (scalars, sums), `bounded` (matrix products)
-    norms/          `spectral`, `cubic`, `quartic`: the largest value of a form on the unit sphere
-    structure/      what an objective is made of
-    ranges/         values and derivatives of nodes over a ball
-    refinements/    second looks at an enclosure
-    rules/          one principle a file: `separable_sums` (logistic regression and its like),
-                    `layered_networks`, `log_sum_exp`, `majorant_series` (polynomials), …
-    centre          derivatives at the centre
-    effort          how much work they may take
+    setting, enclosure    the values that flow: a part, and bounds on its derivatives
+    split                 an objective as a sum of parts
+    rules/                the ways to bound a part, one principle a file
+    refinements/          second looks at what rules return
+    closure               Taylor's theorem: from an enclosure to both constants
+    centre                derivatives at the centre, by `calculus`
+    lipschitz, result     the constants and their reasons, as users see them
+    arithmetic/           rounding of sums, of products, of matrices and of intervals
+    norms/                norms of matrices, of cubic and of quartic forms
+    ranges/               ranges of nodes and of derivatives over the ball
+    structure/            what an objective is made of
+    certificates/         proofs about a point: critical, unique, convex near it
+    effort, stopping      how much work they may take, and interruption
+    sampled, attained     estimates from below, for comparison
 
 `docs/bounds.md` has the theorems and their proofs, one for each rule.
 """

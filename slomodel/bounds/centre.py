@@ -12,12 +12,12 @@ from types import MappingProxyType
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.contraction import contract
 from slomodel.bounds.arithmetic.interval import Interval, meet, point
+from slomodel.bounds.arithmetic.interval_einsum import contract
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_norm
 from slomodel.bounds.effort import INTERVAL_FLOPS, NUMBERS_AT_ONCE
-from slomodel.bounds.norms.cubic import trilinear_norm
-from slomodel.bounds.norms.spectral import symmetric_norm
+from slomodel.bounds.norms.cubic_norm import trilinear_norm
+from slomodel.bounds.norms.spectral_norm import symmetric_norm
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
 from slomodel.bounds.ranges.hessian import Entries, along_rows, derivatives
 from slomodel.bounds.ranges.smoothness import Smoothness, smoothness_in

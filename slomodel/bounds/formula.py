@@ -10,7 +10,7 @@ from sympy.printing.printer import Printer
 
 from slomodel.bounds.arithmetic.rounding import up_mul
 from slomodel.bounds.ranges.smoothness import place
-from slomodel.bounds.refinements.of_series import Series
+from slomodel.bounds.refinements.series import Series
 from slomodel.bounds.result import shown
 from slomodel.bounds.rules.majorant_series import majorant_terms
 from slomodel.bounds.rules.symmetric_powers import symmetric_terms

@@ -15,13 +15,13 @@ from slomodel.bounds.pipeline import Claims, claims, with_closed
 from slomodel.bounds.ranges.range_cache import caching_ranges
 from slomodel.bounds.result import Bounds, Claim, Constant, checked_radius
 from slomodel.bounds.rules.table import RULES
+from slomodel.bounds.scaling import Units, units_of_objective, units_of_variables
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.spectrum import HessianOverBall
 from slomodel.bounds.structure.exponentials import with_joined_exponentials
 from slomodel.bounds.structure.gram_form import as_written, in_gram_form
 from slomodel.bounds.structure.negative_powers import with_negative_powers
 from slomodel.bounds.structure.recurrences import written_out
-from slomodel.bounds.units import Units, units_of_objective, units_of_variables
 from slomodel.bounds.useless import useless_bound
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.ir.exact import without_rounding

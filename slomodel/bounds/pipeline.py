@@ -26,7 +26,7 @@ from slomodel.bounds.centre import (
     is_third_within,
     third_at_centre,
 )
-from slomodel.bounds.close import OVER_FIRST, OVER_SECOND, Closed, Closure, close, moved
+from slomodel.bounds.closure import OVER_FIRST, OVER_SECOND, Closed, Closure, close, moved
 from slomodel.bounds.enclosure import (
     NO_BOUNDS,
     Derivation,

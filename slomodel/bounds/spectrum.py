@@ -12,7 +12,7 @@ import numpy as np
 from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_div, up_sum
 from slomodel.bounds.centre import centre_hessian, has_hessian_at_centre, hessian_over
-from slomodel.bounds.close import close
+from slomodel.bounds.closure import close
 from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.norms.eigenvalues import (
     UNKNOWN,
@@ -20,7 +20,7 @@ from slomodel.bounds.norms.eigenvalues import (
     spectral_interval,
     unit_scales,
 )
-from slomodel.bounds.norms.spectral import spectral_norm, symmetric_norm
+from slomodel.bounds.norms.spectral_norm import spectral_norm, symmetric_norm
 from slomodel.bounds.ranges.smoothness import smoothness_in
 from slomodel.bounds.ranges.taylor.taylor_ranges import taylor_ranges
 from slomodel.bounds.setting import Setting, once_per_setting

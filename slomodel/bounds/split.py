@@ -16,13 +16,13 @@ from itertools import combinations
 import slomodel.functions as table
 from slomodel.bounds.effort import MOST_NODES
 from slomodel.bounds.setting import Setting, once_per_setting
-from slomodel.bounds.structure.networks import layer_at
-from slomodel.bounds.structure.separable import (
+from slomodel.bounds.structure.linear_predictors import (
     affine_nodes,
     element_function,
     factors_of,
     is_linear,
 )
+from slomodel.bounds.structure.networks import layer_at
 from slomodel.calculus.degree import degree
 from slomodel.functions.compound import stop_gradient
 from slomodel.ir import build

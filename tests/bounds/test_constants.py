@@ -15,7 +15,7 @@ from random_graphs import throw
 
 import slomodel.functions as table
 from slomodel.bounds import Setting, bounds
-from slomodel.bounds.arithmetic.bounded import Bounded
+from slomodel.bounds.arithmetic.midpoint_radius import Bounded
 from slomodel.bounds.norms.loewner import Rows, cubic_sum, quadratic_sum
 from slomodel.bounds.norms.power_sums import Moments, power_sums
 from slomodel.ir import build

@@ -8,7 +8,7 @@ import pytest
 
 from slomodel import functions as fn
 from slomodel.bounds import Bounds, Setting, bounds, pipeline
-from slomodel.bounds.close import BY_SLOPE
+from slomodel.bounds.closure import BY_SLOPE
 from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.result import shown
 from slomodel.bounds.rules.majorant_series import constant_hessian

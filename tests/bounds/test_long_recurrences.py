@@ -50,7 +50,7 @@ def test_forty_steps_take_no_more_than_their_share() -> None:
     assert watched[40].calls <= 5 * watched[10].calls
     # So long Ctrl-C may take, or a line about the work that the proof does.
     assert watched[40].longest < 3.0
-    assert {"interval entries", "gradient jets", "separable sums"} <= watched[40].works
+    assert {"interval entries", "gradient jets", "linear predictors"} <= watched[40].works
 
 
 def test_the_work_is_shown_on_a_terminal(monkeypatch, capsys) -> None:

@@ -10,7 +10,7 @@ from bounds.settings import setting
 
 from slomodel.bounds import Setting
 from slomodel.bounds.arithmetic.interval import Interval, around
-from slomodel.bounds.close import close
+from slomodel.bounds.closure import close
 from slomodel.bounds.ranges import enclose as enclosures
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.ranges.hessian import derivatives

@@ -19,7 +19,7 @@ EXACT: dict[str, tuple[str, list[float], float, dict[str, object], float, float]
     "power_series": ("var x minimize exp(x)", [0.0], 1.0, {}, math.e, math.e),
     "entries_over_the_ball": ("var x minimize exp(x)", [0.0], 1.0, {}, math.e, math.e),
     "majorant_series": ("var x minimize x^4", [2.0], 1.0, {}, 108.0, 72.0),
-    "separable_sums": (
+    "linear_predictors": (
         "data A[1, 2] var x[2] minimize sum(softplus(A @ x))",
         [0.0, 0.0],
         3.0,
@@ -85,7 +85,7 @@ def test_one_percent_less_would_be_too_little(rule: BoundRule) -> None:
 # By strategy a setting and those of its inequalities that are exact there. Of x⁴/24 both constants
 # are 2 over the ball; (v w)²/2 has a fourth derivative alone, 12 a² b², of norm 3.
 INEQUALITIES: dict[str, tuple[str, list[float], float, dict[str, object], dict[str, float]]] = {
-    "separable_sums": (
+    "linear_predictors": (
         "var x minimize x^4 / 24",
         [1.0],
         1.0,

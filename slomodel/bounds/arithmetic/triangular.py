@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.sparse import csr_array
 
-from slomodel.bounds.arithmetic.contraction import contract
 from slomodel.bounds.arithmetic.interval import Interval, around, interval, point
+from slomodel.bounds.arithmetic.interval_einsum import contract
 from slomodel.bounds.arithmetic.rounding import (
     Array,
     gamma,

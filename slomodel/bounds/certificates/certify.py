@@ -9,8 +9,8 @@ from functools import cache, partial
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.contraction import contract
 from slomodel.bounds.arithmetic.interval import Interval, point
+from slomodel.bounds.arithmetic.interval_einsum import contract
 from slomodel.bounds.arithmetic.rounding import (
     Array,
     Truths,

@@ -21,8 +21,8 @@ from functools import partial
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.contraction import contract
 from slomodel.bounds.arithmetic.interval import Interval, around, point
+from slomodel.bounds.arithmetic.interval_einsum import contract
 from slomodel.bounds.arithmetic.rounding import (
     SMALLEST_NORMAL,
     UNIT,
@@ -36,7 +36,7 @@ from slomodel.bounds.arithmetic.rounding import (
     up_sqrt,
 )
 from slomodel.bounds.centre import hessian_over
-from slomodel.bounds.norms.spectral import spectral_norm
+from slomodel.bounds.norms.spectral_norm import spectral_norm
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
 from slomodel.bounds.ranges.evaluation_errors import gradient_interval
 from slomodel.bounds.ranges.hessian import derivatives

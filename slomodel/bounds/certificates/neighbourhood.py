@@ -13,7 +13,7 @@ from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import Array, Truths, down_add, up_div, up_mul
 from slomodel.bounds.certificates.critical_point import distance_from_identity
 from slomodel.bounds.norms.eigenvalues import spectral_interval
-from slomodel.bounds.norms.spectral import spectral_norm
+from slomodel.bounds.norms.spectral_norm import spectral_norm
 from slomodel.bounds.result import Bounds
 from slomodel.bounds.setting import Setting
 from slomodel.bounds.spectrum import hessian_over_ball

@@ -18,7 +18,7 @@ from slomodel.bounds.arithmetic.interval import Interval, around
 from slomodel.bounds.arithmetic.rounding import Array, Truths, up_add
 from slomodel.bounds.certificates.critical_point import distance_from_identity
 from slomodel.bounds.effort import MOST_NUMBERS
-from slomodel.bounds.norms.spectral import spectral_norm
+from slomodel.bounds.norms.spectral_norm import spectral_norm
 from slomodel.bounds.setting import Setting
 from slomodel.bounds.structure.invariances import Invariance
 

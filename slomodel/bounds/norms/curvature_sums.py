@@ -21,8 +21,8 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.bounds.arithmetic.bounded import Bounded, exact
 from slomodel.bounds.arithmetic.interval import Interval
+from slomodel.bounds.arithmetic.midpoint_radius import Bounded, exact
 from slomodel.bounds.arithmetic.rounding import (
     Array,
     Truths,
@@ -43,7 +43,7 @@ from slomodel.bounds.norms.loewner import (
     quotient,
     upper_end,
 )
-from slomodel.bounds.norms.spectral import collatz_vector
+from slomodel.bounds.norms.spectral_norm import collatz_vector
 
 _STEPS = 4
 """Steps of the power method for an estimate; whatever it is, the bound is proved."""

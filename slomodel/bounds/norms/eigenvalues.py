@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.bounded import Bounded, exact, normalised
 from slomodel.bounds.arithmetic.interval import Interval
+from slomodel.bounds.arithmetic.midpoint_radius import Bounded, exact, normalised
 from slomodel.bounds.arithmetic.rounding import (
     SMALLEST_NORMAL,
     Array,
@@ -18,7 +18,7 @@ from slomodel.bounds.arithmetic.rounding import (
     up_ldexp,
     up_mul,
 )
-from slomodel.bounds.norms.spectral import DENSE_LIMIT, spectral_norm
+from slomodel.bounds.norms.spectral_norm import DENSE_LIMIT, spectral_norm
 from slomodel.bounds.stopping import pause
 
 

@@ -11,10 +11,10 @@ from itertools import product
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.bounded import Bounded, exact
 from slomodel.bounds.arithmetic.interval import Interval
+from slomodel.bounds.arithmetic.midpoint_radius import Bounded, exact
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul
-from slomodel.bounds.norms.cubic import cubic_norm
+from slomodel.bounds.norms.cubic_norm import cubic_norm
 from slomodel.bounds.norms.fourth_powers import attained, cubic_by_fourth_powers, fourth_powers
 from slomodel.bounds.norms.loewner import (
     Rows,

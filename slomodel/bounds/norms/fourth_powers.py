@@ -7,7 +7,7 @@ import numpy as np
 from slomodel.bounds.arithmetic.rounding import Array, up, up_add, up_div, up_mul, up_sqrt
 from slomodel.bounds.arithmetic.sums_of_products import error_of_sum
 from slomodel.bounds.norms.loewner import Rows, dot, largest_eigenvalue, quadratic_sum
-from slomodel.bounds.norms.spectral import upper_eigenvalue
+from slomodel.bounds.norms.spectral_norm import upper_eigenvalue
 
 _MOST_SYMMETRIC = 800
 """Pairs of variables up to which the Gram matrix is formed over pairs: its order."""

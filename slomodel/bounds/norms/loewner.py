@@ -13,8 +13,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.bounds.arithmetic.bounded import Bounded, exact, midpoints, normalised
 from slomodel.bounds.arithmetic.interval import Interval
+from slomodel.bounds.arithmetic.midpoint_radius import Bounded, exact, midpoints, normalised
 from slomodel.bounds.arithmetic.rounding import (
     Array,
     up_add,
@@ -25,7 +25,7 @@ from slomodel.bounds.arithmetic.rounding import (
     up_sum,
 )
 from slomodel.bounds.arithmetic.sums_of_products import error_of_sum
-from slomodel.bounds.norms.spectral import DENSE_EIGEN, spectral_norm
+from slomodel.bounds.norms.spectral_norm import DENSE_EIGEN, spectral_norm
 
 Slots = tuple[int, ...]
 

@@ -22,7 +22,7 @@ from slomodel.bounds.arithmetic.rounding import (
     up_sqrt,
 )
 from slomodel.bounds.arithmetic.upper_bounds import FLOOR, exponentials_rounded_up, rounded_up
-from slomodel.bounds.norms.spectral import spectral_norm
+from slomodel.bounds.norms.spectral_norm import spectral_norm
 from slomodel.bounds.stopping import pause
 
 Exponents = NDArray[np.int64]

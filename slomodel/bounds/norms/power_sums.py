@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.bounds.arithmetic.bounded import (
+from slomodel.bounds.arithmetic.midpoint_radius import (
     Bounded,
     exact_stack,
     normalised_stack,
@@ -31,7 +31,7 @@ from slomodel.bounds.arithmetic.rounding import (
 from slomodel.bounds.arithmetic.sums_of_products import errors_by_term
 from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.norms.loewner import Rows
-from slomodel.bounds.norms.spectral import stack_norm
+from slomodel.bounds.norms.spectral_norm import stack_norm
 
 Groups = tuple[NDArray[np.intp], NDArray[np.intp]]
 """Sample indices sorted by group, and the start of each group."""

@@ -17,8 +17,8 @@ from math import prod
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.contraction import contract
 from slomodel.bounds.arithmetic.interval import Interval, interval, point, total
+from slomodel.bounds.arithmetic.interval_einsum import contract
 from slomodel.bounds.arithmetic.rounding import (
     Array,
     down_add,
@@ -32,12 +32,12 @@ from slomodel.bounds.arithmetic.rounding import (
     up_sqrt,
 )
 from slomodel.bounds.effort import MOST_NUMBERS
-from slomodel.bounds.norms.spectral import spectral_norm
+from slomodel.bounds.norms.spectral_norm import spectral_norm
 from slomodel.bounds.ranges.elements.element_sums import MOST_VARIABLES
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.ranges.hessian import jacobians
 from slomodel.bounds.setting import Setting, once_per_setting
-from slomodel.bounds.structure.separable import affine_nodes
+from slomodel.bounds.structure.linear_predictors import affine_nodes
 from slomodel.calculus.degree import degree
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Einsum, Expr, Input

@@ -13,7 +13,6 @@ from types import MappingProxyType
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.contraction import contract
 from slomodel.bounds.arithmetic.interval import (
     Interval,
     around,
@@ -23,6 +22,7 @@ from slomodel.bounds.arithmetic.interval import (
     total,
     truths,
 )
+from slomodel.bounds.arithmetic.interval_einsum import contract
 from slomodel.bounds.arithmetic.rounding import Array, Truths
 from slomodel.bounds.ranges.liveness import (
     Live,

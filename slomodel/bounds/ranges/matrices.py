@@ -12,7 +12,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.bounds.arithmetic.contraction import contract
 from slomodel.bounds.arithmetic.interval import (
     Interval,
     around,
@@ -24,6 +23,7 @@ from slomodel.bounds.arithmetic.interval import (
     square,
     total,
 )
+from slomodel.bounds.arithmetic.interval_einsum import contract
 from slomodel.bounds.arithmetic.rounding import (
     Array,
     down,

@@ -8,8 +8,8 @@ from math import inf
 import numpy as np
 
 import slomodel.functions as table
-from slomodel.bounds.arithmetic.bounded import Bounded, computed
 from slomodel.bounds.arithmetic.interval import Interval, around
+from slomodel.bounds.arithmetic.midpoint_radius import Bounded, computed
 from slomodel.bounds.arithmetic.rounding import Array
 from slomodel.ir.expr import Const, Expr, Input, Map
 from slomodel.ir.walk import postorder

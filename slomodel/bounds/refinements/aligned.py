@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.bounded import exact, midpoint
 from slomodel.bounds.arithmetic.interval import Interval
+from slomodel.bounds.arithmetic.midpoint_radius import exact, midpoint
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul, up_sqrt
 from slomodel.bounds.centre import centre_hessian, third_along
-from slomodel.bounds.norms.cubic import square_norm
-from slomodel.bounds.norms.spectral import spectral_norm
-from slomodel.bounds.refinements.of_series import Series
+from slomodel.bounds.norms.cubic_norm import square_norm
+from slomodel.bounds.norms.spectral_norm import spectral_norm
+from slomodel.bounds.refinements.series import Series
 from slomodel.bounds.setting import Setting, once_per_setting
 
 _MOST_VARIABLES = 300

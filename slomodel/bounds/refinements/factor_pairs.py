@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.bounded import Bounded
+from slomodel.bounds.arithmetic.midpoint_radius import Bounded
 from slomodel.bounds.arithmetic.rounding import (
     SMALLEST_NORMAL,
     Array,
@@ -17,9 +17,9 @@ from slomodel.bounds.arithmetic.rounding import (
     up_mul,
     up_norm,
 )
-from slomodel.bounds.norms.quartic import Places, Quartic, largest_quartic
+from slomodel.bounds.norms.quartic_norm import Places, Quartic, largest_quartic
 from slomodel.bounds.ranges.enclose import boxed, enclose
-from slomodel.bounds.refinements.of_series import Series
+from slomodel.bounds.refinements.series import Series
 from slomodel.bounds.setting import Setting
 from slomodel.bounds.structure.gram_form import as_written
 from slomodel.bounds.structure.matrix_chains import matrix_factors

@@ -7,8 +7,8 @@ from functools import reduce
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.bounded import Bounded, symmetrised
 from slomodel.bounds.arithmetic.interval import Interval
+from slomodel.bounds.arithmetic.midpoint_radius import Bounded, symmetrised
 from slomodel.bounds.arithmetic.rounding import Array, up, up_add, up_mul, up_sqrt
 from slomodel.bounds.enclosure import norm_of
 from slomodel.bounds.norms.element_derivatives import (
@@ -18,14 +18,14 @@ from slomodel.bounds.norms.element_derivatives import (
     third_order,
     third_spread,
 )
-from slomodel.bounds.norms.quartic import (
+from slomodel.bounds.norms.quartic_norm import (
     MOST_COLUMNS,
     Quartic,
     largest_quartic,
     square_of_cubic,
     sum_of_fourth_powers,
 )
-from slomodel.bounds.refinements.of_sums import (
+from slomodel.bounds.refinements.sums import (
     BY_ENDS,
     WORTH,
     SumBounds,

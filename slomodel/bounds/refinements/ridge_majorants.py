@@ -10,11 +10,11 @@ from slomodel.bounds.arithmetic.interval import Interval, interval
 from slomodel.bounds.arithmetic.rounding import Array, down_mul, up, up_add, up_mul
 from slomodel.bounds.norms.fourth_powers import attained, fourth_powers
 from slomodel.bounds.norms.loewner import Rows, quadratic_sum, upper_end
-from slomodel.bounds.norms.quartic import MOST_COLUMNS, largest_quartic, sum_of_fourth_powers
+from slomodel.bounds.norms.quartic_norm import MOST_COLUMNS, largest_quartic, sum_of_fourth_powers
 from slomodel.bounds.ranges.elements.element_functions import Slots
 from slomodel.bounds.ranges.elements.element_ranges import element_ranges
 from slomodel.bounds.ranges.elements.element_sums import ElementSum
-from slomodel.bounds.refinements.of_sums import WORTH, SumBounds, SumOverBall
+from slomodel.bounds.refinements.sums import WORTH, SumBounds, SumOverBall
 from slomodel.ir.expr import Expr
 
 FRACTIONS = (0.0, 0.5, 1.0)

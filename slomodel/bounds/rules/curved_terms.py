@@ -45,9 +45,9 @@ from slomodel.bounds.structure.curved_terms import (
 )
 from slomodel.bounds.structure.curved_terms import curved_terms as terms_of
 from slomodel.bounds.structure.gathers import with_gathers_below
+from slomodel.bounds.structure.linear_predictors import affine_nodes
 from slomodel.bounds.structure.near_identity import MatrixEquations, with_matrix_equations
 from slomodel.bounds.structure.recurrences import written_out
-from slomodel.bounds.structure.separable import affine_nodes
 from slomodel.bounds.structure.short_sums import with_short_sums
 from slomodel.calculus import gradient
 from slomodel.ir import build

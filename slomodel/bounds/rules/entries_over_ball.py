@@ -14,8 +14,8 @@ from slomodel.bounds.centre import (
     third_over,
 )
 from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends
-from slomodel.bounds.norms.cubic import trilinear_norm
-from slomodel.bounds.norms.spectral import symmetric_norm
+from slomodel.bounds.norms.cubic_norm import trilinear_norm
+from slomodel.bounds.norms.spectral_norm import symmetric_norm
 from slomodel.bounds.ranges.smoothness import smoothness_in
 from slomodel.bounds.ranges.taylor.taylor_ranges import taylor_ranges
 from slomodel.bounds.ranges.unbounded import unbounded

@@ -10,7 +10,7 @@ from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import Array
 from slomodel.bounds.arithmetic.upper_bounds import rounded_up
 from slomodel.bounds.centre import centre_hessian, hessian_at_centre, third_at_centre
-from slomodel.bounds.close import close
+from slomodel.bounds.closure import close
 from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.ranges.affine_norms import squared_lengths
 from slomodel.bounds.ranges.enclose import boxes_over, enclose_narrowed, live_in

@@ -23,11 +23,11 @@ from slomodel.bounds.arithmetic.rounding import (
 )
 from slomodel.bounds.ball import Ball
 from slomodel.bounds.centre import centre_entries
-from slomodel.bounds.close import moved
+from slomodel.bounds.closure import moved
 from slomodel.bounds.effort import INTERVAL_FLOPS
 from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, both_ends
-from slomodel.bounds.norms.cubic import trilinear_norm
-from slomodel.bounds.norms.spectral import stack_norm
+from slomodel.bounds.norms.cubic_norm import trilinear_norm
+from slomodel.bounds.norms.spectral_norm import stack_norm
 from slomodel.bounds.ranges.enclose import variable_box
 from slomodel.bounds.ranges.hessian import entries, numbers_a_cell, operations_of_steps
 from slomodel.bounds.ranges.unbounded import unbounded

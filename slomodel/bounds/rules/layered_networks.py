@@ -11,13 +11,13 @@ from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul
 from slomodel.bounds.arithmetic.upper_bounds import rounded_up
 from slomodel.bounds.effort import Effort
 from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends, norm_of
+from slomodel.bounds.rules.linear_predictors import Sums, sums_of
 from slomodel.bounds.rules.networks.centre_derivatives import (
     network_hessian_norm,
     network_third_norm,
 )
 from slomodel.bounds.rules.networks.jets import NetworkJets
 from slomodel.bounds.rules.networks.values import Values, network_values, over_cell
-from slomodel.bounds.rules.separable_sums import Sums, sums_of
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.networks import Network, network
 from slomodel.ir.function import ANALYTIC

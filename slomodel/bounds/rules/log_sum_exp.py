@@ -19,15 +19,15 @@ from slomodel.bounds.centre import hessian_at_centre, third_at_centre
 from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, add, both_ends
 from slomodel.bounds.norms.loewner import Rows, largest_eigenvalue, quadratic_sum
-from slomodel.bounds.norms.spectral import stack_norm
+from slomodel.bounds.norms.spectral_norm import stack_norm
 from slomodel.bounds.ranges.curvature.log_sum_exp import cumulant_bounds, largest_variance, shares
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.ranges.hessian import jacobians
-from slomodel.bounds.rules.separable_sums import Sums, sums_of
+from slomodel.bounds.rules.linear_predictors import Sums, sums_of
 from slomodel.bounds.setting import Setting, once_per_setting
+from slomodel.bounds.structure.linear_predictors import affine_nodes, elements
 from slomodel.bounds.structure.log_sum_exp import LogSum, log_sums
 from slomodel.bounds.structure.networks import layer_at
-from slomodel.bounds.structure.separable import affine_nodes, elements
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Axes, Expr
 from slomodel.ir.walk import dependents, inputs, postorder

@@ -14,7 +14,7 @@ from slomodel.bounds.ranges.hessian import derivatives
 from slomodel.bounds.refinements import refine
 from slomodel.bounds.refinements.aligned import same_directions
 from slomodel.bounds.refinements.factor_pairs import pairs_of_factors
-from slomodel.bounds.refinements.of_series import Series, SeriesRefinement
+from slomodel.bounds.refinements.series import Series, SeriesRefinement
 from slomodel.bounds.rules.jets.norm_graph import prepare
 from slomodel.bounds.rules.series.chain_norms import chain_parts
 from slomodel.bounds.rules.series.majorant import majorants, objective_majorant

@@ -14,9 +14,9 @@ from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul, up_norm
 from slomodel.bounds.ball import Displacements, norm
 from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, Ends, norm_of
 from slomodel.bounds.limits import box_of_limits
-from slomodel.bounds.norms.cubic import trilinear_norm
+from slomodel.bounds.norms.cubic_norm import trilinear_norm
 from slomodel.bounds.norms.eigenvalues import spectral_interval
-from slomodel.bounds.norms.spectral import spectral_norm
+from slomodel.bounds.norms.spectral_norm import spectral_norm
 from slomodel.bounds.ranges.power_series.narrow import narrow_degree
 from slomodel.bounds.ranges.power_series.propagate import SeriesPass, inputs_of
 from slomodel.bounds.rules.cells import CellOfBall

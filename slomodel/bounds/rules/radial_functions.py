@@ -32,8 +32,8 @@ from slomodel.bounds.ranges.smoothness import Smoothness, roughest
 from slomodel.bounds.ranges.values import elementwise
 from slomodel.bounds.rules.majorant_series import constant_hessian
 from slomodel.bounds.setting import Setting, once_per_setting
+from slomodel.bounds.structure.linear_predictors import Elements
 from slomodel.bounds.structure.radial_functions import SquaredLengths, radial_sums
-from slomodel.bounds.structure.separable import Elements
 from slomodel.calculus import jvp
 from slomodel.ir.build import const
 from slomodel.ir.dims import concrete, number_of_elements

@@ -8,18 +8,18 @@ from math import comb, factorial
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.bounded import Bounded
-from slomodel.bounds.arithmetic.contraction import contract
 from slomodel.bounds.arithmetic.interval import Interval, point, whole_power
+from slomodel.bounds.arithmetic.interval_einsum import contract
+from slomodel.bounds.arithmetic.midpoint_radius import Bounded
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_div, up_mul, up_norm
 from slomodel.bounds.arithmetic.upper_bounds import rounded_up
 from slomodel.bounds.centre import hessian_at_centre
 from slomodel.bounds.enclosure import Enclosure
-from slomodel.bounds.norms.cubic import MOST_COLUMNS_CUBIC, cubic_norm
+from slomodel.bounds.norms.cubic_norm import MOST_COLUMNS_CUBIC, cubic_norm
 from slomodel.bounds.norms.polynomial import Polynomial, largest_value
-from slomodel.bounds.norms.spectral import spectral_norm
+from slomodel.bounds.norms.spectral_norm import spectral_norm
 from slomodel.bounds.ranges.enclose import boxed, enclose
-from slomodel.bounds.refinements.of_series import Series
+from slomodel.bounds.refinements.series import Series
 from slomodel.bounds.rules.majorant_series import refined
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.gram_form import as_written

@@ -14,11 +14,11 @@ from slomodel.bounds.rules.entries_over_ball import entries_over_the_ball
 from slomodel.bounds.rules.gradient_jets import gradient_jets, is_long
 from slomodel.bounds.rules.interval_entries import interval_entries
 from slomodel.bounds.rules.layered_networks import is_deep, layered_networks
+from slomodel.bounds.rules.linear_predictors import is_large, linear_predictors
 from slomodel.bounds.rules.log_sum_exp import log_sum_exp
 from slomodel.bounds.rules.majorant_series import majorant_series
 from slomodel.bounds.rules.power_series import CLOSE, is_tried, power_series
 from slomodel.bounds.rules.radial_functions import radial_functions
-from slomodel.bounds.rules.separable_sums import is_large, separable_sums
 from slomodel.bounds.rules.symmetric_powers import symmetric_powers
 from slomodel.bounds.setting import Setting
 from slomodel.bounds.structure.gram_form import as_written
@@ -80,7 +80,7 @@ class BoundRule:
 
 
 RULES = (
-    BoundRule(separable_sums, reads_written=True, suffices=is_large),
+    BoundRule(linear_predictors, reads_written=True, suffices=is_large),
     BoundRule(layered_networks, reads_written=True, suffices=is_deep),
     BoundRule(log_sum_exp, reads_written=True),
     BoundRule(averages, reads_written=True),

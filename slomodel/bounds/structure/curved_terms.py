@@ -16,8 +16,8 @@ from types import MappingProxyType
 
 import slomodel.functions as table
 from slomodel.bounds.effort import MOST_NODES
+from slomodel.bounds.structure.linear_predictors import Fused, Laid, fused, is_linear, is_of_one
 from slomodel.bounds.structure.log_sum_exp import log_sum_operand
-from slomodel.bounds.structure.separable import Fused, Laid, fused, is_linear, is_of_one
 from slomodel.functions.compound import stop_gradient
 from slomodel.ir import build
 from slomodel.ir.dims import Shape

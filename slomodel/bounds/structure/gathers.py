@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 
 from slomodel.bounds.effort import MOST_NODES
 from slomodel.bounds.setting import Setting, once_per_setting
-from slomodel.bounds.structure.separable import affine_nodes
+from slomodel.bounds.structure.linear_predictors import affine_nodes
 from slomodel.bounds.structure.short_sums import with_short_sums
 from slomodel.functions.compound import stop_gradient
 from slomodel.ir import build

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import slomodel.functions as table
 from slomodel.bounds.setting import Setting, once_per_setting
-from slomodel.bounds.structure.separable import is_linear
+from slomodel.bounds.structure.linear_predictors import is_linear
 from slomodel.calculus import Known
 from slomodel.calculus.degree import degree
 from slomodel.calculus.gradient import total

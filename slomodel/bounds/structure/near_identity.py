@@ -21,7 +21,7 @@ from slomodel.bounds.structure.curved_terms import (
     CurvedTerm,
     varying_nodes,
 )
-from slomodel.bounds.structure.separable import Laid
+from slomodel.bounds.structure.linear_predictors import Laid
 from slomodel.calculus.matrices import lower_triangle
 from slomodel.functions import abs as absolute
 from slomodel.functions import add, log, mul, neg, sub

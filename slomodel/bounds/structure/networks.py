@@ -6,8 +6,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import slomodel.functions as table
+from slomodel.bounds.structure.linear_predictors import (
+    Elements,
+    affine_nodes,
+    element_function,
+    parts_over,
+)
 from slomodel.bounds.structure.log_sum_exp import LogSum, log_sums
-from slomodel.bounds.structure.separable import Elements, affine_nodes, element_function, parts_over
 from slomodel.ir import build
 from slomodel.ir.expr import Einsum, Expr, Input, Map
 from slomodel.ir.walk import dependents, postorder

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import slomodel.functions as table
 from slomodel.bounds.setting import Setting, once_per_setting
-from slomodel.bounds.structure.separable import Elements, affine_nodes, parts_over
+from slomodel.bounds.structure.linear_predictors import Elements, affine_nodes, parts_over
 from slomodel.ir import build
 from slomodel.ir.expr import Axes, Const, Einsum, Expr, Map
 from slomodel.ir.function import ScalarFunction

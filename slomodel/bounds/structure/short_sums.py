@@ -14,7 +14,7 @@ from math import prod
 import slomodel.functions as table
 from slomodel.bounds.effort import MOST_NODES
 from slomodel.bounds.setting import Setting, once_per_setting
-from slomodel.bounds.structure.separable import MOST_ARGUMENTS, affine_nodes, is_of_one
+from slomodel.bounds.structure.linear_predictors import MOST_ARGUMENTS, affine_nodes, is_of_one
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, concrete
 from slomodel.ir.expr import Affine, Axes, Einsum, Expr, Map, remake

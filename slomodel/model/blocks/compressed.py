@@ -36,7 +36,7 @@ from slomodel.model.model import Model
 from slomodel.reference import evaluate
 
 if TYPE_CHECKING:
-    from slomodel.bounds.term_sums import TermBounds
+    from slomodel.bounds.data_blocks import TermBounds
 
 Arrays: TypeAlias = Mapping[str, NDArray[np.float64]]
 Factors: TypeAlias = list[NDArray[np.float64]] | None

@@ -24,7 +24,7 @@ from slomodel.model.cluster import RETRIES, Client, checked, is_closed, sent
 from slomodel.solve.objective import EvaluationLost
 
 if TYPE_CHECKING:
-    from slomodel.bounds.term_sums import TermBounds
+    from slomodel.bounds.data_blocks import TermBounds
 
 _LOST = (
     *("KilledWorker", "CancelledError", "FutureCancelledError", "FutureLostError"),

@@ -24,7 +24,7 @@ from slomodel.solve.objective import EvaluationLost
 
 # Imported where it is needed: it takes long.
 if TYPE_CHECKING:
-    from slomodel.bounds.term_sums import TermBounds
+    from slomodel.bounds.data_blocks import TermBounds
 
 Vector: TypeAlias = NDArray[np.float64]
 Quantity: TypeAlias = Literal["value", "value_and_gradient", "hvp"]
@@ -136,7 +136,7 @@ def evaluated(model: Model, quantity: Quantity, x: Vector, v: Vector | None) -> 
 def bounds_of(model: Model, x: Vector, radius: float, effort: str) -> TermBounds:
     """Proved bounds on a term of a sum over a ball around x (n,)."""
     from slomodel.bounds import effort_of
-    from slomodel.bounds.term_sums import term_bounds
+    from slomodel.bounds.data_blocks import term_bounds
 
     setting = model._setting_within(x)
     return term_bounds(replace(setting, effort=effort_of(effort)), radius)

@@ -61,7 +61,7 @@ class BlockObjective:
 
     def bounds(self, x: Vector, radius: float, effort: str) -> Bounds:
         """Proved constants over the ball around x (n,), from those of every block."""
-        from slomodel.bounds.term_sums import bounds_of_sum
+        from slomodel.bounds.data_blocks import bounds_of_sum
 
         terms = self._executor.bounds(x, radius, effort)
         if self._rest is not None:

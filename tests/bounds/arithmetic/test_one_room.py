@@ -36,12 +36,12 @@ ALLOWED: dict[str, dict[str, str]] = {
         "1e-10": "where a factorisation is tried",
         "1e-13": "where a factorisation is tried",
     },
-    "norms/spectral.py": {
+    "norms/spectral_norm.py": {
         "1e-12": "any positive vector proves a bound by Collatz and Wielandt",
         "1e-13": "where the estimate by Lanczos' method ends",
         "1e-14": "where a factorisation is tried",
     },
-    "norms/quartic.py": {"gamma": "of the steps, each by their magnitudes"},
+    "norms/quartic_norm.py": {"gamma": "of the steps, each by their magnitudes"},
     "ranges/affine_norms.py": {"1e-14": "shifts that are tried"},
     "ranges/curvature/curved_sums.py": {
         "1e-290": "above what products that underflow lose from a mean",

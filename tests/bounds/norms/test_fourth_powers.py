@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from bounds.settings import setting
 
-from slomodel.bounds.arithmetic.bounded import Bounded
 from slomodel.bounds.arithmetic.interval import Interval, point
+from slomodel.bounds.arithmetic.midpoint_radius import Bounded
 from slomodel.bounds.norms.element_derivatives import Weighted, fourth_order_ends, third_order
 from slomodel.bounds.norms.fourth_powers import attained, cubic_by_fourth_powers, fourth_powers
 from slomodel.bounds.norms.loewner import Rows, upper_end
 from slomodel.bounds.ranges.elements.element_functions import derivative_graphs
 from slomodel.bounds.ranges.elements.element_ranges import element_ranges
-from slomodel.bounds.structure.separable import elements
+from slomodel.bounds.structure.linear_predictors import elements
 
 CLOSE = 1e-9
 

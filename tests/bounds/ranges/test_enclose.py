@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from strategies import graphs
 
 from slomodel import functions as fn
-from slomodel.bounds.arithmetic import contraction
-from slomodel.bounds.arithmetic.contraction import contract
+from slomodel.bounds.arithmetic import interval_einsum
 from slomodel.bounds.arithmetic.interval import around, point
+from slomodel.bounds.arithmetic.interval_einsum import contract
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.ir import build
 from slomodel.ir.dims import literal
@@ -47,8 +47,8 @@ def test_values_lie_in_the_intervals(example, seed, width):
 
 @pytest.mark.parametrize("every_product", [0, 2**18])
 def test_contractions_enclose_exact_sums(every_product, monkeypatch):
-    monkeypatch.setattr(contraction, "_EVERY_PRODUCT", every_product)
-    monkeypatch.setattr(contraction, "_EVERY_PRODUCT_OF_POINTS", every_product)
+    monkeypatch.setattr(interval_einsum, "_EVERY_PRODUCT", every_product)
+    monkeypatch.setattr(interval_einsum, "_EVERY_PRODUCT_OF_POINTS", every_product)
     rng = np.random.default_rng(0)
     A, B = rng.standard_normal((4, 30)), rng.standard_normal((30, 3))
     result = contract([(point(A), (0, 1)), (point(B), (1, 2))], (2, 0), (4, 30, 3))
@@ -67,8 +67,8 @@ def test_contractions_enclose_exact_sums(every_product, monkeypatch):
 
 
 def test_a_contraction_that_underflows_is_not_zero(monkeypatch):
-    monkeypatch.setattr(contraction, "_EVERY_PRODUCT", 0)
-    monkeypatch.setattr(contraction, "_EVERY_PRODUCT_OF_POINTS", 0)
+    monkeypatch.setattr(interval_einsum, "_EVERY_PRODUCT", 0)
+    monkeypatch.setattr(interval_einsum, "_EVERY_PRODUCT_OF_POINTS", 0)
     tiny, huge = np.full(3, 1e-200), np.full(3, 1e300)
     result = contract([(point(tiny), (0,)), (point(tiny), (0,)), (point(huge), (0,))], (), (3,))
     assert result.lo <= 3e-100 <= result.hi

@@ -9,8 +9,8 @@ from bounds.settings import claimed, setting
 from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.ranges.elements.element_functions import derivative_graphs
 from slomodel.bounds.ranges.elements.element_ranges import element_ranges
-from slomodel.bounds.rules.separable_sums import separable_sums
-from slomodel.bounds.structure.separable import Elements, elements
+from slomodel.bounds.rules.linear_predictors import linear_predictors
+from slomodel.bounds.structure.linear_predictors import Elements, elements
 
 SATURATING = "data e var x[3] minimize sum(x^2 / (e^2 + x^2))"
 
@@ -50,9 +50,9 @@ def test_wide_boxes_have_close_ranges(reach: float) -> None:
 @pytest.mark.parametrize("scale", [1e-9, 1e-3])
 def test_bounds_of_a_scaled_function_are_those_scaled(scale: float) -> None:
     for centre in (0.0, 2.0):
-        plain = claimed(separable_sums, setting(SATURATING, [centre] * 3, e=1.0), 0.5)
+        plain = claimed(linear_predictors, setting(SATURATING, [centre] * 3, e=1.0), 0.5)
         scaled = claimed(
-            separable_sums, setting(SATURATING, [centre * scale] * 3, e=scale), 0.5 * scale
+            linear_predictors, setting(SATURATING, [centre * scale] * 3, e=scale), 0.5 * scale
         )
         assert plain is not None
         assert scaled is not None

@@ -9,7 +9,7 @@ from bounds.settings import claimed, setting
 from slomodel.bounds.arithmetic.interval import point
 from slomodel.bounds.norms.loewner import Rows
 from slomodel.bounds.refinements.ridge_majorants import Ridge, end_along
-from slomodel.bounds.rules.separable_sums import separable_sums
+from slomodel.bounds.rules.linear_predictors import linear_predictors
 
 ROUND = np.stack([np.cos(np.pi * np.arange(3) / 3), np.sin(np.pi * np.arange(3) / 3)], 1)
 """Σ (a·v)² = 3/2 and Σ (a·v)⁴ = 9/8 for every unit v."""
@@ -48,7 +48,7 @@ def test_random_rows_are_not_below_what_is_attained(seed: int) -> None:
     A, y = rng.standard_normal((100, 12)), np.sign(rng.standard_normal(100))
     c = rng.standard_normal(12)
     text = "dim N, n data A[N, n], y[N] var x[n] minimize mean(softplus(-y .* (A @ x)))"
-    found = claimed(separable_sums, setting(text, list(c), A=A, y=y), 0.4)
+    found = claimed(linear_predictors, setting(text, list(c), A=A, y=y), 0.4)
     assert found is not None
     told = {name: float(value) for name, value in (line.split(" ≤ ") for line in found.trace)}
     along = told["H by majorants along the ball"]

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from slomodel.bounds.close import close
+from slomodel.bounds.closure import close
 from slomodel.bounds.rules.jets.block_norms import (
     BlockBounds,
     close_blocks,

@@ -9,8 +9,8 @@ import pytest
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from slomodel.bounds.arithmetic.bounded import Bounded, beside, exact
-from slomodel.bounds.norms.spectral import norms_of
+from slomodel.bounds.arithmetic.midpoint_radius import Bounded, beside, exact
+from slomodel.bounds.norms.spectral_norm import norms_of
 from slomodel.bounds.rules.series.chain_gaps import gaps_of
 from slomodel.bounds.rules.series.chain_norms import Monomials, parts
 

@@ -10,7 +10,7 @@ import pytest
 import sympy as sp
 from bounds.settings import claimed, setting
 
-from slomodel.bounds.norms.cubic import trilinear_norm
+from slomodel.bounds.norms.cubic_norm import trilinear_norm
 from slomodel.bounds.rules.interval_entries import interval_entries
 from slomodel.bounds.rules.majorant_series import constant_hessian, majorant_series
 

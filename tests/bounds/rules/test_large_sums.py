@@ -16,7 +16,7 @@ from slomodel.bounds.norms.fourth_powers import fourth_powers
 from slomodel.bounds.norms.loewner import Rows
 from slomodel.bounds.ranges.elements.spanned_rows import in_span
 from slomodel.bounds.ranges.elements.sparse_rows import largest_eigenvalue_of_sizes, sparse_rows
-from slomodel.bounds.rules import separable_sums
+from slomodel.bounds.rules import linear_predictors
 from slomodel.reference import evaluate_all
 
 pytestmark = pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")
@@ -60,7 +60,7 @@ def test_orthogonal_rows_have_known_constants(loss: str, radius: float) -> None:
     rng = np.random.default_rng(0)
     A, y, centre = orthogonal(6, rng), rng.standard_normal(6), rng.standard_normal(N)
     asked = setting(f"data A[6,{N}], y[6] var x[{N}] minimize {objective}", list(centre), A=A, y=y)
-    found = claimed(separable_sums.separable_sums, asked, radius)
+    found = claimed(linear_predictors.linear_predictors, asked, radius)
     assert found is not None
     lengths = np.linalg.norm(A, axis=1)
     t = (A @ centre - y) + radius * lengths * np.linspace(-1.0, 1.0, 200_001)[:, np.newaxis]
@@ -91,7 +91,7 @@ def test_no_dense_hessian_in_the_ball_is_above(name: str) -> None:
     asked = setting(text, list(centre), y=y)
     model_hessian = hessian_of(text, y)
     for radius in (0.0, 0.5, 3.0):
-        found = claimed(separable_sums.separable_sums, asked, radius)
+        found = claimed(linear_predictors.linear_predictors, asked, radius)
         assert found is not None
         for _ in range(3):
             d = rng.standard_normal(N) * (rng.random(N) < 4.0 / N)
@@ -135,8 +135,8 @@ def test_sparse_rows_have_the_sizes_of_the_entries(term: str, over: str) -> None
     asked = setting(text, [0.0] * n, y=rng.standard_normal(n))
     (node,) = [
         u
-        for one in separable_sums.elements(asked.objective, asked.variables) or ()
-        for u in separable_sums.affine_of([one])
+        for one in linear_predictors.elements(asked.objective, asked.variables) or ()
+        for u in linear_predictors.affine_of([one])
     ]
     found = sparse_rows(asked, [node])
     assert found is not None
@@ -160,16 +160,16 @@ def test_sparse_rows_have_the_sizes_of_the_entries(term: str, over: str) -> None
 
 @pytest.mark.parametrize("strategy", ["few", "sparse"])
 def test_no_claim_is_passed_on_random_graphs(strategy: str, monkeypatch) -> None:
-    monkeypatch.setattr(separable_sums, "MOST_VARIABLES", 0)
+    monkeypatch.setattr(linear_predictors, "MOST_VARIABLES", 0)
     if strategy == "sparse":
-        monkeypatch.setattr(separable_sums, "_FEW_ROWS", 0)
+        monkeypatch.setattr(linear_predictors, "_FEW_ROWS", 0)
     asked = 0
     for number in range(40):
         kind = ("rows", "smooth", "any", "polynomial")[number % 4]
         one = setting_of(throw(np.random.default_rng(number), kind, 2))
-        if separable_sums._large_sums(one) is None:
+        if linear_predictors._large_sums(one) is None:
             continue
-        ask = alone(separable_sums.separable_sums)
+        ask = alone(linear_predictors.linear_predictors)
         for case in cases(one, np.random.default_rng(number), (0.0, 0.1, 3.0), ask):
             asked += case.bound["L1"] < np.inf
             for which in ("L1", "L2"):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from bounds.settings import claimed, setting
 
-from slomodel.bounds.rules.separable_sums import separable_sums
+from slomodel.bounds.rules.linear_predictors import linear_predictors
 from slomodel.bounds.structure.gathers import element_forms, with_gathers_below
 from slomodel.reference import evaluate
 
@@ -43,7 +43,7 @@ def test_functions_of_the_same_element_are_one_function() -> None:
     """-log(σ(t + 1) - σ(t - 1)) by two gathers has the constants of the function itself."""
     same = np.array([0, 1, 2])
     one = setting(GRADES, [0.1, -0.3, 0.2], c=CUTS, g=same)
-    found = claimed(separable_sums, one, 0.1)
+    found = claimed(linear_predictors, one, 0.1)
     assert found is not None
 
     def curvature(t: np.ndarray, c: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from marks import every, only
 
 from slomodel import functions as fn
 from slomodel.bounds import Setting, bounds
-from slomodel.bounds.rules.separable_sums import separable_sums
+from slomodel.bounds.rules.linear_predictors import linear_predictors
 from slomodel.bounds.structure.negative_powers import with_negative_powers
 from slomodel.bounds.structure.short_sums import with_short_sums
 from slomodel.ir import build
@@ -118,7 +118,7 @@ def test_products_of_factors_are_left_alone():
 def test_a_linear_sum_is_left_alone():
     own = setting(total(fn.exp(build.sum_over(X, (1,)))))
     assert with_short_sums(own) is None
-    assert separable_sums(own, 0.1) is not None
+    assert linear_predictors(own, 0.1) is not None
 
 
 POWERS = {

@@ -17,8 +17,8 @@ from math import prod
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.bounded import Bounded
 from slomodel.bounds.arithmetic.interval import Interval
+from slomodel.bounds.arithmetic.midpoint_radius import Bounded
 from slomodel.bounds.arithmetic.rounding import (
     SMALLEST_NORMAL,
     Array,

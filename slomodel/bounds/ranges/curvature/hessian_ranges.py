@@ -28,8 +28,8 @@ from typing import TypeGuard
 import numpy as np
 
 import slomodel.functions as table
-from slomodel.bounds.arithmetic.contraction import contract
 from slomodel.bounds.arithmetic.interval import Interval, from_zero, meet, point
+from slomodel.bounds.arithmetic.interval_einsum import contract
 from slomodel.bounds.arithmetic.rounding import (
     Array,
     Truths,

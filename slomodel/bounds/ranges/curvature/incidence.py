@@ -18,8 +18,8 @@ from functools import singledispatch
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.bounds.arithmetic.contraction import contract
 from slomodel.bounds.arithmetic.interval import from_zero, point
+from slomodel.bounds.arithmetic.interval_einsum import contract
 from slomodel.bounds.arithmetic.rounding import Array, Truths, up_mul, up_sqrt
 from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.ranges.enclose import range_of

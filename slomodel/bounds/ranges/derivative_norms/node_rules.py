@@ -13,8 +13,8 @@ from operator import add
 import numpy as np
 
 import slomodel.functions as table
-from slomodel.bounds.arithmetic.contraction import contract
 from slomodel.bounds.arithmetic.interval import Interval, from_zero, point
+from slomodel.bounds.arithmetic.interval_einsum import contract
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul
 from slomodel.bounds.effort import NUMBERS_AT_ONCE
 from slomodel.bounds.ranges.derivative_norms.averages import laid, pair_sum, spread_of

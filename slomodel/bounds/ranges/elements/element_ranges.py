@@ -32,7 +32,7 @@ from slomodel.bounds.ranges.elements.subdivision import (
 )
 from slomodel.bounds.ranges.enclose import enclose
 from slomodel.bounds.ranges.smoothness import Smoothness, roughest, smoothness
-from slomodel.bounds.structure.separable import affine_nodes
+from slomodel.bounds.structure.linear_predictors import affine_nodes
 from slomodel.calculus import jvp
 from slomodel.errors import Span
 from slomodel.ir.build import const

@@ -22,12 +22,12 @@ from slomodel.bounds.ranges.enclose import boxed, boxes_over, enclose, live_in
 from slomodel.bounds.ranges.hessian import jacobians
 from slomodel.bounds.ranges.smoothness import Smoothness, roughest, span_of
 from slomodel.bounds.setting import Setting
-from slomodel.bounds.structure.separable import Elements, Laid
+from slomodel.bounds.structure.linear_predictors import Elements, Laid
 from slomodel.ir.dims import concrete, number_of_elements
 from slomodel.ir.expr import Expr, Input
 
 MOST_VARIABLES = 400
-"""Largest number of entries of all rows; beyond it `separable_sums` represents rows otherwise."""
+"""Largest number of entries of all rows; beyond it they are represented otherwise."""
 Shaped = TypeVar("Shaped", Array, NDArray[np.intp])
 AnyRows = TypeVar("AnyRows", Rows, SparseRows)
 

@@ -13,8 +13,8 @@ from math import prod
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.bounded import Bounded, exact
 from slomodel.bounds.arithmetic.interval import Interval, point
+from slomodel.bounds.arithmetic.midpoint_radius import Bounded, exact
 from slomodel.bounds.arithmetic.rounding import underflow, up_add, up_mul, up_norm, up_sqrt
 from slomodel.bounds.norms.loewner import Rows
 from slomodel.bounds.ranges.enclose import boxed, enclose

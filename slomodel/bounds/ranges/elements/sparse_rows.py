@@ -24,7 +24,7 @@ from slomodel.bounds.arithmetic.rounding import (
     up_norm,
     up_sum,
 )
-from slomodel.bounds.norms.spectral import collatz_vector
+from slomodel.bounds.norms.spectral_norm import collatz_vector
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.setting import Setting
 from slomodel.bounds.stopping import pause

@@ -24,8 +24,8 @@ from math import inf
 import numpy as np
 
 import slomodel.functions as table
-from slomodel.bounds.arithmetic.contraction import contract
 from slomodel.bounds.arithmetic.interval import Interval, from_zero, meet, point
+from slomodel.bounds.arithmetic.interval_einsum import contract
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul
 from slomodel.bounds.ranges.curvature.hessian_ranges import (
     MOST_FACTORS,

@@ -15,10 +15,10 @@ import numpy as np
 
 from slomodel.bounds.arithmetic.rounding import Array, up_norm
 from slomodel.bounds.arithmetic.upper_bounds import rounded_up
-from slomodel.bounds.close import Closed
+from slomodel.bounds.closure import Closed
 from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, both_ends
-from slomodel.bounds.norms.cubic import trilinear_norm
-from slomodel.bounds.norms.spectral import spectral_norm
+from slomodel.bounds.norms.cubic_norm import trilinear_norm
+from slomodel.bounds.norms.spectral_norm import spectral_norm
 from slomodel.bounds.rules.jets.arrays import shift
 
 

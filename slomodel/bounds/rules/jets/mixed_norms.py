@@ -14,7 +14,7 @@ from math import prod
 import numpy as np
 
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_norm
-from slomodel.bounds.norms.spectral import spectral_norm, stack_norm
+from slomodel.bounds.norms.spectral_norm import spectral_norm, stack_norm
 
 Norm = str
 Sizes = tuple[int, ...]

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.bounds.arithmetic.bounded import Bounded
+from slomodel.bounds.arithmetic.midpoint_radius import Bounded
 from slomodel.bounds.arithmetic.rounding import Array, up_add
 from slomodel.bounds.arithmetic.sums_of_products import error_of_polynomial
 from slomodel.bounds.effort import DEFAULT, Effort
-from slomodel.bounds.norms.cubic import cubic_norm
-from slomodel.bounds.norms.spectral import symmetric_norm
+from slomodel.bounds.norms.cubic_norm import cubic_norm
+from slomodel.bounds.norms.spectral_norm import symmetric_norm
 from slomodel.bounds.rules.networks.numbers import Numbers, numbers_of, ranges_of
 from slomodel.bounds.rules.networks.values import Values
 from slomodel.bounds.stopping import pause

@@ -15,7 +15,7 @@ from slomodel.bounds.ranges.curvature.log_sum_exp import cumulant_bounds, larges
 from slomodel.bounds.ranges.elements.element_functions import Slots
 from slomodel.bounds.ranges.elements.element_ranges import close_ranges
 from slomodel.bounds.ranges.smoothness import Smoothness, roughest
-from slomodel.bounds.structure.separable import Elements
+from slomodel.bounds.structure.linear_predictors import Elements
 from slomodel.errors import Span
 from slomodel.ir.expr import Expr, Input
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from slomodel.bounds.arithmetic.rounding import Array, up_mul
 from slomodel.bounds.arithmetic.upper_bounds import FLOOR, floored, rounded_up
 from slomodel.bounds.norms.power_sums import Groups, Moments
-from slomodel.bounds.norms.spectral import stack_norm
+from slomodel.bounds.norms.spectral_norm import stack_norm
 from slomodel.bounds.rules.networks.values import Cell, Values, over_cell
 
 

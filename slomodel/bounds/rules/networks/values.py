@@ -13,14 +13,14 @@ from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul, up_norm
 from slomodel.bounds.arithmetic.upper_bounds import floored, rounded_up
 from slomodel.bounds.norms.loewner import Rows
 from slomodel.bounds.norms.power_sums import Moments
-from slomodel.bounds.norms.spectral import spectral_norm
+from slomodel.bounds.norms.spectral_norm import spectral_norm
 from slomodel.bounds.ranges.elements.element_functions import derivative_graphs
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.ranges.smoothness import Smoothness
 from slomodel.bounds.rules.networks.functions import Function, Loss
 from slomodel.bounds.setting import Setting
+from slomodel.bounds.structure.linear_predictors import Elements, Laid
 from slomodel.bounds.structure.networks import Network
-from slomodel.bounds.structure.separable import Elements, Laid
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr
 from slomodel.ir.function import ANALYTIC

@@ -8,8 +8,8 @@ from itertools import product
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.bounded import Bounded, exact
-from slomodel.bounds.norms.spectral import norms_of
+from slomodel.bounds.arithmetic.midpoint_radius import Bounded, exact
+from slomodel.bounds.norms.spectral_norm import norms_of
 
 Pair = tuple[int, int]
 Layers = tuple[int, ...]

@@ -44,10 +44,10 @@ from math import prod, sqrt
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.bounded import Bounded, beside, midpoint
 from slomodel.bounds.arithmetic.interval import Interval, point
+from slomodel.bounds.arithmetic.midpoint_radius import Bounded, beside, midpoint
 from slomodel.bounds.arithmetic.upper_bounds import rounded_up
-from slomodel.bounds.norms.spectral import DENSE_EIGEN, norms_of
+from slomodel.bounds.norms.spectral_norm import DENSE_EIGEN, norms_of
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.rules.series.chain_gaps import Gaps, Layers, gaps_of
 from slomodel.bounds.setting import Setting

@@ -4,7 +4,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from slomodel.bounds.norms.spectral import (
+from slomodel.bounds.norms.spectral_norm import (
     cholesky_norm,
     collatz,
     gram_cholesky,

@@ -7,17 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from slomodel.bounds.arithmetic.bounded import Bounded, symmetrised
 from slomodel.bounds.arithmetic.interval import point
+from slomodel.bounds.arithmetic.midpoint_radius import Bounded, symmetrised
 from slomodel.bounds.norms.loewner import Rows
-from slomodel.bounds.norms.quartic import (
+from slomodel.bounds.norms.quartic_norm import (
     Quartic,
     largest_quartic,
     square_of_cubic,
     sum_of_fourth_powers,
 )
-from slomodel.bounds.refinements.of_sums import Third
 from slomodel.bounds.refinements.quartic_sums import third_nearby
+from slomodel.bounds.refinements.sums import Third
 
 CLOSE = 2e-3
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from slomodel.bounds.close import (
+from slomodel.bounds.closure import (
     BY_FOURTH,
     BY_SLOPE,
     OVER_FIRST,

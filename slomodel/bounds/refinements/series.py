@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from slomodel.bounds.arithmetic.rounding import up_add, up_mul
-from slomodel.bounds.close import falling_factorial, series_terms, total
+from slomodel.bounds.closure import falling_factorial, series_terms, total
 from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.norms.polynomial import Polynomial, largest_monomials
 from slomodel.bounds.refinements import Refinement

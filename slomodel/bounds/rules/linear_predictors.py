@@ -25,11 +25,11 @@ from slomodel.bounds.ranges.elements.element_sums import (
 )
 from slomodel.bounds.ranges.elements.spanned_rows import few_rows
 from slomodel.bounds.ranges.elements.sparse_rows import SparseRows, sparse_rows
-from slomodel.bounds.rules.sums.dense_rows import over_ball
-from slomodel.bounds.rules.sums.sparse_rows import of_sparse
+from slomodel.bounds.rules.predictors.dense_rows import over_ball
+from slomodel.bounds.rules.predictors.sparse_rows import of_sparse
 from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.gathers import element_forms
-from slomodel.bounds.structure.separable import Elements, elements
+from slomodel.bounds.structure.linear_predictors import Elements, elements
 from slomodel.ir.dims import number_of_elements
 
 _FEW_ROWS = 512
@@ -70,7 +70,7 @@ class Sums:
         return [of_sparse(setting, self.sparse, radius)] if self.sparse else []
 
 
-def separable_sums(setting: Setting, radius: float) -> Enclosure | None:
+def linear_predictors(setting: Setting, radius: float) -> Enclosure | None:
     """Enclosure of f = Σ_i w_i φ_i(u_i), u_pi = a_pi·x + b_pi.
 
     Norms depend on the inner products of the rows a_i alone, so that a few rows in many variables

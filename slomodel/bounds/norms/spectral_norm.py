@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.bounded import (
+from slomodel.bounds.arithmetic.midpoint_radius import (
     Bounded,
     exact,
     exact_stack,

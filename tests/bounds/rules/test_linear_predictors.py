@@ -10,9 +10,9 @@ from bounds.fuzz import cases
 from bounds.settings import claimed, setting
 from bounds.test_sound import alone
 
-from slomodel.bounds.arithmetic.bounded import Bounded
 from slomodel.bounds.arithmetic.interval import Interval, point
-from slomodel.bounds.norms.cubic import cubic_norm
+from slomodel.bounds.arithmetic.midpoint_radius import Bounded
+from slomodel.bounds.norms.cubic_norm import cubic_norm
 from slomodel.bounds.norms.element_derivatives import (
     Weighted,
     fourth_order,
@@ -23,8 +23,8 @@ from slomodel.bounds.norms.fourth_powers import cubic_by_fourth_powers, fourth_p
 from slomodel.bounds.norms.loewner import (
     Rows,
 )
-from slomodel.bounds.rules.separable_sums import separable_sums
-from slomodel.bounds.structure.separable import elements
+from slomodel.bounds.rules.linear_predictors import linear_predictors
+from slomodel.bounds.structure.linear_predictors import elements
 
 pytestmark = pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")
 CLOSE = 1e-9
@@ -65,7 +65,7 @@ def test_the_parts_and_their_arguments(text: str, arguments: tuple[int, ...]) ->
 )
 def test_other_objectives_are_left_alone(text: str) -> None:
     one = setting(text, [0.5] * 4)
-    assert claimed(separable_sums, one, 1.0) is None
+    assert claimed(linear_predictors, one, 1.0) is None
 
 
 A3 = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, -1.0], [2.0, 0.0, 1.0]])
@@ -89,7 +89,7 @@ ROUND = "(x[0]^2 - 1)^2 + " + " + ".join(
 def test_known_constants(
     text: str, centre: list[float], radius: float, L1: float, L2: float
 ) -> None:
-    found = claimed(separable_sums, setting(text, centre), radius)
+    found = claimed(linear_predictors, setting(text, centre), radius)
     assert found is not None
     assert L1 <= found.L1 <= L1 * (1.0 + CLOSE) + CLOSE
     assert L2 <= found.L2 <= L2 * (1.0 + CLOSE) + CLOSE
@@ -100,18 +100,20 @@ def test_each_end_of_the_spectrum_goes_alone(sign: str) -> None:
     """H = -6 I at the centre, to which 12 r² Σ (a·d)² (a·v)² adds 13.5 at most; by quartic forms,
     since the parts are apart.
     """
-    found = claimed(separable_sums, setting(f"var x[2] minimize {sign}({ROUND})", [0.0, 0.0]), 1.0)
+    found = claimed(
+        linear_predictors, setting(f"var x[2] minimize {sign}({ROUND})", [0.0, 0.0]), 1.0
+    )
     assert found is not None
     assert 7.5 <= found.L1 <= 7.5 * 1.002
     assert 27.0 <= found.L2 <= 27.0 * 1.002
 
 
 def test_a_kink_and_a_jump_have_their_reasons() -> None:
-    found = claimed(separable_sums, setting("var x[3] minimize sum(abs(x))", [0.1] * 3), 1.0)
+    found = claimed(linear_predictors, setting("var x[3] minimize sum(abs(x))", [0.1] * 3), 1.0)
     assert found is not None
     assert math.inf == found.L1
     assert "`abs(x)` in line 1 has a kink" in found.reason
-    found = claimed(separable_sums, setting("var x[3] minimize sum(huber(x))", [0.5] * 3), 1.0)
+    found = claimed(linear_predictors, setting("var x[3] minimize sum(huber(x))", [0.5] * 3), 1.0)
     assert found is not None
     assert pytest.approx(1.0, rel=CLOSE) == found.L1
     assert math.inf == found.L2
@@ -217,7 +219,7 @@ def test_cubic_norms_of_sums_of_cubes() -> None:
 def test_nothing_attained_is_above_a_claim(text: str) -> None:
     rng = np.random.default_rng(1)
     one = setting(text, list(rng.standard_normal(4)), A=rng.standard_normal((6, 4)))
-    for case in cases(one, rng, (0.0, 0.01, 1.0), alone(separable_sums)):
+    for case in cases(one, rng, (0.0, 0.01, 1.0), alone(linear_predictors)):
         for which in ("L1", "L2"):
             assert not case.violates(which), (case.radius, case.bound, case.witnesses)
             assert case.ratio(which) > 0.1 or case.radius == 1.0
@@ -227,7 +229,7 @@ def test_nothing_attained_is_above_a_claim(text: str) -> None:
 def test_a_function_of_an_affine_argument_turns_where_it_does(slope: float, largest: float) -> None:
     """The third derivative of softplus(s u + 1) is s³ σ'', |σ''| <= √3/18."""
     text = f"var x[2] minimize sum(softplus({slope} * x + 1))"
-    found = claimed(separable_sums, setting(text, [0.0, 0.0]), 20.0)
+    found = claimed(linear_predictors, setting(text, [0.0, 0.0]), 20.0)
     assert found is not None
     assert largest / 4.0 <= found.L1 <= largest / 4.0 * (1.0 + CLOSE)
     third = abs(slope) ** 3 * math.sqrt(3.0) / 18.0

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from slomodel.bounds.close import moved
+from slomodel.bounds.closure import moved
 from slomodel.bounds.enclosure import (
     UNKNOWN,
     Derivation,
@@ -22,22 +22,22 @@ from slomodel.bounds.norms.element_derivatives import (
     third_order,
 )
 from slomodel.bounds.norms.loewner import Rows
-from slomodel.bounds.norms.quartic import MOST_COLUMNS
+from slomodel.bounds.norms.quartic_norm import MOST_COLUMNS
 from slomodel.bounds.ranges.elements.element_sums import (
     ElementSum,
     Over,
     parts_over_ball,
 )
 from slomodel.bounds.refinements import refine
-from slomodel.bounds.refinements.of_sums import (
+from slomodel.bounds.refinements.quartic_sums import AT_BEST, quartic_forms, third_of_sum
+from slomodel.bounds.refinements.ridge_majorants import ridge_majorants
+from slomodel.bounds.refinements.sums import (
     BY_ENDS,
     SumAtCentre,
     SumBounds,
     SumOverBall,
     SumRefinement,
 )
-from slomodel.bounds.refinements.quartic_sums import AT_BEST, quartic_forms, third_of_sum
-from slomodel.bounds.refinements.ridge_majorants import ridge_majorants
 from slomodel.bounds.result import shown
 from slomodel.bounds.setting import Setting, once_per_setting
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from slomodel.bounds.arithmetic.bounded import Bounded, symmetrised
-from slomodel.bounds.norms.cubic import cubic_norm, split_norm
+from slomodel.bounds.arithmetic.midpoint_radius import Bounded, symmetrised
+from slomodel.bounds.norms.cubic_norm import cubic_norm, split_norm
 
 
 def turned(T: np.ndarray, n: int, rng: np.random.Generator) -> np.ndarray:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from slomodel.bounds.arithmetic.bounded import Bounded
-from slomodel.bounds.close import ends_by_fourth
+from slomodel.bounds.arithmetic.midpoint_radius import Bounded
+from slomodel.bounds.closure import ends_by_fourth
 from slomodel.bounds.enclosure import DerivativeBounds, Ends, norm_of
 from slomodel.bounds.norms.element_derivatives import Weighted
 from slomodel.bounds.norms.loewner import Rows

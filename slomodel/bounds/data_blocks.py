@@ -24,14 +24,14 @@ from functools import reduce
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.bounded import Bounded, midpoint
 from slomodel.bounds.arithmetic.interval import Interval
+from slomodel.bounds.arithmetic.midpoint_radius import Bounded, midpoint
 from slomodel.bounds.arithmetic.rounding import Array, up_add
 from slomodel.bounds.centre import centre_hessian, centre_third, has_hessian_at_centre
-from slomodel.bounds.close import Closed, close
+from slomodel.bounds.closure import Closed, close
 from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, Ends, add
-from slomodel.bounds.norms.cubic import cubic_norm
+from slomodel.bounds.norms.cubic_norm import cubic_norm
 from slomodel.bounds.norms.eigenvalues import UNKNOWN, SpectralInterval, spectral_interval
 from slomodel.bounds.norms.element_derivatives import (
     Weighted,
@@ -42,8 +42,8 @@ from slomodel.bounds.norms.element_derivatives import (
 from slomodel.bounds.norms.loewner import upper_end
 from slomodel.bounds.pipeline import least_enclosure
 from slomodel.bounds.result import Bounds, Claim, Constant, checked_radius
-from slomodel.bounds.rules.separable_sums import element_sums
-from slomodel.bounds.rules.sums.dense_rows import sums_at_centre, sums_over
+from slomodel.bounds.rules.linear_predictors import element_sums
+from slomodel.bounds.rules.predictors.dense_rows import sums_at_centre, sums_over
 from slomodel.bounds.setting import Setting
 from slomodel.bounds.spectrum import (
     Blocks,

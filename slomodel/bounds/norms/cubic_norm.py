@@ -6,7 +6,7 @@ from math import sqrt
 
 import numpy as np
 
-from slomodel.bounds.arithmetic.bounded import Bounded, exact, mean_of_orders, symmetrised
+from slomodel.bounds.arithmetic.midpoint_radius import Bounded, exact, mean_of_orders, symmetrised
 from slomodel.bounds.arithmetic.rounding import (
     SMALLEST_NORMAL,
     Array,
@@ -17,8 +17,13 @@ from slomodel.bounds.arithmetic.rounding import (
     up_sqrt,
 )
 from slomodel.bounds.arithmetic.sums_of_products import errors_of_grams
-from slomodel.bounds.norms.quartic import largest_quartic, square_of_cubic
-from slomodel.bounds.norms.spectral import DENSE_EIGEN, spectral_norm, stack_norm, upper_eigenvalue
+from slomodel.bounds.norms.quartic_norm import largest_quartic, square_of_cubic
+from slomodel.bounds.norms.spectral_norm import (
+    DENSE_EIGEN,
+    spectral_norm,
+    stack_norm,
+    upper_eigenvalue,
+)
 from slomodel.bounds.stopping import pause
 
 _THETAS = (2 / 3, 0.85, 1.0, 1.15)

@@ -8,11 +8,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from slomodel.bounds.arithmetic.bounded import Bounded
+from slomodel.bounds.arithmetic.midpoint_radius import Bounded
 from slomodel.bounds.arithmetic.rounding import Array, gamma, up_add, up_mul, up_norm
 from slomodel.bounds.arithmetic.sums_of_products import error_of_gram, error_of_sum
 from slomodel.bounds.norms.loewner import Rows, upper_end
-from slomodel.bounds.norms.spectral import DENSE_EIGEN, upper_eigenvalue
+from slomodel.bounds.norms.spectral_norm import DENSE_EIGEN, upper_eigenvalue
 
 MOST_COLUMNS = 40
 """Variables up to which quartic forms are stored: n⁴/4 numbers, 5 MB."""

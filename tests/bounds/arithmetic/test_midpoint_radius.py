@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from slomodel.bounds.arithmetic import bounded
+from slomodel.bounds.arithmetic import midpoint_radius
 from slomodel.bounds.arithmetic.interval import interval
 
 Exact = list[list[Fraction]]
@@ -49,7 +49,7 @@ def plus(X: Exact, Y: Exact, sign: int = 1) -> Exact:
     return [[x + sign * y for x, y in zip(row, own, strict=True)] for row, own in pairs]
 
 
-def is_within(one: bounded.Bounded[float], X: Exact) -> bool:
+def is_within(one: midpoint_radius.Bounded[float], X: Exact) -> bool:
     """Whether rows and columns of X - value are no longer than the error: its norm is no less."""
     if not np.isfinite(one.value).all() or one.error == math.inf:
         return True
@@ -81,7 +81,7 @@ _PLACES = st.integers(0, 5)
 @settings(deadline=None)
 @given(matrices(2, 3), matrices(3, 2), matrices(2, 3), _ERRORS, _ERRORS, _PLACES, _NUMBERS)
 def test_rules_enclose_the_exact_results_of_the_worst_operands(A, B, C, e, d, place, factor):
-    a, b, c = (bounded.Bounded(one, error) for one, error in ((A, e), (B, d), (C, d)))
+    a, b, c = (midpoint_radius.Bounded(one, error) for one, error in ((A, e), (B, d), (C, d)))
     X, Y, Z = moved(A, place, e), moved(B, place, d), moved(C, place, -d)
     assert is_within(a @ b, product(X, Y))
     assert is_within(
@@ -98,7 +98,7 @@ def test_rules_enclose_the_exact_results_of_the_worst_operands(A, B, C, e, d, pl
         shifted[i][i] += Fraction(factor)
     assert is_within((a @ b).plus_identity(factor), shifted)
     wide = [[Fraction(factor) * x for x in row] + [3 * z for z in own] for row, own in pairs]
-    assert is_within(bounded.beside(a, factor, c, 3.0), wide)
+    assert is_within(midpoint_radius.beside(a, factor, c, 3.0), wide)
     square = sum((x * x for row in X for x in row), Fraction())
     assert a.norm == math.inf or Fraction(float(a.norm)) ** 2 >= Fraction(e) ** 2
     assert e or Fraction(float(a.magnitude)) ** 2 >= square
@@ -109,16 +109,19 @@ def test_rules_enclose_the_exact_results_of_the_worst_operands(A, B, C, e, d, pl
 def test_stacks_have_the_errors_of_their_matrices(A, B, e):
     """Each entry of a stack as the matrix by itself, but for the order of its sums."""
     left, right = A.reshape(2, 2, 3), B.reshape(2, 3, 2)
-    stack = bounded.Bounded(left, np.full(2, e)) @ bounded.exact_stack(right)
+    stack = midpoint_radius.Bounded(left, np.full(2, e)) @ midpoint_radius.exact_stack(right)
     for k in range(2):
-        one = bounded.Bounded(stack.value[k], float(stack.error[k]))
+        one = midpoint_radius.Bounded(stack.value[k], float(stack.error[k]))
         assert is_within(one, product(moved(left[k], 0, e), exact(right[k])))
 
 
 @settings(deadline=None)
 @given(matrices(1, 3), matrices(1, 3), _ERRORS, _ERRORS)
 def test_elementwise_products_hold_the_worst_operands(A, B, e, d):
-    a, b = bounded.Bounded(A[0], np.full(3, e)), bounded.Bounded(B[0], np.full(3, d))
+    a, b = (
+        midpoint_radius.Bounded(A[0], np.full(3, e)),
+        midpoint_radius.Bounded(B[0], np.full(3, d)),
+    )
     found = a * b
     for k in range(3):
         for x in (Fraction(float(A[0, k])) + Fraction(e), Fraction(float(A[0, k])) - Fraction(e)):
@@ -130,7 +133,7 @@ def test_elementwise_products_hold_the_worst_operands(A, B, e, d):
 
 def test_values_of_functions_are_within_steps():
     y = np.array([1.0, 5e-324, 0.0, 1.7e308, 0.1])
-    found = bounded.computed(y, 3)
+    found = midpoint_radius.computed(y, 3)
     steps = 3.0 * np.spacing(y)
     assert (found.error >= steps).all()
 
@@ -138,10 +141,10 @@ def test_values_of_functions_are_within_steps():
 @settings(deadline=None)
 @given(matrices(2, 2))
 def test_scaled_arrays_are_exact_but_for_what_underflows(A):
-    B, e = bounded.normalised(A)
+    B, e = midpoint_radius.normalised(A)
     assert is_within(B, [[x / Fraction(2) ** e for x in row] for row in exact(A)])
     assert not A.any() or 0.5 <= np.max(np.abs(B.value)) <= 1.0
-    stack, exponents = bounded.normalised_stack(A[np.newaxis])
+    stack, exponents = midpoint_radius.normalised_stack(A[np.newaxis])
     assert np.array_equal(stack.value[0], B.value)
     assert exponents[0] == e
 
@@ -151,31 +154,35 @@ def test_ends_proved_by_a_factorisation_are_above_the_largest_eigenvalue(n: int)
     rng = np.random.default_rng(n)
     S = rng.integers(-8, 9, (n, n)).astype(float)
     B = (S + S.T + np.eye(n)) / 32.0
-    B = bounded.normalised(B)[0].value
+    B = midpoint_radius.normalised(B)[0].value
     with mpmath.workdps(40):
         largest = max(mpmath.eigsy(mpmath.matrix(B.tolist()), eigvals_only=True))
     trace = float(np.sum(np.abs(np.diag(B))))
     for excess in (1e-15, 1e-14, 1e-12, 1e-6):
         t = float(largest) + excess
-        if bounded.runs_through(B, np.asarray(t)):
-            end = bounded.proved_end(t, trace, n)
+        if midpoint_radius.runs_through(B, np.asarray(t)):
+            end = midpoint_radius.proved_end(t, trace, n)
             assert largest <= mpmath.mpf(float(end)) <= largest + excess + 1e-12 * n
-    assert not bounded.runs_through(B, np.asarray(float(largest) - 1e-3))
+    assert not midpoint_radius.runs_through(B, np.asarray(float(largest) - 1e-3))
 
 
 def test_middles_of_intervals_hold_them():
     lo = np.array([[1.0, -2.0], [5e-324, 3.0]])
     hi = np.array([[1.5, -1.0], [1e-323, 3.0]])
-    whole, rows = (make(interval(lo, hi)) for make in (bounded.midpoint, bounded.midpoints))
+    whole, rows = (
+        make(interval(lo, hi)) for make in (midpoint_radius.midpoint, midpoint_radius.midpoints)
+    )
     for end in (lo, hi):
         assert is_within(whole, exact(end))
         for k, error in enumerate(rows.error):
-            assert is_within(bounded.Bounded(rows.value[[k]], float(error)), exact(end[[k]]))
+            assert is_within(
+                midpoint_radius.Bounded(rows.value[[k]], float(error)), exact(end[[k]])
+            )
 
 
 def test_what_is_not_finite_has_no_finite_norm():
     for wrong in (np.inf, -np.inf, np.nan):
-        assert bounded.exact(np.array([[1.0, wrong]])).norm == np.inf
+        assert midpoint_radius.exact(np.array([[1.0, wrong]])).norm == np.inf
 
 
 _TINY = np.full((1, 50), 1.55e-162)  # each product is below half the least double
@@ -288,10 +295,10 @@ def _radii(of: types.ModuleType) -> bool:
 @pytest.mark.parametrize("name", _BROKEN)
 def test_a_rule_without_one_of_its_terms_does_not_hold(name: str, monkeypatch: pytest.MonkeyPatch):
     old, new, holds = _BROKEN[name]
-    source = inspect.getsource(bounded)
+    source = inspect.getsource(midpoint_radius)
     assert old in source
     broken = types.ModuleType("broken")
     monkeypatch.setitem(sys.modules, "broken", broken)
     exec(compile(source.replace(old, new), "broken", "exec"), broken.__dict__)
-    assert holds(bounded)
+    assert holds(midpoint_radius)
     assert not holds(broken)

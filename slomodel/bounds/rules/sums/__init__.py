@@ -1,1 +1,0 @@
-"""Sums over elements: enclosures from dense rows and from sparse rows."""
