@@ -34,7 +34,7 @@ if __package__ in (None, ""):  # run as a script; its folder has a bounds.py of 
     sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
 import numpy as np
-from bounds.fuzz import Case, cases, setting_of
+from bounds.fuzz import Case, cases, part_of
 from bounds.witness import glance, seek
 from random_graphs import KINDS, WITH_LITERALS, throw
 
@@ -163,7 +163,7 @@ def search(worst: Worst, number: int, plan: Plan) -> None:
         example = throw(rng, origin.kind, plan.steps)
     count = len(RADII) if plan.is_quick else RADII_A_GRAPH
     radii = tuple(float(r) for r in rng.choice(RADII, count, replace=False))
-    own = replace(setting_of(example), effort=plan.effort)
+    own = replace(part_of(example), effort=plan.effort)
     by = glance if plan.is_quick else seek
     try:
         found = cases(own, rng, radii, other_units=RADII_IN_OTHER_UNITS, search=by)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from slomodel.bounds import Setting
+from slomodel.bounds import ObjectivePart
 from slomodel.errors import SourceText
 from slomodel.front.elaboration.elaborate import elaborate
 from slomodel.front.text.parse import parse
@@ -83,7 +83,7 @@ def text_of(seed: int, functions: tuple[str, ...] = FUNCTIONS) -> str:
     minimize {" + ".join(ends)} + 0.1 * (sumsq(x) + a^2 + b^2 + sumsq(c)) + 0 * sum(A) * sum(W)"""
 
 
-def setting_of_seed(seed: int, functions: tuple[str, ...] = FUNCTIONS) -> Setting:
+def setting_of_seed(seed: int, functions: tuple[str, ...] = FUNCTIONS) -> ObjectivePart:
     """The model of a seed at a random point, as it was written."""
     source, draw = SourceText(text_of(seed, functions)), np.random.default_rng(seed)
     problem = elaborate(parse(source), source)
@@ -91,4 +91,4 @@ def setting_of_seed(seed: int, functions: tuple[str, ...] = FUNCTIONS) -> Settin
     arrays = {name: np.asarray(draw.normal(size=shape)) for name, shape in shapes.items()}
     nodes = {*inputs(problem.objective), *problem.inputs}
     values = {node: arrays[node.name] for node in nodes}
-    return Setting(problem.objective, problem.inputs, values, {"T": T, "K": K})
+    return ObjectivePart(problem.objective, problem.inputs, values, {"T": T, "K": K})

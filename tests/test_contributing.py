@@ -12,11 +12,11 @@ from bounds.settings import claimed, setting
 from sizes import ROOT
 
 import slomodel
-from slomodel.bounds import Setting, bounds, pipeline
+from slomodel.bounds import ObjectivePart, bounds, pipeline
 from slomodel.bounds.enclosure import Enclosure
 from slomodel.bounds.rules.table import RULES, BoundRule
 
-Bound = Callable[[Setting, float], Enclosure | None]
+Bound = Callable[[ObjectivePart, float], Enclosure | None]
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 A = np.random.default_rng(4).standard_normal((5, 3))
 SUMS = {
@@ -58,7 +58,7 @@ def test_no_claim_is_passed(cosines: Bound, name: str) -> None:
     rng = np.random.default_rng(len(name))
     one = setting(text, list(rng.standard_normal(3)), **data)
 
-    def alone(setting: Setting, radius: float) -> tuple[float, float]:
+    def alone(setting: ObjectivePart, radius: float) -> tuple[float, float]:
         found = claimed(cosines, setting, radius)
         assert found is not None
         return found.L1, found.L2

@@ -1,9 +1,8 @@
 """Proved bounds on the Lipschitz constants of the gradient and the Hessian over balls.
 
-`pipeline` is the flow: split into parts, apply the rules, add, close, take the least. A part is a
-`Setting`: an objective of its variables at a centre, with cached properties; so is f itself.
+`pipeline` is the flow: split into parts, apply the rules, add, close, take the least.
 
-    setting, enclosure    the values that flow: a part, and bounds on its derivatives
+    part, enclosure       what flows: a summand of f, or f, at a centre; bounds on its derivatives
     split                 an objective as a sum of parts
     rules/                the ways to bound a part, one principle a file
     refinements/          second looks at what rules return
@@ -25,17 +24,17 @@ from slomodel.bounds.certificates.point_certificate import PointCertificate
 from slomodel.bounds.effort import EFFORTS, effort_of
 from slomodel.bounds.formula import bound_formula
 from slomodel.bounds.lipschitz import bounds, quick_bound
+from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.ranges.evaluation_errors import gradient_error, value_error
 from slomodel.bounds.result import Bounds
 from slomodel.bounds.sampled import sample
-from slomodel.bounds.setting import Setting
 from slomodel.bounds.stopping import current_work, stopped_by
 
 __all__ = [
     "EFFORTS",
     "Bounds",
+    "ObjectivePart",
     "PointCertificate",
-    "Setting",
     "bound_formula",
     "bounds",
     "current_work",

@@ -10,7 +10,7 @@ import numpy as np
 
 from slomodel.bounds.ball import Ball, Vector, norm, unit
 from slomodel.bounds.limits import box_of_limits
-from slomodel.bounds.setting import Setting, once_per_setting
+from slomodel.bounds.part import ObjectivePart, once_per_part
 from slomodel.bounds.stopping import pause
 from slomodel.calculus import jvp
 from slomodel.ir.expr import Expr, Input
@@ -21,44 +21,44 @@ _RANDOM_POINTS = 4
 _STEPS = 3
 """Power steps for the direction in which H, or a difference of two, is largest."""
 _APART = 0.1
-"""Part of the way from the centre between two points whose Hessians are compared."""
+"""ObjectivePart of the way from the centre between two points whose Hessians are compared."""
 _OUTWARD = (0.1, 1.0)
 """Parts of the radius at which the ball is looked at."""
 
 
-@once_per_setting
-def _product(setting: Setting) -> tuple[tuple[Input, ...], tuple[Expr, ...]]:
+@once_per_part
+def _product(part: ObjectivePart) -> tuple[tuple[Input, ...], tuple[Expr, ...]]:
     """Inputs for a direction, by variable, and graphs of the Hessian times that direction."""
-    along = tuple(Input(f"along {v.name}", "variable", v.shape) for v in setting.variables)
-    return along, jvp(setting.gradient, dict(zip(setting.variables, along, strict=True)))
+    along = tuple(Input(f"along {v.name}", "variable", v.shape) for v in part.variables)
+    return along, jvp(part.gradient, dict(zip(part.variables, along, strict=True)))
 
 
-def _times(setting: Setting, x: Vector, v: Vector) -> Vector:
+def _times(part: ObjectivePart, x: Vector, v: Vector) -> Vector:
     """H(x)v (n,)."""
-    if setting.product is not None:
-        return setting.product(x, v)
-    along, graphs = _product(setting)
-    at = setting.by_variable(x) | dict(zip(along, setting.by_variable(v).values(), strict=True))
+    if part.product is not None:
+        return part.product(x, v)
+    along, graphs = _product(part)
+    at = part.by_variable(x) | dict(zip(along, part.by_variable(v).values(), strict=True))
     with np.errstate(all="ignore"):
-        result = evaluate(graphs, {**setting.values, **at}, setting.sizes, pause)
+        result = evaluate(graphs, {**part.values, **at}, part.sizes, pause)
     return np.concatenate([np.ravel(a) for a in result])
 
 
-def _change(setting: Setting, x: Vector, y: Vector, v: Vector) -> Vector:
+def _change(part: ObjectivePart, x: Vector, y: Vector, v: Vector) -> Vector:
     """(H(x) - H(y))v (n,)."""
-    return _times(setting, x, v) - _times(setting, y, v)
+    return _times(part, x, v) - _times(part, y, v)
 
 
-def curvature(setting: Setting, x: Vector, enough: float = math.inf) -> float:
+def curvature(part: ObjectivePart, x: Vector, enough: float = math.inf) -> float:
     """‖H(x)v‖ for a random unit v (n,), or for the unit vector along H(x)v if that is larger; the
     second is left out where the first is `enough`.
     """
     generator = np.random.default_rng(0)
-    v, seen = unit(generator.standard_normal(setting.n)), 0.0
+    v, seen = unit(generator.standard_normal(part.n)), 0.0
     for _ in range(2):
         if v is None:
             break
-        product = _times(setting, x, v)
+        product = _times(part, x, v)
         size = norm(product)
         seen = max(seen, size) if math.isfinite(size) else seen
         if seen >= enough:
@@ -67,28 +67,28 @@ def curvature(setting: Setting, x: Vector, enough: float = math.inf) -> float:
     return seen
 
 
-@once_per_setting
-def attained(setting: Setting, radius: float) -> tuple[float, float]:
+@once_per_part
+def attained(part: ObjectivePart, radius: float) -> tuple[float, float]:
     """‖H‖ and ‖D³f‖ seen in the ball; 0 where they are not finite.
 
     Points lie along the eigenvector v of H(c), and along D³f(c)[v, v], on which vᵀHv changes most.
     """
-    centre = setting.x
-    ball = Ball(centre, radius, box_of_limits(setting))
-    start = unit(np.random.default_rng(0).standard_normal(setting.n))
-    assert start is not None, "a setting with a ball has unknowns"
-    first, v = _largest(partial(_times, setting, centre), start)
+    centre = part.x
+    ball = Ball(centre, radius, box_of_limits(part))
+    start = unit(np.random.default_rng(0).standard_normal(part.n))
+    assert start is not None, "a part with a ball has unknowns"
+    first, v = _largest(partial(_times, part, centre), start)
     step = ball.inside(centre + _APART * radius * v) - centre
-    rise = unit(_times(setting, centre + step, v) - _times(setting, centre, v))
+    rise = unit(_times(part, centre + step, v) - _times(part, centre, v))
     second = 0.0
     for along in (v, *([] if rise is None else [rise])):
-        for part in (sign * t for t in _OUTWARD for sign in (1.0, -1.0)):
-            x = ball.inside(centre + part * radius * along)
-            first = max(first, _largest(partial(_times, setting, x), v)[0])
+        for share in (sign * t for t in _OUTWARD for sign in (1.0, -1.0)):
+            x = ball.inside(centre + share * radius * along)
+            first = max(first, _largest(partial(_times, part, x), v)[0])
             y = x + _APART * (centre - x)
             apart = norm(x - y)
             if apart > 0.0:
-                change, _ = _largest(partial(_change, setting, x, y), v)
+                change, _ = _largest(partial(_change, part, x, y), v)
                 second = max(second, change / apart)
     return first, second
 
@@ -106,19 +106,19 @@ def _largest(apply: Callable[[Vector], Vector], v: Vector) -> tuple[float, Vecto
     return seen, v
 
 
-def points(setting: Setting, radius: float) -> Iterator[Vector]:
+def points(part: ObjectivePart, radius: float) -> Iterator[Vector]:
     """Points of the ball (n,): the centre, the boundary along the gradient and towards 0, and
     random points that are the same for every call.
     """
-    centre = setting.x
-    ball = Ball(centre, radius, box_of_limits(setting))
+    centre = part.x
+    ball = Ball(centre, radius, box_of_limits(part))
     generator = np.random.default_rng(0)
     with np.errstate(all="ignore"):
-        slopes = evaluate(setting.gradient, setting.values, setting.sizes)
+        slopes = evaluate(part.gradient, part.values, part.sizes)
     gradient = np.concatenate([np.ravel(a) for a in slopes])
-    random = [generator.standard_normal(setting.n) for _ in range(_RANDOM_POINTS)]
+    random = [generator.standard_normal(part.n) for _ in range(_RANDOM_POINTS)]
     yield centre
-    yield ball.inside(np.zeros(setting.n))
+    yield ball.inside(np.zeros(part.n))
     for direction in (gradient, -gradient, -centre, *random):
         along = unit(direction)
         if along is not None:

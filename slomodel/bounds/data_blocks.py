@@ -40,11 +40,11 @@ from slomodel.bounds.norms.element_derivatives import (
     matrix_of_third,
 )
 from slomodel.bounds.norms.loewner import upper_end
+from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.pipeline import least_enclosure
 from slomodel.bounds.result import Bounds, Claim, Constant, checked_radius
 from slomodel.bounds.rules.linear_predictors import element_sums
 from slomodel.bounds.rules.predictors.dense_rows import sums_at_centre, sums_over
-from slomodel.bounds.setting import Setting
 from slomodel.bounds.spectrum import (
     Blocks,
     Sizes,
@@ -167,18 +167,16 @@ def _of_entries(H: Interval | None) -> DerivativeBounds:
 
 
 @without_rounding()
-def term_bounds(setting: Setting, radius: float) -> TermBounds:
-    """The bounds for one term over the ball around the setting's centre."""
+def term_bounds(part: ObjectivePart, radius: float) -> TermBounds:
+    """The bounds for one term over the ball around the part's centre."""
     radius = checked_radius(radius)
-    setting = with_joined_exponentials(written_out(setting))
-    setting = in_gram_form(with_negative_powers(setting))
+    part = with_joined_exponentials(written_out(part))
+    part = in_gram_form(with_negative_powers(part))
     with np.errstate(all="ignore"):
-        enclosure = least_enclosure(setting, radius)
+        enclosure = least_enclosure(part, radius)
         centre, over = _numbers(enclosure.centre), _numbers(enclosure.over)
-        result = TermBounds(sizes_of(setting), enclosure, centre, over, reason=enclosure.reason)
-        return (
-            _with_matrices(result, setting, radius) if setting.n and radius < math.inf else result
-        )
+        result = TermBounds(sizes_of(part), enclosure, centre, over, reason=enclosure.reason)
+        return _with_matrices(result, part, radius) if part.n and radius < math.inf else result
 
 
 def _numbers(bounds: DerivativeBounds) -> FormMajorants:
@@ -190,28 +188,28 @@ def _numbers(bounds: DerivativeBounds) -> FormMajorants:
     return FormMajorants(second, FormMajorant(None, bounds.third), fourth)
 
 
-def _with_matrices(bounds: TermBounds, setting: Setting, radius: float) -> TermBounds:
+def _with_matrices(bounds: TermBounds, part: ObjectivePart, radius: float) -> TermBounds:
     """The bounds with matrices of H and D³f, as far as the effort permits."""
-    n = setting.n
+    n = part.n
     if n * n > MOST_NUMBERS:
         return bounds
     try:
-        hessian = centre_hessian(setting) if has_hessian_at_centre(setting) else None
-        bounds = replace(bounds, hessian=hessian, entries=hessian_over_ball(setting, radius))
-        third = centre_third(setting)
+        hessian = centre_hessian(part) if has_hessian_at_centre(part) else None
+        bounds = replace(bounds, hessian=hessian, entries=hessian_over_ball(part, radius))
+        third = centre_third(part)
         if third is not None and n**3 <= MOST_NUMBERS:
             bounds = replace(bounds, third=midpoint(third))
-        return _with_gram_matrices(bounds, as_written(setting), radius)
+        return _with_gram_matrices(bounds, as_written(part), radius)
     except MissingRule:
         return bounds
 
 
-def _with_gram_matrices(bounds: TermBounds, setting: Setting, radius: float) -> TermBounds:
+def _with_gram_matrices(bounds: TermBounds, part: ObjectivePart, radius: float) -> TermBounds:
     """With the Gram matrices of a sum over elements."""
-    parts = element_sums(setting)
+    parts = element_sums(part)
     if parts is None:
         return bounds
-    over = sums_over(setting, parts, radius)
+    over = sums_over(part, parts, radius)
     if over.order < 1:
         return bounds
     matrices = replace(bounds.over, second=_sides(over.parts, matrix_of_side))
@@ -220,7 +218,7 @@ def _with_gram_matrices(bounds: TermBounds, setting: Setting, radius: float) -> 
     matrices = replace(matrices, third=FormMajorant(matrix_of_third(over.parts)))
     if over.order > 2:
         matrices = replace(matrices, fourth=_sides(over.parts, matrix_of_fourth))
-    at = sums_at_centre(setting, parts)
+    at = sums_at_centre(part, parts)
     centre = replace(
         bounds.centre,
         second=_sides(at.parts, matrix_of_side),

@@ -15,39 +15,39 @@ import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_norm
-from slomodel.bounds.setting import Setting
+from slomodel.bounds.part import ObjectivePart
 
 UNLIMITED = Interval(np.asarray(-np.inf), np.asarray(np.inf))
 
 
-def with_limits_at_centre(setting: Setting) -> Setting:
-    """The setting, without limits unless the centre lies in all of them."""
-    for variable, limits in setting.limits.items():
-        at = setting.values.get(variable)
+def with_limits_at_centre(part: ObjectivePart) -> ObjectivePart:
+    """The part, without limits unless the centre lies in all of them."""
+    for variable, limits in part.limits.items():
+        at = part.values.get(variable)
         if at is not None and not ((limits.lo <= at) & (at <= limits.hi)).all():
-            return replace(setting, limits={})
-    return setting
+            return replace(part, limits={})
+    return part
 
 
-def box_of_limits(setting: Setting) -> tuple[Array, Array] | None:
+def box_of_limits(part: ObjectivePart) -> tuple[Array, Array] | None:
     """The lower and the upper ends (n,) of all limits, infinite where a variable has none.
 
     None where no variable has limits.
     """
-    if not setting.limits:
+    if not part.limits:
         return None
     low, high = [], []
-    for variable in setting.variables:
-        limits, shape = setting.limits.get(variable, UNLIMITED), np.shape(setting.values[variable])
+    for variable in part.variables:
+        limits, shape = part.limits.get(variable, UNLIMITED), np.shape(part.values[variable])
         low.append(np.broadcast_to(limits.lo, shape).ravel())
         high.append(np.broadcast_to(limits.hi, shape).ravel())
     return np.concatenate(low), np.concatenate(high)
 
 
-def limited_radius(setting: Setting, radius: float) -> float:
+def limited_radius(part: ObjectivePart, radius: float) -> float:
     """A radius, at most the given one, of a ball that holds all of its points within the limits."""
-    box = box_of_limits(setting)
+    box = box_of_limits(part)
     if box is None:
         return radius
-    reach = np.maximum(up_add(box[1], -setting.x), up_add(setting.x, -box[0]))
+    reach = np.maximum(up_add(box[1], -part.x), up_add(part.x, -box[0]))
     return min(radius, float(up_norm(reach)))

@@ -37,11 +37,11 @@ from slomodel.bounds.enclosure import (
     least,
     norm_of,
 )
+from slomodel.bounds.part import ObjectivePart, once_per_part
 from slomodel.bounds.result import Claim, shown
 from slomodel.bounds.rules.gradient_jets import is_long
 from slomodel.bounds.rules.interval_entries import is_small
 from slomodel.bounds.rules.table import RULES, BoundRule
-from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.split import is_sharper_by_parts, split
 from slomodel.bounds.stopping import pause, working_on
 from slomodel.bounds.structure.gram_form import as_written, in_gram_form
@@ -134,7 +134,7 @@ class Claims:
         return replace(self, L1=self.L1 + other.L1, L2=self.L2 + other.L2)
 
 
-def claims(part: Setting, radius: float, rules: Sequence[BoundRule] | None = None) -> Claims:
+def claims(part: ObjectivePart, radius: float, rules: Sequence[BoundRule] | None = None) -> Claims:
     """The claims of the given rules, or of all rules and of the sum over parts; with a reason
     instead where there is no bound at all.
     """
@@ -166,7 +166,7 @@ def _over_the_whole_space(claim: Claim) -> Claim:
     return replace(claim, reason=WHOLE_SPACE) if without_reason else claim
 
 
-def _refusal(part: Setting) -> str:
+def _refusal(part: ObjectivePart) -> str:
     """Why no rule can be applied; empty otherwise."""
     for node in inputs(part.objective):
         if not np.all(np.isfinite(part.values[node])):
@@ -174,7 +174,7 @@ def _refusal(part: Setting) -> str:
     return too_long(part)
 
 
-def _answers(part: Setting, radius: float, rules: Sequence[BoundRule] | None) -> list[Answer]:
+def _answers(part: ObjectivePart, radius: float, rules: Sequence[BoundRule] | None) -> list[Answer]:
     adds_up = rules is None and is_sharper_by_parts(as_written(part))
     every = (*RULES, SUM_OF_PARTS) if adds_up else rules or RULES
     answers: list[Answer] = []
@@ -199,20 +199,22 @@ def _answers(part: Setting, radius: float, rules: Sequence[BoundRule] | None) ->
     return answers
 
 
-def _stage(rule: BoundRule, part: Setting, rules: Sequence[BoundRule] | None) -> int:
+def _stage(rule: BoundRule, part: ObjectivePart, rules: Sequence[BoundRule] | None) -> int:
     """That of the rule, or 3 where it waits for those that close gaps, if they are tried."""
     are_tried = rules is None and math.isfinite(part.effort.gap)
     return 3 if are_tried and rule.waits(part) else rule.stage
 
 
-def _is_bounded(part: Setting, answers: Sequence[Answer]) -> bool:
+def _is_bounded(part: ObjectivePart, answers: Sequence[Answer]) -> bool:
     """Whether there are bounds, and the derivatives at the centre to compare them with."""
     with np.errstate(all="ignore"):
         is_known = math.isfinite(hessian_at_centre(part))
     return is_known and any(one.is_finite for one in answers)
 
 
-def answer(rule: BoundRule, part: Setting, radius: float, is_enough: bool = False) -> Answer | None:
+def answer(
+    rule: BoundRule, part: ObjectivePart, radius: float, is_enough: bool = False
+) -> Answer | None:
     """The answer of one rule; inf with the reason where a node has no rule.
 
     None where it does not apply, or is long and other answers are enough.
@@ -233,37 +235,37 @@ def answer(rule: BoundRule, part: Setting, radius: float, is_enough: bool = Fals
     return Answer(rule, result, close(result, radius))
 
 
-def sum_of_parts(setting: Setting, radius: float) -> Enclosure | None:
+def sum_of_parts(part: ObjectivePart, radius: float) -> Enclosure | None:
     """The sum of unlike parts, each bounded by its own best rules but for those that close gaps;
     None for a single part.
 
     Those that close gaps are tried for f as a whole: only where that fails are they tried for its
     parts.
     """
-    return _sum(setting, radius, [rule for rule in RULES if not rule.closes_gaps])
+    return _sum(part, radius, [rule for rule in RULES if not rule.closes_gaps])
 
 
-def closer_sum_of_parts(setting: Setting, radius: float) -> Enclosure | None:
+def closer_sum_of_parts(part: ObjectivePart, radius: float) -> Enclosure | None:
     """`sum_of_parts` by all rules."""
-    return _sum(setting, radius)
+    return _sum(part, radius)
 
 
 def _sum(
-    setting: Setting, radius: float, rules: Sequence[BoundRule] | None = None
+    part: ObjectivePart, radius: float, rules: Sequence[BoundRule] | None = None
 ) -> Enclosure | None:
     """The sum of the parts, by these rules or by all; norms at the centre are those of f itself."""
-    parts = split(as_written(setting))
+    parts = split(as_written(part))
     if len(parts) < 2:
         return None
-    by_size = _rules_of_parts(setting, rules)
+    by_size = _rules_of_parts(part, rules)
     result = [
-        (least_enclosure(in_gram_form(part), radius, by_size[part.n == setting.n]), part.variables)
-        for part in parts
+        (least_enclosure(in_gram_form(one), radius, by_size[one.n == part.n]), one.variables)
+        for one in parts
     ]
-    total = add_by_variables(result, setting.variables)
+    total = add_by_variables(result, part.variables)
     known = DerivativeBounds()
-    if has_hessian_at_centre(setting):
-        known = DerivativeBounds(both_ends(hessian_at_centre(setting)), third_at_centre(setting))
+    if has_hessian_at_centre(part):
+        known = DerivativeBounds(both_ends(hessian_at_centre(part)), third_at_centre(part))
     lines = tuple(
         f"part of {', '.join(variable.name for variable in variables)}: "
         f"‖H‖ ≤ {shown(norm_of(one.over.second))}, ‖D³f‖ ≤ {shown(one.over.third)}"
@@ -278,7 +280,7 @@ CLOSER_SUM_OF_PARTS = BoundRule(closer_sum_of_parts, is_long=is_long)
 
 
 def _rules_of_parts(
-    setting: Setting, rules: Sequence[BoundRule] | None
+    part: ObjectivePart, rules: Sequence[BoundRule] | None
 ) -> tuple[Sequence[BoundRule] | None, Sequence[BoundRule] | None]:
     """The rules for parts that read some of the variables, and for parts that read all of them.
 
@@ -287,13 +289,13 @@ def _rules_of_parts(
     Cells over the ball of f capture cancellation between its parts; cells of parts in as many
     variables only repeat that work, so they are left out where those of f are tried.
     """
-    if not is_small(setting):
+    if not is_small(part):
         return rules, rules
     return rules, [rule for rule in rules or RULES if not (rule.by_cells or rule.closes_gaps)]
 
 
 def _leave_a_gap(
-    part: Setting,
+    part: ObjectivePart,
     radius: float,
     answers: Sequence[Answer],
     gap: float,
@@ -327,7 +329,7 @@ def _leave_a_gap(
     return seen * close[0] < L1 or (including_third and turning * close[1] < L2)
 
 
-def _is_far(part: Setting, radius: float, L1: float) -> bool:
+def _is_far(part: ObjectivePart, radius: float, L1: float) -> bool:
     """Whether L1 is far beyond the curvature at the centre, of which all entries are too expensive.
 
     False where that is not finite.
@@ -338,7 +340,7 @@ def _is_far(part: Setting, radius: float, L1: float) -> bool:
 
 
 def least_enclosure(
-    part: Setting, radius: float, rules: Sequence[BoundRule] | None = None
+    part: ObjectivePart, radius: float, rules: Sequence[BoundRule] | None = None
 ) -> Enclosure:
     """The least of each bound over all rules, including both constants over the ball."""
     result = with_closed(part, radius, claims(part, radius, rules))
@@ -348,7 +350,7 @@ def least_enclosure(
     return replace(result.enclosure, over=over, reason="" if is_finite else next(reasons, ""))
 
 
-def with_closed(part: Setting, radius: float, claims: Claims) -> Claims:
+def with_closed(part: ObjectivePart, radius: float, claims: Claims) -> Claims:
     """The claims, with those closed from the least bound on each derivative over all rules.
 
     H(c) is bounded for this over the ball of radius 0, unless r·L2 alone is no less than another
@@ -371,8 +373,8 @@ def with_closed(part: Setting, radius: float, claims: Claims) -> Claims:
     )
 
 
-@once_per_setting
-def _claims_at_centre(part: Setting) -> Claims:
+@once_per_part
+def _claims_at_centre(part: ObjectivePart) -> Claims:
     return claims(part, 0.0)
 
 

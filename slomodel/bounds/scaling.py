@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from slomodel.bounds.arithmetic.rounding import up_ldexp
-from slomodel.bounds.setting import Setting
+from slomodel.bounds.part import ObjectivePart
 from slomodel.functions import mul
 from slomodel.ir import build
 from slomodel.ir.expr import Expr
@@ -36,7 +36,7 @@ class Units:
     f: int = 0
     x: int = 0
 
-    def setting(self, one: Setting) -> Setting:
+    def part(self, one: ObjectivePart) -> ObjectivePart:
         """The same problem in these units."""
         objective, values, limits = one.objective, dict(one.values), dict(one.limits)
         if self.x:
@@ -67,14 +67,14 @@ def _clamped(exponent: int) -> int:
     return max(-_LARGEST, min(exponent, _LARGEST))
 
 
-def units_of_variables(one: Setting, radius: float) -> Units:
+def units_of_variables(one: ObjectivePart, radius: float) -> Units:
     """A unit of about the largest magnitude in the ball, where that is extreme; else 1."""
     centre = [np.abs(one.values[variable]).max(initial=0.0) for variable in one.variables]
     exponent = _clamped(math.frexp(max(radius, *centre))[1])
     if abs(exponent) <= _FAR:
         return Units()
     units = Units(x=exponent)
-    scaled = units.setting(one)
+    scaled = units.part(one)
     for variable in one.variables:
         if not np.array_equal(np.ldexp(scaled.values[variable], exponent), one.values[variable]):
             return Units()  # some element is so small that rescaling would round it

@@ -21,9 +21,9 @@ from slomodel.bounds.norms.eigenvalues import (
     unit_scales,
 )
 from slomodel.bounds.norms.spectral_norm import spectral_norm, symmetric_norm
+from slomodel.bounds.part import ObjectivePart, once_per_part
 from slomodel.bounds.ranges.smoothness import smoothness_in
 from slomodel.bounds.ranges.taylor.taylor_ranges import taylor_ranges
-from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.useless import large_bound
 from slomodel.errors import MissingRule
 from slomodel.ir.exact import without_rounding
@@ -34,48 +34,48 @@ _FLOPS = 32.0
 """Operations per direction and element of a node that depends on it."""
 
 
-@once_per_setting
-def centre_spectrum(setting: Setting) -> SpectralInterval:
+@once_per_part
+def centre_spectrum(part: ObjectivePart) -> SpectralInterval:
     """The interval of the eigenvalues of H(c); unbounded where H(c) exceeds the effort, or where f
     is not proved to have it.
     """
-    H = centre_hessian(setting) if has_hessian_at_centre(setting) else None
+    H = centre_hessian(part) if has_hessian_at_centre(part) else None
     return UNKNOWN if H is None else spectral_interval(H)
 
 
-@once_per_setting
+@once_per_part
 @without_rounding()
-def hessian_over_ball(setting: Setting, radius: float) -> Interval | None:
+def hessian_over_ball(part: ObjectivePart, radius: float) -> Interval | None:
     """H over the ball (n, n) as a symmetric interval matrix; None where there is no proof of C¹, a
     node has no interval rule, or the work exceeds the effort.
     """
-    if setting.n == 0 or not math.isfinite(radius):
+    if part.n == 0 or not math.isfinite(radius):
         return None
-    most = setting.effort.count(_FLOPS)
+    most = part.effort.count(_FLOPS)
     try:
-        ranges = taylor_ranges(setting, radius, most)
-        smooth = smoothness_in(setting, ranges)
-        return hessian_over(setting, ranges, most) if smooth.least >= 1 else None
+        ranges = taylor_ranges(part, radius, most)
+        smooth = smoothness_in(part, ranges)
+        return hessian_over(part, ranges, most) if smooth.least >= 1 else None
     except MissingRule:
         return None
 
 
-@once_per_setting
+@once_per_part
 def spectral_ends(
-    setting: Setting, radius: float, enclosure: Enclosure, L1: float, L2: float
+    part: ObjectivePart, radius: float, enclosure: Enclosure, L1: float, L2: float
 ) -> SpectralInterval:
     """λ_min and λ_max of H over the ball, given both constants and the bounds on derivatives.
 
     Each end is the better of that of `close` and of that of the entries over the ball. Hypothesis:
     f is C¹ where L1 is finite.
     """
-    if setting.n == 0:
+    if part.n == 0:
         return SpectralInterval(0.0, 0.0)
     if not math.isfinite(L1):
         return UNKNOWN
     with np.errstate(all="ignore"), without_rounding():
-        known = centre_spectrum(setting)
-        H = hessian_over_ball(setting, radius)
+        known = centre_spectrum(part)
+        H = hessian_over_ball(part, radius)
         entries = UNKNOWN if H is None else spectral_interval(H)
     centre = enclosure.centre.least(DerivativeBounds((known.high, -known.low)))
     over = enclosure.over.least(DerivativeBounds(both_ends(L1), L2))
@@ -83,23 +83,23 @@ def spectral_ends(
     return entries.meet(-lower, upper)
 
 
-@once_per_setting
-def block_norms(setting: Setting, radius: float, L1: float) -> Blocks:
+@once_per_part
+def block_norms(part: ObjectivePart, radius: float, L1: float) -> Blocks:
     """Upper bounds over the ball on ‖H_vw‖ for all pairs of variables v, w, none above L1.
 
     ‖H_vw‖ <= ‖M‖ + ‖R‖ with the block in M ± R, and ‖H_vw‖ <= ‖H‖ for every block of a matrix.
     """
-    H = hessian_over_ball(setting, radius) if math.isfinite(L1) else None
-    return norms_of_blocks(H, sizes_of(setting), L1)
+    H = hessian_over_ball(part, radius) if math.isfinite(L1) else None
+    return norms_of_blocks(H, sizes_of(part), L1)
 
 
 Sizes = Mapping[str, int]
 """The numbers of unknowns of each variable, by name in the order of the variables."""
 
 
-def sizes_of(setting: Setting) -> Sizes:
+def sizes_of(part: ObjectivePart) -> Sizes:
     """The number of unknowns of each variable."""
-    return {variable.name: int(np.size(setting.values[variable])) for variable in setting.variables}
+    return {variable.name: int(np.size(part.values[variable])) for variable in part.variables}
 
 
 def norms_of_blocks(H: Interval | None, sizes: Sizes, L1: float) -> Blocks:
@@ -121,7 +121,7 @@ def norms_of_blocks(H: Interval | None, sizes: Sizes, L1: float) -> Blocks:
     return result
 
 
-def diagonal_majorant(setting: Setting, radius: float, upper: float, blocks: Blocks) -> Array:
+def diagonal_majorant(part: ObjectivePart, radius: float, upper: float, blocks: Blocks) -> Array:
     """D (n,) with H ≼ diag(D) over the ball, of the least sum among four; +inf without a proof.
 
     - λ_max(H) I.
@@ -129,8 +129,8 @@ def diagonal_majorant(setting: Setting, radius: float, upper: float, blocks: Blo
     - By entries, with d_i = sup H_ii + Σ_(j≠i) sup |H_ij|: diag(D) - H is diagonally dominant.
     - By the diagonal: with A = diag(sup H_ii)^-½ > 0 and t >= λ_max(A H A), H <= t A^-2.
     """
-    H = hessian_over_ball(setting, radius) if math.isfinite(upper) else None
-    return least_majorant(H, sizes_of(setting), upper, blocks)
+    H = hessian_over_ball(part, radius) if math.isfinite(upper) else None
+    return least_majorant(H, sizes_of(part), upper, blocks)
 
 
 def least_majorant(H: Interval | None, sizes: Sizes, upper: float, blocks: Blocks) -> Array:
@@ -163,7 +163,7 @@ def _majorants_of(H: Interval) -> list[Array]:
 class HessianOverBall:
     """Proved bounds on the Hessian over a ball beyond its norm, computed on demand."""
 
-    setting: Setting
+    part: ObjectivePart
     radius: float
     enclosure: Enclosure
     L1: float
@@ -171,18 +171,18 @@ class HessianOverBall:
 
     def spectrum(self) -> SpectralInterval:
         """The interval of its eigenvalues."""
-        return spectral_ends(self.setting, self.radius, self.enclosure, self.L1, self.L2)
+        return spectral_ends(self.part, self.radius, self.enclosure, self.L1, self.L2)
 
     def why_large(self) -> str:
         """Which sub-expression makes L1 far larger than the curvature seen; empty if it is not."""
         with np.errstate(all="ignore"), without_rounding():
-            return large_bound(self.setting, self.radius, self.L1)
+            return large_bound(self.part, self.radius, self.L1)
 
     def blocks(self) -> Blocks:
         """Upper bounds on the norms of its blocks."""
-        return block_norms(self.setting, self.radius, self.L1)
+        return block_norms(self.part, self.radius, self.L1)
 
     def majorant(self) -> Array:
         """A diagonal majorant (n,)."""
         upper = self.spectrum().high
-        return diagonal_majorant(self.setting, self.radius, upper, self.blocks())
+        return diagonal_majorant(self.part, self.radius, upper, self.blocks())

@@ -15,7 +15,7 @@ from itertools import combinations
 
 import slomodel.functions as table
 from slomodel.bounds.effort import MOST_NODES
-from slomodel.bounds.setting import Setting, once_per_setting
+from slomodel.bounds.part import ObjectivePart, once_per_part
 from slomodel.bounds.structure.linear_predictors import (
     affine_nodes,
     element_function,
@@ -66,46 +66,46 @@ class _Grouped:
     affine_terms: list[Expr]
 
 
-@once_per_setting
-def split(setting: Setting) -> tuple[Setting, ...]:
-    """The parts of a setting, each over the variables that it reads; only the setting itself where
+@once_per_part
+def split(part: ObjectivePart) -> tuple[ObjectivePart, ...]:
+    """The parts of f, each over the variables that it reads; only f itself where
     the whole objective is of one kind.
     """
-    grouped = _grouped(setting)
+    grouped = _grouped(part)
     if grouped is None:
-        return (setting,)
+        return (part,)
     places = {one: build.data(f"term {k}", one.shape) for k, one in enumerate(grouped.terms)}
     zeros = {term: build.zeros(term.shape) for term in grouped.affine_terms}
-    (outer,) = substitute((setting.objective,), {**places, **zeros})
-    return tuple(_part(setting, outer, places, group.terms) for group in grouped.groups)
+    (outer,) = substitute((part.objective,), {**places, **zeros})
+    return tuple(_part(part, outer, places, group.terms) for group in grouped.groups)
 
 
-def is_sharper_by_parts(setting: Setting) -> bool:
+def is_sharper_by_parts(part: ObjectivePart) -> bool:
     """Whether a part is a network, log-sum-exps or a polynomial, or two have no common variable.
 
     Elements and any other terms of common variables are bounded together as well as apart.
     """
-    grouped = _grouped(setting)
+    grouped = _grouped(part)
     if grouped is None:
         return False
-    variables = set(setting.variables)
+    variables = set(part.variables)
     read = [variables.intersection(inputs(*group.terms)) for group in grouped.groups]
     return any(a.isdisjoint(b) for a, b in combinations(read, 2)) or any(
         group.kind in (LAYERS, LOG_SUMS)
-        or (group.kind == OTHERS and all(degree(t, setting.variables) for t in group.terms))
+        or (group.kind == OTHERS and all(degree(t, part.variables) for t in group.terms))
         for group in grouped.groups
     )
 
 
-@once_per_setting
-def _grouped(setting: Setting) -> _Grouped | None:
+@once_per_part
+def _grouped(part: ObjectivePart) -> _Grouped | None:
     """The terms; None where the whole objective is of one kind or too large."""
-    variables = set(setting.variables)
-    order, varying = setting.order, setting.varying
-    if len(varying) > MOST_NODES or setting.objective not in varying:
+    variables = set(part.variables)
+    order, varying = part.order, part.varying
+    if len(varying) > MOST_NODES or part.objective not in varying:
         return None
     affine = affine_nodes(order, varying)
-    terms, affine_terms = _terms(setting.objective, varying, affine)
+    terms, affine_terms = _terms(part.objective, varying, affine)
     groups = _groups(terms, order, varying, affine, variables)
     return _Grouped(groups, terms, affine_terms) if 1 < len(groups) <= _MOST_PARTS else None
 
@@ -199,15 +199,15 @@ def _group(
 
 
 def _part(
-    setting: Setting, outer: Expr, places: Mapping[Expr, Expr], terms: Collection[Expr]
-) -> Setting:
+    part: ObjectivePart, outer: Expr, places: Mapping[Expr, Expr], terms: Collection[Expr]
+) -> ObjectivePart:
     """The objective with all other terms replaced by 0, over its own variables."""
     back = {
         place: term if term in terms else build.zeros(term.shape) for term, place in places.items()
     }
     (objective,) = substitute((outer,), back)
     own = set(inputs(objective))
-    used = tuple(variable for variable in setting.variables if variable in own)
-    others = set(setting.variables).difference(used)
-    values = {node: array for node, array in setting.values.items() if node not in others}
-    return replace(setting, objective=objective, variables=used, values=values, product=None)
+    used = tuple(variable for variable in part.variables if variable in own)
+    others = set(part.variables).difference(used)
+    values = {node: array for node, array in part.values.items() if node not in others}
+    return replace(part, objective=objective, variables=used, values=values, product=None)

@@ -10,10 +10,10 @@ import numpy as np
 from slomodel.bounds.arithmetic.interval import Interval, interval
 from slomodel.bounds.attained import curvature, points
 from slomodel.bounds.ball import Vector
+from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.ranges.derivatives import derivative_range
 from slomodel.bounds.ranges.smoothness import place
 from slomodel.bounds.ranges.taylor.taylor_ranges import taylor_ranges
-from slomodel.bounds.setting import Setting
 from slomodel.errors import MissingRule
 from slomodel.ir.expr import Expr, Map
 from slomodel.reference import evaluate_all
@@ -40,48 +40,48 @@ _LEAST = 1e-300
 """Sampled magnitudes below this count as this, so that ratios to them are finite."""
 
 
-def useless_bound(setting: Setting, radius: float, L1: float, seen: float = 0.0) -> str:
+def useless_bound(part: ObjectivePart, radius: float, L1: float, seen: float = 0.0) -> str:
     """Why a finite L1 over a ball is useless; empty where it is not, or cannot be compared.
 
     `seen` is a lower bound on the curvature in the ball that is known already.
     """
     if USELESS * seen >= L1:
         return ""
-    return _beyond(USELESS, "useless", setting, radius, L1)
+    return _beyond(USELESS, "useless", part, radius, L1)
 
 
-def large_bound(setting: Setting, radius: float, L1: float) -> str:
+def large_bound(part: ObjectivePart, radius: float, L1: float) -> str:
     """As `useless_bound`, for a finite L1 far above the curvature seen in the ball."""
-    return _beyond(_LARGE, "large", setting, radius, L1)
+    return _beyond(_LARGE, "large", part, radius, L1)
 
 
-def _beyond(factor: float, word: str, setting: Setting, radius: float, L1: float) -> str:
-    if not (0.0 < radius < math.inf and 0.0 < L1 < math.inf and setting.n):
+def _beyond(factor: float, word: str, part: ObjectivePart, radius: float, L1: float) -> str:
+    if not (0.0 < radius < math.inf and 0.0 < L1 < math.inf and part.n):
         return ""
-    if curvature(setting, setting.x, L1 / factor) >= L1 / factor:
+    if curvature(part, part.x, L1 / factor) >= L1 / factor:
         return ""
-    seen_at = list(points(setting, radius))
-    seen = max(curvature(setting, x) for x in seen_at)
+    seen_at = list(points(part, radius))
+    seen = max(curvature(part, x) for x in seen_at)
     if not 0.0 < seen < L1 / factor:
         return ""
     text = f"the bound is {word}: {L1 / seen:.1e} times the curvature seen in the ball"
     try:
-        culprit = _culprit(setting, radius, seen_at)
+        culprit = _culprit(part, radius, seen_at)
     except MissingRule:
         culprit = ""
     return f"{text}; {culprit}" if culprit else text
 
 
-def _culprit(setting: Setting, radius: float, seen_at: list[Vector]) -> str:
+def _culprit(part: ObjectivePart, radius: float, seen_at: list[Vector]) -> str:
     """The node most responsible for the looseness.
 
     Its range over the ball, or that of one of its derivatives, exceeds the sampled one by the
     largest factor relative to that of its operands.
     """
-    result = taylor_ranges(setting, radius, _MOST_NUMBERS)
-    order, varying = setting.order, setting.varying
+    result = taylor_ranges(part, radius, _MOST_NUMBERS)
+    order, varying = part.order, part.varying
     ranges = {node: _hull(result[node]) for node in order}
-    seen = _seen(setting, seen_at)
+    seen = _seen(part, seen_at)
     excess = {node: _ratio(ranges[node], seen[node]) if node in varying else 1.0 for node in order}
     worst, text = _MARKED, _NONE_MARKED
     for node in order:
@@ -92,18 +92,18 @@ def _culprit(setting: Setting, radius: float, seen_at: list[Vector]) -> str:
             gained = _ratio(own, other) / before
             if gained > worst:
                 worst = gained
-                where = place(node, setting.spans, setting.objective)
+                where = place(node, part.spans, part.objective)
                 high, low = (f"{float(a.magnitude):.1e}" for a in (own, other))
                 text = f"for all that is proved, {where} has {what} up to {high}; seen is {low}"
     return text
 
 
-def _seen(setting: Setting, seen_at: list[Vector]) -> dict[Expr, Interval]:
+def _seen(part: ObjectivePart, seen_at: list[Vector]) -> dict[Expr, Interval]:
     """The interval of each node's elements at points of the ball, as far as they are finite."""
     result: dict[Expr, Interval] = {}
     for x in seen_at:
-        values = {**setting.values, **setting.by_variable(x)}
-        for node, array in evaluate_all([setting.objective], values, setting.sizes).items():
+        values = {**part.values, **part.by_variable(x)}
+        for node, array in evaluate_all([part.objective], values, part.sizes).items():
             finite = np.asarray(array, dtype=np.float64)
             finite = finite[np.isfinite(finite)]
             if finite.size:
@@ -112,7 +112,7 @@ def _seen(setting: Setting, seen_at: list[Vector]) -> dict[Expr, Interval]:
                 low, high = np.minimum(own.lo, before.lo), np.maximum(own.hi, before.hi)
                 result[node] = Interval(low, high)
     zero = Interval(np.zeros(()), np.zeros(()))
-    return {node: result.get(node, zero) for node in setting.order}
+    return {node: result.get(node, zero) for node in part.order}
 
 
 def _properties(

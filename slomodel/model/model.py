@@ -307,7 +307,7 @@ class Model(Proving):
         """Bounds of the constants for the solvers."""
         from slomodel.model.proofs import Prover
 
-        return Prover(self._setting_within, -1.0 if self._problem.sense == "maximize" else 1.0)
+        return Prover(self._part_within, -1.0 if self._problem.sense == "maximize" else 1.0)
 
     def _objective(
         self, users: UserCoordinates | None = None, products: Sequence[Product] = ()
@@ -338,7 +338,7 @@ class Model(Proving):
 
         def part(binding: Binding, compiled: Compiled, plans: Plans) -> PenaltySubproblem:
             model = Model(plans.problem, binding, compiled, plans, self._recipe)
-            return PenaltySubproblem(model._objective(users), Prover(model._setting_within))
+            return PenaltySubproblem(model._objective(users), Prover(model._part_within))
 
         self._binding.require_data()
         return CompiledConstraints(self._binding, self._plans, self._compiled.target, part)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.bounds import (
-    Setting,
+    ObjectivePart,
     bounds,
     effort_of,
     gradient_error,
@@ -34,14 +34,14 @@ Array = NDArray[np.float64]
 Values = Mapping[Input, Array]
 
 
-def setting_of(problem: Problem, values: Values, sizes: Mapping[str, int]) -> Setting:
+def part_of(problem: Problem, values: Values, sizes: Mapping[str, int]) -> ObjectivePart:
     """The objective with its centre and data.
 
     In data that may be missing, entries that a mask hides may have any value: NaN and infinities
     there are replaced by 0.
     """
-    setting = _with_tables(
-        Setting(
+    part = _with_tables(
+        ObjectivePart(
             objective=problem.plain.get(problem.objective, problem.objective),
             variables=problem.inputs,
             values=values,
@@ -54,31 +54,31 @@ def setting_of(problem: Problem, values: Values, sizes: Mapping[str, int]) -> Se
     missing = {d.node for d in problem.data if d.may_be_missing} & values.keys()
     unknown = [node for node in missing if not np.isfinite(values[node]).all()]
     if not unknown:
-        return setting
-    live = elements_read([setting.objective], boxed(setting.values), sizes)
-    used = set(inputs(setting.objective))
+        return part
+    live = elements_read([part.objective], boxed(part.values), sizes)
+    used = set(inputs(part.objective))
     hidden = {
         node: np.where(np.isfinite(values[node]) | live.get(node, node in used), values[node], 0.0)
         for node in unknown
     }
-    return replace(setting, values={**setting.values, **hidden})
+    return replace(part, values={**part.values, **hidden})
 
 
-def _with_tables(setting: Setting) -> Setting:
+def _with_tables(part: ObjectivePart) -> ObjectivePart:
     """The objective with expressions prepared from data, such as index tables, as further data."""
-    order = postorder(setting.objective)
-    varying = dependents(order, lambda node: node in setting.variables)
-    named = [node for node in setting.spans if node in varying]
-    forms = [setting.forms[setting.objective]] if setting.objective in setting.forms else []
-    (objective, *rest), made = prepared((setting.objective, *forms, *named), ())
+    order = postorder(part.objective)
+    varying = dependents(order, lambda node: node in part.variables)
+    named = [node for node in part.spans if node in varying]
+    forms = [part.forms[part.objective]] if part.objective in part.forms else []
+    (objective, *rest), made = prepared((part.objective, *forms, *named), ())
     if not made:
-        return setting
-    result = evaluate(list(made.values()), setting.values, setting.sizes)
-    values = {**setting.values, **dict(zip(made, map(_reals, result), strict=True))}
-    known = replace(setting.known, finite=setting.known.finite.union(made))
-    spans = {node: setting.spans[old] for old, node in zip(named, rest[len(forms) :], strict=True)}
+        return part
+    result = evaluate(list(made.values()), part.values, part.sizes)
+    values = {**part.values, **dict(zip(made, map(_reals, result), strict=True))}
+    known = replace(part.known, finite=part.known.finite.union(made))
+    spans = {node: part.spans[old] for old, node in zip(named, rest[len(forms) :], strict=True)}
     return replace(
-        setting,
+        part,
         objective=objective,
         values=values,
         known=known,
@@ -97,11 +97,11 @@ class Prover:
     `sign` is -1 where the solver minimises the negative of the objective.
     """
 
-    def __init__(self, setting_at: Callable[[Array], Setting], sign: float = 1.0) -> None:
-        self._setting_at = setting_at
+    def __init__(self, part_at: Callable[[Array], ObjectivePart], sign: float = 1.0) -> None:
+        self._part_at = part_at
         self._sign = sign
-        self._last: tuple[Array, Setting] | None = None
-        self._last_quick: tuple[Setting, Setting] | None = None
+        self._last: tuple[Array, ObjectivePart] | None = None
+        self._last_quick: tuple[ObjectivePart, ObjectivePart] | None = None
         self._check: Callable[[], None] | None = None
 
     @property
@@ -119,13 +119,13 @@ class Prover:
 
     def __call__(self, centre: Array, radius: float) -> Proof:
         with stopped_by(self._check):
-            result = bounds(self._setting(centre), radius)
+            result = bounds(self._part(centre), radius)
         return Proof(result.L1, result.L2, result.reason)
 
     def quick(self, centre: Array, radius: float) -> Proof:
         """An upper bound on L1 alone, computed quickly where a quick rule applies."""
         with stopped_by(self._check):
-            result = quick_bound(self._setting(centre), radius)
+            result = quick_bound(self._part(centre), radius)
         return Proof(result, math.inf) if math.isfinite(result) else self(centre, radius)
 
     def one_of_many(self, centre: Array, radius: float) -> Proof:
@@ -134,9 +134,9 @@ class Prover:
         Polynomials lose at most a fifth by it over small balls and 1 % over unit balls, other
         functions up to a third there, and the proofs take a third of the time.
         """
-        setting = self._setting(centre)
-        if self._last_quick is None or self._last_quick[0] is not setting:
-            self._last_quick = setting, replace(setting, effort=effort_of("quick"))
+        part = self._part(centre)
+        if self._last_quick is None or self._last_quick[0] is not part:
+            self._last_quick = part, replace(part, effort=effort_of("quick"))
         with stopped_by(self._check):
             result = bounds(self._last_quick[1], radius)
         proof = Proof(result.L1, result.L2)
@@ -145,22 +145,22 @@ class Prover:
     def curvature_above(self, x: Array, v: Array) -> float:
         """Upper bound on vᵀHv / vᵀv of the function that is minimised, at x (n,) along v (n,)."""
         with stopped_by(self._check):
-            setting = self._setting(x)
+            part = self._part(x)
             if self._sign < 0.0:
-                setting = replace(setting, objective=neg(setting.objective))
-            return curvature_above(setting, v)
+                part = replace(part, objective=neg(part.objective))
+            return curvature_above(part, v)
 
     def value_error(self, x: Array, f: float) -> float:
         """Upper bound on |f − objective at x (n,)|, with the objective as the model states it."""
         with stopped_by(self._check):
-            return value_error(self._setting(x), f)
+            return value_error(self._part(x), f)
 
     def gradient_error(self, x: Array, g: Array) -> float:
         """Upper bound on ‖g − gradient at x‖, both (n,)."""
         with stopped_by(self._check):
-            return gradient_error(self._setting(x), g)
+            return gradient_error(self._part(x), g)
 
-    def _setting(self, centre: Array) -> Setting:
+    def _part(self, centre: Array) -> ObjectivePart:
         if self._last is None or not np.array_equal(self._last[0], centre):
-            self._last = (centre.copy(), self._setting_at(centre))
+            self._last = (centre.copy(), self._part_at(centre))
         return self._last[1]

@@ -29,7 +29,7 @@ from slomodel.solve.options import number
 
 # Imported by the methods that need it: it takes a sixth of the time of all other imports.
 if TYPE_CHECKING:
-    from slomodel.bounds import Bounds, PointCertificate, Setting
+    from slomodel.bounds import Bounds, ObjectivePart, PointCertificate
     from slomodel.bounds.arithmetic.interval import Interval
     from slomodel.bounds.structure.invariances import Invariance
 
@@ -55,8 +55,8 @@ class Proving(Fitting):
 
         chosen = effort_of(effort)
         with waiting(f"bounds of {self.name}"):
-            setting = self._setting_within(self._point(center))
-            return bounds(replace(setting, effort=chosen), radius)
+            part = self._part_within(self._point(center))
+            return bounds(replace(part, effort=chosen), radius)
 
     def value_with_error(self, x: Point | Solution) -> tuple[float, float]:
         """f(x) and a proved bound on its rounding error; inf where there is none."""
@@ -187,7 +187,7 @@ class Proving(Fitting):
         """
         from slomodel.bounds import bound_formula
 
-        return bound_formula(self._setting(np.zeros(self.n)), which)
+        return bound_formula(self._part(np.zeros(self.n)), which)
 
     def _certificate(self, x: Vector, effort: str, modulo: str) -> PointCertificate:
         """The certificate of x (n,) in the variables of this model."""
@@ -198,13 +198,13 @@ class Proving(Fitting):
 
         chosen = effort_of(effort)
         with waiting(f"certificate of {self.name}"):
-            setting = replace(self._setting(x), effort=chosen)
-            part = free_unknowns(self._problem, self._binding, self._within, x)
+            part = replace(self._part(x), effort=chosen)
+            unknowns = free_unknowns(self._problem, self._binding, self._within, x)
             if modulo == "invariances":
-                across = slice_at(setting, self.invariances(), x, part.free)
-                part = part if across is None else part.on_slice(across)
-            result = certify(setting, self._problem.sense == "maximize", part)
-        if result.exists or modulo != "invariances" or part.reason or setting.n > _MOST_NAMED:
+                across = slice_at(part, self.invariances(), x, unknowns.free)
+                unknowns = unknowns if across is None else unknowns.on_slice(across)
+            result = certify(part, self._problem.sense == "maximize", unknowns)
+        if result.exists or modulo != "invariances" or unknowns.reason or part.n > _MOST_NAMED:
             return result
         return replace(result, undetermined=self._undetermined(x, result.held))
 
@@ -230,7 +230,7 @@ class Proving(Fitting):
 
         if self._within is not None or self._problem.constraints:
             return ()
-        return invariances(self._setting(self.x0()))
+        return invariances(self._part(self.x0()))
 
     def convex_within(self, x: Point | Solution, effort: str = "default") -> float:
         """A radius of a ball round x (n,) on which the objective is proved to be convex.
@@ -243,12 +243,12 @@ class Proving(Fitting):
 
         chosen = effort_of(effort)
         with waiting(f"convexity of {self.name}"):
-            setting = replace(self._setting(self._point(x)), effort=chosen)
-            return convex_within(setting, self._problem.sense == "maximize")
+            part = replace(self._part(self._point(x)), effort=chosen)
+            return convex_within(part, self._problem.sense == "maximize")
 
-    def _setting_within(self, center: Vector) -> Setting:
-        """The setting at a point (n,), with the least box around the closed sets of variables."""
-        return replace(self._setting(center), limits=self._limits)
+    def _part_within(self, center: Vector) -> ObjectivePart:
+        """The part at a point (n,), with the least box around the closed sets of variables."""
+        return replace(self._part(center), limits=self._limits)
 
     @cached_property
     def _limits(self) -> dict[Input, Interval]:
@@ -263,14 +263,14 @@ class Proving(Fitting):
             one: a for one, a in every.items() if np.isfinite(a.lo).any() or np.isfinite(a.hi).any()
         }
 
-    def _setting(self, center: Vector) -> Setting:
-        from slomodel.model.proofs import setting_of
+    def _part(self, center: Vector) -> ObjectivePart:
+        from slomodel.model.proofs import part_of
 
         self._binding.require_data()
-        setting = setting_of(self._problem, self._values(center), self._binding.sizes)
-        is_slow = any(isinstance(node, Recur) for node in setting.order)
+        part = part_of(self._problem, self._values(center), self._binding.sizes)
+        is_slow = any(isinstance(node, Recur) for node in part.order)
         is_exact = self._compiled.precision == "float64" and not self._compiled.target.on_device
         if is_exact and (is_slow or self._kernels.made("hvp") is not None):
             # Graphs are evaluated step by step, and estimates take dozens of products.
-            setting = replace(setting, product=self.hvp)
-        return setting
+            part = replace(part, product=self.hvp)
+        return part

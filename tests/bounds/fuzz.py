@@ -13,7 +13,7 @@ from bounds.witness import Witness, Witnesses, recheck, seek
 from strategies import Example
 
 from slomodel import functions as fn
-from slomodel.bounds import Setting, bounds
+from slomodel.bounds import ObjectivePart, bounds
 from slomodel.bounds.ranges.enclose import live_in
 from slomodel.ir import build
 from slomodel.ir.walk import substitute
@@ -82,13 +82,13 @@ class Case:
         return not truth <= self.bound[which]
 
 
-def setting_of(example: Example) -> Setting:
+def part_of(example: Example) -> ObjectivePart:
     """The example as a question; data that may be NaN are read under conditions only."""
     values = {node: np.nan_to_num(array, nan=0.0) for node, array in example.values.items()}
-    return Setting(example.objective, example.variables, values, example.sizes)
+    return ObjectivePart(example.objective, example.variables, values, example.sizes)
 
 
-def scaled(one: Setting, power: int, unit: int = 0) -> Setting:
+def scaled(one: ObjectivePart, power: int, unit: int = 0) -> ObjectivePart:
     """2^power f(2^unit x), at the same point."""
     objective, values = one.objective, dict(one.values)
     if unit:
@@ -119,10 +119,10 @@ def in_units(case: Case, power: int, unit: int) -> Case | None:
 
 
 def cases(
-    setting: Setting,
+    setting: ObjectivePart,
     rng: np.random.Generator,
     radii: tuple[float, ...] = RADII,
-    ask: Callable[[Setting, float], tuple[float, float]] | None = None,
+    ask: Callable[[ObjectivePart, float], tuple[float, float]] | None = None,
     other_units: int = 0,
     search: Search = seek,
 ) -> list[Case]:

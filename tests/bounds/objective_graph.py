@@ -13,7 +13,7 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from slomodel import functions as fn
-from slomodel.bounds import Setting
+from slomodel.bounds import ObjectivePart
 from slomodel.calculus import jvp
 from slomodel.codegen.entry import Entry
 from slomodel.codegen.kernels import TARGETS
@@ -39,7 +39,7 @@ class ObjectiveGraph:
     the others are compiled to.
     """
 
-    setting: Setting
+    setting: ObjectivePart
 
     @property
     def n(self) -> int:

@@ -8,19 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 
 import slomodel
-from slomodel.bounds import Setting
+from slomodel.bounds import ObjectivePart
 from slomodel.bounds.enclosure import Enclosure
 from slomodel.bounds.pipeline import answer
 from slomodel.bounds.rules.table import BoundRule
 
-Bound = Callable[[Setting, float], Enclosure | None]
+Bound = Callable[[ObjectivePart, float], Enclosure | None]
 
 
-def setting(text: str, centre: list[float], **data: object) -> Setting:
+def setting(text: str, centre: list[float], **data: object) -> ObjectivePart:
     """The setting of a model at a centre (n,)."""
     model = slomodel.compile(text, data=data)
-    found = model._setting(np.asarray(centre, dtype=float))
-    assert isinstance(found, Setting)
+    found = model._part(np.asarray(centre, dtype=float))
+    assert isinstance(found, ObjectivePart)
     return found
 
 
@@ -38,7 +38,7 @@ class Claimed:
     enclosure: Enclosure
 
 
-def claimed(bound: Bound, one: Setting, radius: float) -> Claimed | None:
+def claimed(bound: Bound, one: ObjectivePart, radius: float) -> Claimed | None:
     """What a rule claims without the others; None where it does not apply."""
     found = answer(BoundRule(bound), one, radius)
     if found is None:

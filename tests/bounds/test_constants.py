@@ -9,12 +9,12 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from bounds.fuzz import cases, in_units, setting_of
+from bounds.fuzz import cases, in_units, part_of
 from bounds.settings import setting
 from random_graphs import throw
 
 import slomodel.functions as table
-from slomodel.bounds import Setting, bounds
+from slomodel.bounds import ObjectivePart, bounds
 from slomodel.bounds.arithmetic.midpoint_radius import Bounded
 from slomodel.bounds.norms.loewner import Rows, cubic_sum, quadratic_sum
 from slomodel.bounds.norms.power_sums import Moments, power_sums
@@ -51,7 +51,7 @@ def test_a_constant_that_underflows_is_not_0(number: int) -> None:
     """A bound near the largest double made units in which the factor 1e-150 was 0, and so all."""
     with np.errstate(all="ignore"):
         example = throw(np.random.default_rng(number), "classes", 4)
-    one = setting_of(example)
+    one = part_of(example)
     (case,) = cases(one, np.random.default_rng(0), (100.0,)) or [None]
     assert case is None or not (case.violates("L1") or case.violates("L2"))
 
@@ -59,7 +59,9 @@ def test_a_constant_that_underflows_is_not_0(number: int) -> None:
 def test_a_small_objective_in_small_units_has_no_bound_of_0() -> None:
     x = build.variable("x", (literal(2),))
     objective = table.mul(1e-146, build.inner(x, x))
-    (case,) = cases(Setting(objective, (x,), {x: np.ones(2)}, {}), np.random.default_rng(0), (0.1,))
+    (case,) = cases(
+        ObjectivePart(objective, (x,), {x: np.ones(2)}, {}), np.random.default_rng(0), (0.1,)
+    )
     other = in_units(case, 117, -378)
     assert other is not None
     assert not other.violates("L1")
@@ -71,7 +73,7 @@ def test_powers_of_two_that_underflow_together_stay_apart() -> None:
     tiny = math.ldexp(1.0, -600)
     inner = table.mul(tiny, table.mul(tiny, table.mul(A, x)))
     objective = table.square(table.mul(1e200, inner))
-    one = Setting(objective, (x,), {x: np.asarray(1.0), A: np.asarray(1e300)}, {})
+    one = ObjectivePart(objective, (x,), {x: np.asarray(1.0), A: np.asarray(1e300)}, {})
     truth = 2 * (Fraction(tiny) ** 2 * Fraction(1e300) * Fraction(1e200)) ** 2
     assert Fraction(bounds(one, 0.1).L1) >= truth
 

@@ -69,7 +69,7 @@ def test_the_number_of_the_series(name: str) -> None:
     model = filled(name)
     formulas = model.bound_formula("L1"), model.bound_formula("L2")
     center = np.random.default_rng(1).standard_normal(model.n)
-    at_zero = model._setting(np.zeros(model.n))
+    at_zero = model._part(np.zeros(model.n))
     for radius in (0.0, 0.1, 10.0):
         series = claimed(majorant_series, at_zero, norm(center) + radius)
         assert series is not None

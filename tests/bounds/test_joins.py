@@ -60,7 +60,7 @@ def test_choices_that_sets_of_variables_bring_in() -> None:
     term, data = "sum(log1p(z^2 / s^2 / nu))", {"z": [0.3, -2.0, 1.0]}
     text = f"dim n data z[n] var s > 0, nu > 1 minimize {term}"
     model = slomodel.compile(text, data=data, backend="numpy").unconstrained
-    nodes = postorder(model._setting(np.array([0.0, 1.4])).objective)
+    nodes = postorder(model._part(np.array([0.0, 1.4])).objective)
     assert not any(is_map(node, where, stop_gradient) for node in nodes)
 
 

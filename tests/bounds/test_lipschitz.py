@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from slomodel import functions as fn
-from slomodel.bounds import Bounds, Setting, bounds, pipeline
+from slomodel.bounds import Bounds, ObjectivePart, bounds, pipeline
 from slomodel.bounds.closure import BY_SLOPE
 from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.result import shown
@@ -22,12 +22,12 @@ X = build.variable("x", (literal(2),))
 A = build.data("a", (literal(2),))
 INF = math.inf
 
-Bound = Callable[[Setting, float], Enclosure | None]
+Bound = Callable[[ObjectivePart, float], Enclosure | None]
 Use = Callable[..., Callable[[float], Bounds]]
 
 
-def setting(objective: Expr, a: float = 1.0) -> Setting:
-    return Setting(objective, (X,), {X: np.ones(2), A: np.full(2, a)}, {})
+def setting(objective: Expr, a: float = 1.0) -> ObjectivePart:
+    return ObjectivePart(objective, (X,), {X: np.ones(2), A: np.full(2, a)}, {})
 
 
 def over(L1: float, L2: float, *lines: str, reason: str = "") -> Enclosure:
@@ -38,7 +38,7 @@ def over(L1: float, L2: float, *lines: str, reason: str = "") -> Enclosure:
 
 
 def claims(L1: float, L2: float, rule: str, reason: str = "") -> Bound:
-    def bound(setting: Setting, radius: float) -> Enclosure:
+    def bound(setting: ObjectivePart, radius: float) -> Enclosure:
         return over(L1, L2, f"why {rule}", reason=reason)
 
     bound.__name__ = rule
@@ -68,7 +68,7 @@ def test_each_constant_is_the_least_with_its_runner_up(asked: Use) -> None:
 
 
 def test_the_slope_of_one_rule_helps_the_centre_of_another(asked: Use) -> None:
-    def centre_only(setting: Setting, radius: float) -> Enclosure | None:
+    def centre_only(setting: ObjectivePart, radius: float) -> Enclosure | None:
         return over(2.0, INF) if radius == 0.0 else None
 
     found = asked(centre_only, claims(100.0, 3.0, "slope"))(0.5)
@@ -82,7 +82,7 @@ def test_the_slope_of_one_rule_helps_the_centre_of_another(asked: Use) -> None:
 def test_the_centre_is_not_asked_where_the_slope_alone_is_too_much(asked: Use) -> None:
     radii = []
 
-    def told(setting: Setting, radius: float) -> Enclosure | None:
+    def told(setting: ObjectivePart, radius: float) -> Enclosure | None:
         radii.append(radius)
         return over(100.0, 3.0)
 
@@ -91,7 +91,7 @@ def test_the_centre_is_not_asked_where_the_slope_alone_is_too_much(asked: Use) -
 
 
 def test_what_is_missing_is_a_reason(asked: Use) -> None:
-    def missing(setting: Setting, radius: float) -> Enclosure | None:
+    def missing(setting: ObjectivePart, radius: float) -> Enclosure | None:
         raise MissingRule("no rule for bessel, in `J(x)` (line 3)")
 
     found = asked(missing, lambda setting, radius: None)(1.0)
@@ -102,7 +102,7 @@ def test_what_is_missing_is_a_reason(asked: Use) -> None:
 
 
 def test_a_failure_in_a_strategy_is_not_hidden(asked: Use) -> None:
-    def broken(setting: Setting, radius: float) -> Enclosure | None:
+    def broken(setting: ObjectivePart, radius: float) -> Enclosure | None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-from bounds.fuzz import setting_of
+from bounds.fuzz import part_of
 from bounds.settings import setting
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +13,7 @@ from strategies import Example, graphs
 import slomodel
 from benchmarks.bounds import OTHERS, models
 from benchmarks.cases import cases
-from slomodel.bounds import Setting, bounds, pipeline
+from slomodel.bounds import ObjectivePart, bounds, pipeline
 from slomodel.bounds.enclosure import DerivativeBounds, Enclosure
 from slomodel.bounds.rules.table import BoundRule, always
 
@@ -49,7 +49,7 @@ def compiled(name: str) -> slomodel.Model:
 
 
 def answers(
-    make: Callable[[], Setting], radii: Sequence[float]
+    make: Callable[[], ObjectivePart], radii: Sequence[float]
 ) -> dict[float, tuple[float, float]]:
     """Both constants by radius, asked about in this order at one centre."""
     one = make()
@@ -61,7 +61,7 @@ def answers(
 
 
 def require_one_answer(
-    make: Callable[[], Setting], monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
+    make: Callable[[], ObjectivePart], monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
     """Forwards by the rules as they stand, and backwards by the rules shuffled."""
     expected = answers(make, RADII)
@@ -76,7 +76,7 @@ def test_on_every_model(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = compiled(name)
     center = model.x0()
     rng = np.random.default_rng(sum(name.encode()))
-    require_one_answer(lambda: model._setting(center), monkeypatch, rng)
+    require_one_answer(lambda: model._part(center), monkeypatch, rng)
 
 
 @settings(max_examples=3)
@@ -85,7 +85,7 @@ def test_on_random_graphs(data: st.DataObject) -> None:
     example: Example = data.draw(graphs(max_steps=5))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**16)))
     with pytest.MonkeyPatch.context() as monkeypatch:
-        require_one_answer(lambda: setting_of(example), monkeypatch, rng)
+        require_one_answer(lambda: part_of(example), monkeypatch, rng)
 
 
 TEXTS = {
@@ -129,10 +129,10 @@ def test_a_long_rule_is_left_out_whatever_the_order(
     """Where another one is enough; else it is asked."""
     asked = []
 
-    def enough(setting: Setting, radius: float) -> Enclosure:
+    def enough(setting: ObjectivePart, radius: float) -> Enclosure:
         return Enclosure(over=DerivativeBounds((3.0, 3.0), 3.0))
 
-    def long(setting: Setting, radius: float) -> Enclosure:
+    def long(setting: ObjectivePart, radius: float) -> Enclosure:
         asked.append(radius)
         return Enclosure(over=DerivativeBounds((2.0, 2.0), 2.0))
 

@@ -20,12 +20,12 @@ TEXTS = {
 @pytest.mark.parametrize("radius", [0.0, 0.3, 10.0])
 def test_between_the_least_and_a_little_more(name: str, radius: float) -> None:
     model = slomodel.compile(TEXTS[name])
-    setting = model._setting(np.zeros(model.n))
+    setting = model._part(np.zeros(model.n))
     least, quick = bounds(setting, radius).L1, quick_bound(setting, radius)
     assert least <= quick <= 1.3 * least + 1e-12
 
 
 def test_no_bound_where_no_quick_rule_has_one() -> None:
     model = slomodel.compile("var x minimize sqrt(1 + x^2)")
-    assert quick_bound(model._setting(np.zeros(1)), 1.5) == math.inf
-    assert math.inf > bounds(model._setting(np.zeros(1)), 1.5).L1
+    assert quick_bound(model._part(np.zeros(1)), 1.5) == math.inf
+    assert math.inf > bounds(model._part(np.zeros(1)), 1.5).L1

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from bounds.settings import setting
 
-from slomodel.bounds import Setting
+from slomodel.bounds import ObjectivePart
 from slomodel.bounds.arithmetic.interval import Interval, around
 from slomodel.bounds.closure import close
 from slomodel.bounds.ranges import enclose as enclosures
@@ -32,7 +32,7 @@ def _numbers(found: list[np.ndarray]) -> np.ndarray:
     return np.concatenate([np.ravel(one) for one in found])
 
 
-def _at(one: Setting, x: np.ndarray) -> dict[Expr, np.ndarray]:
+def _at(one: ObjectivePart, x: np.ndarray) -> dict[Expr, np.ndarray]:
     """The inputs of a setting at a point (n,)."""
     values, start = dict(one.values), 0
     for variable in one.variables:
@@ -42,7 +42,7 @@ def _at(one: Setting, x: np.ndarray) -> dict[Expr, np.ndarray]:
     return values
 
 
-def _centre(one: Setting) -> np.ndarray:
+def _centre(one: ObjectivePart) -> np.ndarray:
     return np.concatenate([np.ravel(one.values[v]) for v in one.variables])
 
 
@@ -79,7 +79,7 @@ def test_values_and_gradients_stay_in_their_ranges(seed: int) -> None:
             assert _contains(over_ball[root], value)
 
 
-def _hessian(one: Setting, x: np.ndarray) -> np.ndarray:
+def _hessian(one: ObjectivePart, x: np.ndarray) -> np.ndarray:
     graphs, values = derivatives(one), _at(one, x)
     rows = []
     for unit in np.eye(one.n):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from bounds.fuzz import scaled, setting_of
+from bounds.fuzz import part_of, scaled
 from bounds.objective_graph import ObjectiveGraph
 from bounds.rules.test_layered_networks import NETS, asked
 from bounds.settings import claimed, setting
@@ -15,7 +15,7 @@ from bounds.witness import seek
 from marks import only
 from random_graphs import KINDS, throw
 
-from slomodel.bounds import Setting, bounds
+from slomodel.bounds import ObjectivePart, bounds
 from slomodel.bounds.enclosure import Enclosure
 from slomodel.bounds.rules.layered_networks import layered_networks
 from slomodel.bounds.rules.table import RULES
@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::slomodel.ModelWarning"),
     pytest.mark.filterwarnings("ignore::RuntimeWarning"),
 ]
-Bound = Callable[[Setting, float], Enclosure | None]
+Bound = Callable[[ObjectivePart, float], Enclosure | None]
 POWERS = (-30, 30)
 """Of 2: a product with one is exact."""
 USUAL = (1e-60, 1e60)
@@ -36,7 +36,7 @@ of_every = pytest.mark.parametrize(
 )
 
 
-def check(strategy: Bound, one: Setting, radius: float) -> bool:
+def check(strategy: Bound, one: ObjectivePart, radius: float) -> bool:
     """Whether the strategy has a bound that could be compared."""
     with np.errstate(all="ignore"):
         found = claimed(strategy, one, radius)
@@ -69,7 +69,7 @@ def test_networks(strategy: Bound, name: str, radius: float) -> None:
 def test_random_graphs(strategy: Bound, kind: str, number: int) -> None:
     with np.errstate(all="ignore"):
         example = throw(np.random.default_rng(number), kind, 2)
-    check(strategy, setting_of(example), 0.1)
+    check(strategy, part_of(example), 0.1)
 
 
 def test_a_network_whose_loss_is_large() -> None:

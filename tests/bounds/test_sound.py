@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bounds.fuzz import RADII, cases, in_units, setting_of
+from bounds.fuzz import RADII, cases, in_units, part_of
 from bounds.objective_graph import ObjectiveGraph
 from bounds.settings import claimed, setting
 from hypothesis import given, settings
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from strategies import Example, graphs
 
 from slomodel import functions as fn
-from slomodel.bounds import Setting, pipeline
+from slomodel.bounds import ObjectivePart, pipeline
 from slomodel.bounds.enclosure import Enclosure
 from slomodel.bounds.rules.table import RULES
 from slomodel.ir import build
@@ -22,19 +22,19 @@ from slomodel.ir.dims import literal
 from slomodel.ir.expr import Expr
 
 X = build.variable("x", (literal(3),))
-Bound = Callable[[Setting, float], Enclosure | None]
+Bound = Callable[[ObjectivePart, float], Enclosure | None]
 CENTRE = np.array([0.3, -0.5, 0.9])
 EVERY = (*(rule.bound for rule in RULES), pipeline.sum_of_parts)
 
 
-def simple(objective: Expr, centre: np.ndarray = CENTRE) -> Setting:
-    return Setting(objective, (X,), {X: centre}, {})
+def simple(objective: Expr, centre: np.ndarray = CENTRE) -> ObjectivePart:
+    return ObjectivePart(objective, (X,), {X: centre}, {})
 
 
-def alone(strategy: Bound) -> Callable[[Setting, float], tuple[float, float]]:
+def alone(strategy: Bound) -> Callable[[ObjectivePart, float], tuple[float, float]]:
     """What one strategy claims without the others; inf where it is silent."""
 
-    def ask(setting: Setting, radius: float) -> tuple[float, float]:
+    def ask(setting: ObjectivePart, radius: float) -> tuple[float, float]:
         with np.errstate(all="ignore"):
             found = claimed(strategy, setting, radius)
         return (math.inf, math.inf) if found is None else (found.L1, found.L2)
@@ -52,7 +52,7 @@ def test_no_claim_is_passed_on_random_graphs(
 ) -> None:
     example: Example = data.draw(graphs(smooth=smooth, max_steps=5))
     rng = np.random.default_rng(data.draw(st.integers(0, 2**16)))
-    for case in cases(setting_of(example), rng, (0.0, 1e-3, 1.0), alone(strategy)):
+    for case in cases(part_of(example), rng, (0.0, 1e-3, 1.0), alone(strategy)):
         for which in ("L1", "L2"):
             assert not case.violates(which), (case.radius, case.bound, case.witnesses)
 
@@ -64,7 +64,7 @@ def test_no_claim_is_passed_on_random_graphs(
 def test_no_bound_is_passed_on_random_graphs(smooth: bool, data: st.DataObject) -> None:
     example: Example = data.draw(graphs(smooth=smooth, max_steps=5))
     seed = data.draw(st.integers(0, 2**16))
-    for case in cases(setting_of(example), np.random.default_rng(seed)):
+    for case in cases(part_of(example), np.random.default_rng(seed)):
         for which in ("L1", "L2"):
             assert not case.violates(which), (case.radius, case.bound, case.witnesses)
 
@@ -91,11 +91,11 @@ def test_the_search_comes_within_one_percent(name: str, radius: float) -> None:
     """The opponent is strong: it finds a bound that is 1 % too small, and none that is exact."""
     objective, constants = EXACT[name]
 
-    def exact(setting: Setting, r: float) -> tuple[float, float]:
+    def exact(setting: ObjectivePart, r: float) -> tuple[float, float]:
         L1, L2 = constants(r)
         return L1 * (1.0 + 1e-13), L2 * (1.0 + 1e-13)
 
-    def too_small(setting: Setting, r: float) -> tuple[float, float]:
+    def too_small(setting: ObjectivePart, r: float) -> tuple[float, float]:
         L1, L2 = constants(r)
         return 0.99 * L1, 0.99 * L2
 
@@ -123,7 +123,7 @@ def test_a_bound_over_a_ball_that_leaves_the_domain_is_found() -> None:
 def test_the_graphs_in_60_digits_are_those_in_doubles(example: Example, seed: int) -> None:
     from bounds.objective_graph import exact
 
-    graph = ObjectiveGraph(setting_of(example))
+    graph = ObjectiveGraph(part_of(example))
     v = np.random.default_rng(seed).standard_normal(graph.n)
     c = graph.centre
     for doubles, digits in (

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from bounds.fuzz import setting_of
+from bounds.fuzz import part_of
 from bounds.settings import setting
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +10,7 @@ from marks import every
 from strategies import Example, graphs
 
 import slomodel
-from slomodel.bounds import Setting, bounds
+from slomodel.bounds import ObjectivePart, bounds
 from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, add_by_variables, both_ends
 from slomodel.bounds.split import split
 from slomodel.ir import build
@@ -91,7 +91,7 @@ def test_no_more_than_the_parts_together_and_true(name: str) -> None:
 def test_each_term_is_a_part(name: str) -> None:
     terms = SUMS[name][1]
     model = compiled(name, terms)
-    found = split(model._setting(np.zeros(model.n)))
+    found = split(model._part(np.zeros(model.n)))
     assert len(found) == len(terms)
 
 
@@ -156,13 +156,13 @@ def test_sums_by_variables_against_eigenvalues() -> None:
 def test_parts_add_up_to_the_objective(data: st.DataObject) -> None:
     """On random graphs: what is left is affine, so its value at a midpoint is the mean."""
     example: Example = data.draw(graphs(smooth=True, max_steps=8))
-    one = setting_of(example)
+    one = part_of(example)
     parts = split(one)
     rng = np.random.default_rng(data.draw(st.integers(0, 2**16)))
     step = {v: 1e-2 * rng.standard_normal(np.shape(one.values[v])) for v in one.variables}
     points = [{v: one.values[v] + t * step[v] for v in one.variables} for t in (-1.0, 0.0, 1.0)]
 
-    def value(part: Setting, point: dict[object, np.ndarray]) -> float:
+    def value(part: ObjectivePart, point: dict[object, np.ndarray]) -> float:
         values = {**one.values, **point}
         return float(evaluate((part.objective,), values, one.sizes)[0])
 

@@ -30,7 +30,7 @@ def test_bound_data_are_exactly_symmetric(name: str, text: str, order: int) -> N
     given = nearly(order)
     before = given.copy()
     model = slomodel.compile(text, data={name: given})
-    (bound,) = (v for k, v in model._setting(np.ones(3)).values.items() if k.name == name)
+    (bound,) = (v for k, v in model._part(np.ones(3)).values.items() if k.name == name)
     assert all(np.array_equal(bound, np.transpose(bound, p)) for p in permutations(range(order)))
     assert np.abs(bound - given).max() <= 8.0 * np.finfo(float).eps * np.abs(given).max()
     assert np.array_equal(given, before)
@@ -44,5 +44,5 @@ def test_bound_data_are_exactly_symmetric(name: str, text: str, order: int) -> N
 def test_exactly_symmetric_data_are_taken_as_they_are() -> None:
     given = np.array([[1.0, np.pi], [np.pi, -0.0]])
     model = slomodel.compile(QUADRATIC, data={"A": given})
-    (bound,) = (v for k, v in model._setting(np.ones(2)).values.items() if k.name == "A")
+    (bound,) = (v for k, v in model._part(np.ones(2)).values.items() if k.name == "A")
     assert bound.tobytes() == given.tobytes()

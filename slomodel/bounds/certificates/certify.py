@@ -34,7 +34,7 @@ from slomodel.bounds.certificates.slices import OrbitSlice
 from slomodel.bounds.effort import less_effort
 from slomodel.bounds.lipschitz import bounds
 from slomodel.bounds.norms.eigenvalues import UNKNOWN, SpectralInterval, spectral_interval
-from slomodel.bounds.setting import Setting
+from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.structure.recurrences import too_long, written_out
 from slomodel.errors import MissingRule
 from slomodel.ir.exact import without_rounding
@@ -82,28 +82,28 @@ def whole(n: int) -> FreeUnknowns:
 
 
 @without_rounding()
-def certify(setting: Setting, maximises: bool, part: FreeUnknowns) -> PointCertificate:
-    """The certificate of the setting's centre. Every number is rounded outward."""
-    x = setting.x
-    shapes = {v.name: np.shape(setting.values[v]) for v in setting.variables}
-    setting = written_out(setting)
+def certify(part: ObjectivePart, maximises: bool, unknowns: FreeUnknowns) -> PointCertificate:
+    """The certificate of the part's centre. Every number is rounded outward."""
+    x = part.x
+    shapes = {v.name: np.shape(part.values[v]) for v in part.variables}
+    part = written_out(part)
     sign = -1.0 if maximises else 1.0
-    at: BoundsAt = cache(partial(bounds, setting))
+    at: BoundsAt = cache(partial(bounds, part))
     with np.errstate(all="ignore"):
-        result = _critical_point(setting, at, part)
-        blocked = _blocked(result, part, x, sign) if result.exists else ""
-        if result.exists and part.across and not part.across.is_regular(x, result.error):
+        result = _critical_point(part, at, unknowns)
+        blocked = _blocked(result, unknowns, x, sign) if result.exists else ""
+        if result.exists and unknowns.across and not unknowns.across.is_regular(x, result.error):
             blocked = "the slice is not proved to meet each orbit once"
         if blocked:
             result = _with_reason(result, blocked)
-        spectrum = _spectrum(result, part.free)
+        spectrum = _spectrum(result, unknowns.free)
         scale = max(1.0, float(np.linalg.norm(x)))
-        around = _neighbourhood(setting, result, part.free, sign)
-        convex = _convexity(setting, around, sign, scale)
-        norm = float(up_norm(result.gradient.magnitude[part.free]))
+        around = _neighbourhood(part, result, unknowns.free, sign)
+        convex = _convexity(part, around, sign, scale)
+        norm = float(up_norm(result.gradient.magnitude[unknowns.free]))
         gap, within = _gap(around, convex, norm, scale)
         unique = _unique(around, convex, scale) if result.exists else 0.0
-        direction, bend = _bent(result.at, part.free, sign)
+        direction, bend = _bent(result.at, unknowns.free, sign)
     return PointCertificate(
         x=x,
         shapes=shapes,
@@ -113,7 +113,7 @@ def certify(setting: Setting, maximises: bool, part: FreeUnknowns) -> PointCerti
         error=result.error,
         box=result.box,
         unique_within=unique if unique > float(up_norm(result.error)) else 0.0,
-        kind=_kind(spectrum, result, part.free),
+        kind=_kind(spectrum, result, unknowns.free),
         eigenvalues=(spectrum.low, spectrum.high),
         convex_within=convex.radius,
         gap=gap,
@@ -121,22 +121,22 @@ def certify(setting: Setting, maximises: bool, part: FreeUnknowns) -> PointCerti
         direction=direction,
         curvature=bend,
         maximises=maximises,
-        held=~part.free,
-        remarks=part.remarks,
-        invariances=part.invariances,
+        held=~unknowns.free,
+        remarks=unknowns.remarks,
+        invariances=unknowns.invariances,
     )
 
 
 def _neighbourhood(
-    setting: Setting, point: CriticalPoint, free: Truths, sign: float
+    part: ObjectivePart, point: CriticalPoint, free: Truths, sign: float
 ) -> Neighbourhood:
     """Proofs over balls around x: by entries of the Hessian, or by cheaper bounds for large n."""
-    if setting.n <= _MOST_ENTRIES:
-        return ByEntries(setting, free, sign, point.R)
+    if part.n <= _MOST_ENTRIES:
+        return ByEntries(part, free, sign, point.R)
     spectrum = UNKNOWN if point.at is None else spectral_interval(of_free(point.at, free))
     least = spectrum.low if sign > 0.0 else -spectrum.high
     distance = float(up_norm(point.error))
-    at = cache(partial(bounds, replace(setting, effort=less_effort(setting.effort))))
+    at = cache(partial(bounds, replace(part, effort=less_effort(part.effort))))
     return ByBounds(at, sign, least, not free.all(), point.inverse, distance)
 
 
@@ -148,11 +148,11 @@ class Convexity:
     least: float
 
 
-def _convexity(setting: Setting, around: Neighbourhood, sign: float, scale: float) -> Convexity:
+def _convexity(part: ObjectivePart, around: Neighbourhood, sign: float, scale: float) -> Convexity:
     """A large radius of a ball on which ±f is proved to be convex in the free unknowns."""
     if not around.least(0.0) > 0.0:
         return Convexity(0.0, -math.inf)
-    everywhere = bounds(replace(setting, effort=less_effort(setting.effort)), math.inf)
+    everywhere = bounds(replace(part, effort=less_effort(part.effort)), math.inf)
     least = everywhere.lower if sign > 0.0 else -everywhere.upper
     if least >= 0.0:
         return Convexity(math.inf, least)
@@ -170,41 +170,41 @@ def _unique(around: Neighbourhood, convex: Convexity, scale: float) -> float:
     return largest_radius(around.single, scale)
 
 
-def _critical_point(setting: Setting, at: BoundsAt, part: FreeUnknowns) -> CriticalPoint:
+def _critical_point(part: ObjectivePart, at: BoundsAt, unknowns: FreeUnknowns) -> CriticalPoint:
     """The proof, or why there is none."""
-    n = setting.n
-    nowhere = np.where(part.free, np.inf, 0.0)
+    n = part.n
+    nowhere = np.where(unknowns.free, np.inf, 0.0)
     anything = Interval(np.full(n, -np.inf), np.full(n, np.inf))
     nothing = CriticalPoint(anything, nowhere, nowhere, None, None, np.zeros(n))
-    reason = too_long(setting) or _not_finite(setting)
+    reason = too_long(part) or _not_finite(part)
     if reason:
         return _with_reason(nothing, reason)
     try:
-        result = critical_point(setting, part.free, lambda radius: at(radius).L2)
+        result = critical_point(part, unknowns.free, lambda radius: at(radius).L2)
     except MissingRule as gap:
         return _with_reason(nothing, str(gap))
-    return _with_reason(result, part.reason) if part.reason else result
+    return _with_reason(result, unknowns.reason) if unknowns.reason else result
 
 
-def _blocked(point: CriticalPoint, part: FreeUnknowns, x: Array, sign: float) -> str:
+def _blocked(point: CriticalPoint, unknowns: FreeUnknowns, x: Array, sign: float) -> str:
     """Why x* on the face may not be stationary on the whole set; empty if it is.
 
     The free elements of x* lie between their ends, and the slope of ±f at x* along each held
     element, which differs from that at x by at most |H| |x* - x|, points out of the set.
     """
-    if float(up_norm(point.error)) > part.margin:
+    if float(up_norm(point.error)) > unknowns.margin:
         return "x is too close to the boundary of its set for the error bars"
-    if part.low is None or part.high is None or point.near is None:
+    if unknowns.low is None or unknowns.high is None or point.near is None:
         return ""
-    e, free = point.error, part.free
-    inside = (part.low < down_add(x, -e)) & (up_add(x, e) < part.high)
+    e, free = point.error, unknowns.free
+    inside = (unknowns.low < down_add(x, -e)) & (up_add(x, e) < unknowns.high)
     if not inside[free].all():
         return "elements of x are too close to their bounds for the error bars"
     moved = np.asarray(up_matmul(point.near.magnitude, e))
     off = float(up_mul(point.slack, float(up_norm(e))))
     moved = np.asarray(up_add(moved, np.full(len(x), off)))
     slope = point.gradient if sign > 0.0 else -point.gradient
-    at_low, at_high = ~free & (x <= part.low), ~free & (x >= part.high)
+    at_low, at_high = ~free & (x <= unknowns.low), ~free & (x >= unknowns.high)
     held = (slope.lo > moved) & at_low | (-slope.hi > moved) & at_high | at_low & at_high
     if not held[~free].all():
         count = int((~held & ~free).sum())
@@ -217,8 +217,8 @@ def _with_reason(one: CriticalPoint, reason: str) -> CriticalPoint:
     return CriticalPoint(one.gradient, nowhere, nowhere, one.at, one.near, one.step, reason)
 
 
-def _not_finite(setting: Setting) -> str:
-    for node, array in setting.values.items():
+def _not_finite(part: ObjectivePart) -> str:
+    for node, array in part.values.items():
         if not np.all(np.isfinite(array)):
             return f"data `{node.name}` has NaN or inf"
     return ""
@@ -295,10 +295,10 @@ def _gap(
 
 
 @without_rounding()
-def convex_within(setting: Setting, maximises: bool) -> float:
+def convex_within(part: ObjectivePart, maximises: bool) -> float:
     """A radius of a ball round the centre on which ±f is proved to be convex; 0 without a proof."""
     sign = -1.0 if maximises else 1.0
-    at: BoundsAt = cache(partial(bounds, setting))
+    at: BoundsAt = cache(partial(bounds, part))
     first = at(0.0)
     around = ByBounds(at, sign, first.lower if sign > 0.0 else -first.upper, restricted=False)
-    return _convexity(setting, around, sign, max(1.0, float(np.linalg.norm(setting.x)))).radius
+    return _convexity(part, around, sign, max(1.0, float(np.linalg.norm(part.x)))).radius

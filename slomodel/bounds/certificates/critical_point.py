@@ -37,11 +37,11 @@ from slomodel.bounds.arithmetic.rounding import (
 )
 from slomodel.bounds.centre import hessian_over
 from slomodel.bounds.norms.spectral_norm import spectral_norm
+from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
 from slomodel.bounds.ranges.evaluation_errors import gradient_interval
 from slomodel.bounds.ranges.hessian import derivatives
 from slomodel.bounds.ranges.smoothness import smoothness_in
-from slomodel.bounds.setting import Setting
 from slomodel.ir.walk import dependents, postorder
 
 Lipschitz = Callable[[float], float]
@@ -96,39 +96,39 @@ class CriticalPoint:
         return not self.reason
 
 
-def hessian_in_box(setting: Setting, radii: Array) -> HessianBox:
+def hessian_in_box(part: ObjectivePart, radii: Array) -> HessianBox:
     """The Hessians on the box of `radii` (n,) round the centre; f is proved to be C¹ there."""
-    graphs = derivatives(setting)
-    order = postorder(setting.objective, *graphs.second)
+    graphs = derivatives(part)
+    order = postorder(part.objective, *graphs.second)
     turning = dependents(order, {*graphs.v}.__contains__)
     fixed = [node for node in order if node not in turning]
-    boxes = boxed(setting.values) | {
-        variable: around(setting.values[variable], own)
-        for variable, own in setting.by_variable(radii).items()
+    boxes = boxed(part.values) | {
+        variable: around(part.values[variable], own)
+        for variable, own in part.by_variable(radii).items()
     }
-    live = live_in(setting, setting.objective, *graphs.second)
-    result = enclose(fixed, boxes, setting.sizes, live=live)
+    live = live_in(part, part.objective, *graphs.second)
+    result = enclose(fixed, boxes, part.sizes, live=live)
     known = {node: result[node] for node in fixed}
-    smooth = smoothness_in(setting, known)
+    smooth = smoothness_in(part, known)
     if smooth.least < 1:
         return HessianBox(None, smooth.reason)
-    H = hessian_over(setting, known, setting.effort.count(_FLOPS))
+    H = hessian_over(part, known, part.effort.count(_FLOPS))
     if H is None:
-        return HessianBox(None, f"the Hessian in {setting.n} unknowns exceeds the effort")
+        return HessianBox(None, f"the Hessian in {part.n} unknowns exceeds the effort")
     if not (np.isfinite(H.lo).all() and np.isfinite(H.hi).all()):
         return HessianBox(None, "the Hessian is not proved to be finite at x")
     return HessianBox(H)
 
 
-def critical_point(setting: Setting, free: Truths, lipschitz: Lipschitz) -> CriticalPoint:
+def critical_point(part: ObjectivePart, free: Truths, lipschitz: Lipschitz) -> CriticalPoint:
     """The proof for the unknowns that are `free` (n,), with the others held at the centre.
 
     `lipschitz` maps a radius to a Lipschitz constant of the Hessian on the ball round the centre.
     """
-    gradient = gradient_interval(setting)
+    gradient = gradient_interval(part)
     unknown = np.where(free, np.inf, 0.0)
-    zeros = np.zeros(setting.n)
-    at = hessian_in_box(setting, zeros)
+    zeros = np.zeros(part.n)
+    at = hessian_in_box(part, zeros)
     nothing = CriticalPoint(gradient, unknown, unknown, at.H, at.H, zeros, at.reason)
     if at.H is None:
         return nothing
@@ -143,8 +143,8 @@ def critical_point(setting: Setting, free: Truths, lipschitz: Lipschitz) -> Crit
     step[free] = -moved.mid
     nothing = replace(nothing, step=step, R=R)
     newton = NewtonMap(R, moved.magnitude, free)
-    ways = [partial(_by_boxes, setting, newton), partial(_by_ball, newton, lipschitz)]
-    if setting.n > _MOST_BOXED:
+    ways = [partial(_by_boxes, part, newton), partial(_by_ball, newton, lipschitz)]
+    if part.n > _MOST_BOXED:
         ways.reverse()
     reasons = []
     for way in ways:
@@ -177,13 +177,13 @@ class NewtonMap:
         return float(up_div(spectral_norm(self.R), left)) if left > 0.0 else math.inf
 
 
-def _by_boxes(setting: Setting, newton: NewtonMap, nothing: CriticalPoint) -> CriticalPoint:
+def _by_boxes(part: ObjectivePart, newton: NewtonMap, nothing: CriticalPoint) -> CriticalPoint:
     """Krawczyk's test on boxes of growing radii."""
-    x = setting.x[newton.free]
+    x = part.x[newton.free]
     floor = _LEAST * np.abs(x) + SMALLEST_NORMAL
     radii = np.asarray(_INFLATION * newton.first + floor)
     for _ in range(_ATTEMPTS):
-        over = hessian_in_box(setting, newton.spread(radii))
+        over = hessian_in_box(part, newton.spread(radii))
         if over.H is None:
             return replace(nothing, reason=over.reason)
         apart = distance_from_identity(newton.R, of_free(over.H, newton.free))

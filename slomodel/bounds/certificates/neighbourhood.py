@@ -14,8 +14,8 @@ from slomodel.bounds.arithmetic.rounding import Array, Truths, down_add, up_div,
 from slomodel.bounds.certificates.critical_point import distance_from_identity
 from slomodel.bounds.norms.eigenvalues import spectral_interval
 from slomodel.bounds.norms.spectral_norm import spectral_norm
+from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.result import Bounds
-from slomodel.bounds.setting import Setting
 from slomodel.bounds.spectrum import hessian_over_ball
 
 BoundsAt = Callable[[float], Bounds]
@@ -51,7 +51,7 @@ class ByEntries:
     R M (y - z) with a mean M of the Hessians between, and ‖I - R M‖ < 1 then shows y = z.
     """
 
-    setting: Setting
+    part: ObjectivePart
     free: Truths
     sign: float
     R: Array | None = None
@@ -73,7 +73,7 @@ class ByEntries:
         return radius if spectral_norm(distance_from_identity(self.R, H)) < 1.0 else 0.0
 
     def _hessian(self, radius: float) -> Interval | None:
-        H = hessian_over_ball(self.setting, radius)
+        H = hessian_over_ball(self.part, radius)
         if H is None or not (np.isfinite(H.lo).all() and np.isfinite(H.hi).all()):
             return None
         return H.each(lambda array: array[np.ix_(self.free, self.free)])

@@ -19,7 +19,7 @@ from slomodel.bounds.arithmetic.rounding import Array, Truths, up_add
 from slomodel.bounds.certificates.critical_point import distance_from_identity
 from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.norms.spectral_norm import spectral_norm
-from slomodel.bounds.setting import Setting
+from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.structure.invariances import Invariance
 
 _ROUNDED = 1e-14
@@ -32,7 +32,7 @@ _DEPENDENT = 1e-8
 class OrbitSlice:
     """The unknowns `held` (n,), at which the directions `which` of all groups are independent."""
 
-    setting: Setting
+    part: ObjectivePart
     groups: tuple[Invariance, ...]
     held: Truths
     which: Array
@@ -41,8 +41,8 @@ class OrbitSlice:
         """Whether G_h is proved to be regular at all points within `error` of x, elementwise."""
         if not self.held.any():
             return True
-        at = _directions(self.setting, self.groups, x)[self.held][:, self.which]
-        parts = [group.moved(self.setting, error) for group in self.groups]
+        at = _directions(self.part, self.groups, x)[self.held][:, self.which]
+        parts = [group.moved(self.part, error) for group in self.groups]
         moved = _ROUNDED * np.abs(at) + np.concatenate(parts, axis=1)[self.held][:, self.which]
         moved = np.asarray(up_add(moved, _ROUNDED * moved))
         G = around(at, moved)
@@ -57,15 +57,15 @@ class OrbitSlice:
 
 
 def slice_at(
-    setting: Setting, groups: Sequence[Invariance], x: Array, free: Truths
+    part: ObjectivePart, groups: Sequence[Invariance], x: Array, free: Truths
 ) -> OrbitSlice | None:
     """A slice through x that holds free unknowns only; None where there are too many directions."""
-    continuous = tuple(group for group in groups if group.generators(setting, x).shape[1])
-    G = _directions(setting, continuous, x)
+    continuous = tuple(group for group in groups if group.generators(part, x).shape[1])
+    G = _directions(part, continuous, x)
     if G.size > MOST_NUMBERS or not np.isfinite(G).all():
         return None
     held = np.zeros(len(x), dtype=bool)
-    nothing = OrbitSlice(setting, continuous, held, np.zeros(0, dtype=np.intp))
+    nothing = OrbitSlice(part, continuous, held, np.zeros(0, dtype=np.intp))
     if not G.size or not free.all():
         return nothing
     R, columns = scipy.linalg.qr(G, mode="r", pivoting=True)
@@ -74,9 +74,9 @@ def slice_at(
     which = np.sort(columns[:rank])
     _, rows = scipy.linalg.qr(G[:, which].T, mode="r", pivoting=True)
     held[rows[:rank]] = True
-    return OrbitSlice(setting, continuous, held, which)
+    return OrbitSlice(part, continuous, held, which)
 
 
-def _directions(setting: Setting, groups: Sequence[Invariance], x: Array) -> Array:
-    parts = [group.generators(setting, x) for group in groups]
+def _directions(part: ObjectivePart, groups: Sequence[Invariance], x: Array) -> Array:
+    parts = [group.generators(part, x) for group in groups]
     return np.concatenate(parts, axis=1) if parts else np.zeros((len(x), 0))

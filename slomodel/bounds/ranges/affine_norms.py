@@ -33,10 +33,10 @@ from slomodel.bounds.arithmetic.rounding import (
 )
 from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.norms.spectral_norm import spectral_norm
+from slomodel.bounds.part import ObjectivePart, once_per_part
 from slomodel.bounds.ranges.elements.element_sums import MOST_VARIABLES
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.ranges.hessian import jacobians
-from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.linear_predictors import affine_nodes
 from slomodel.calculus.degree import degree
 from slomodel.ir.dims import concrete
@@ -62,35 +62,35 @@ class AffineNorm:
 
 
 def squared_lengths(
-    order: Sequence[Expr], setting: Setting, values: Mapping[Input, Array], radius: float
+    order: Sequence[Expr], part: ObjectivePart, values: Mapping[Input, Array], radius: float
 ) -> dict[Expr, Interval]:
     """Intervals over the ball of the nodes Σ r² of a graph with an affine r.
 
     Empty for a polynomial objective, whose bounds do not come from ranges.
     """
-    known = _lengths(setting)
+    known = _lengths(part)
     result: dict[Expr, Interval] = {}
     candidates = [node for node in order if _is_square(node)]
-    if not candidates or not 0 < setting.n <= MOST_VARIABLES:
+    if not candidates or not 0 < part.n <= MOST_VARIABLES:
         return result
-    if degree(setting.objective, setting.variables) is not None:
+    if degree(part.objective, part.variables) is not None:
         return result
-    varying = dependents(order, set(setting.variables).__contains__)
+    varying = dependents(order, set(part.variables).__contains__)
     affine = affine_nodes(list(order), varying)
     for node in candidates:
         if node.operands[0] not in affine:
             continue
         if node not in known:
-            known[node] = _length(node.operands[0], setting, values)
+            known[node] = _length(node.operands[0], part, values)
         one = known[node]
         if one is not None:
             result[node] = _squared(one, radius)
     return result
 
 
-@once_per_setting
-def _lengths(setting: Setting) -> dict[Expr, AffineNorm | None]:
-    """The cache of `_length` by node, for graphs of this setting and of its gradient."""
+@once_per_part
+def _lengths(part: ObjectivePart) -> dict[Expr, AffineNorm | None]:
+    """The cache of `_length` by node, for graphs of this part and of its gradient."""
     return {}
 
 
@@ -136,13 +136,13 @@ def lengths_over_ball(u: Interval, J: Interval, radius: float) -> tuple[Interval
     return Interval(low, np.minimum(high, up_add(most, moved))), slope
 
 
-def _length(r: Expr, setting: Setting, values: Mapping[Input, Array]) -> AffineNorm | None:
-    shape = concrete(r.shape, setting.sizes)
-    count, n = prod(shape), setting.n
+def _length(r: Expr, part: ObjectivePart, values: Mapping[Input, Array]) -> AffineNorm | None:
+    shape = concrete(r.shape, part.sizes)
+    count, n = prod(shape), part.n
     if not 0 < count * n <= MOST_NUMBERS:
         return None
-    at_centre = enclose([r], boxed(values), setting.sizes)[r].each(np.ravel)
-    slopes = jacobians(replace(setting, values=values), [r])[r]
+    at_centre = enclose([r], boxed(values), part.sizes)[r].each(np.ravel)
+    slopes = jacobians(replace(part, values=values), [r])[r]
     J = slopes.each(lambda a: np.broadcast_to(a, (n, *shape)).reshape(n, count).T)
     if not (np.isfinite(at_centre.magnitude).all() and np.isfinite(J.magnitude).all()):
         return None

@@ -24,6 +24,7 @@ from slomodel.bounds.arithmetic.interval import (
 )
 from slomodel.bounds.arithmetic.interval_einsum import contract
 from slomodel.bounds.arithmetic.rounding import Array, Truths
+from slomodel.bounds.part import ObjectivePart, once_per_part
 from slomodel.bounds.ranges.liveness import (
     Live,
     Sizes,
@@ -37,7 +38,6 @@ from slomodel.bounds.ranges.matrices import range_of_operation
 from slomodel.bounds.ranges.range_cache import cache_in_use
 from slomodel.bounds.ranges.recurrences import states_over
 from slomodel.bounds.ranges.values import value_range
-from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.stopping import pause
 from slomodel.errors import MissingRule
 from slomodel.functions import eq
@@ -163,10 +163,10 @@ def elements_read(
     return live_elements(order, roots, enclose(fixed_choices(order), boxes, sizes), sizes, given)
 
 
-@once_per_setting
-def live_in(setting: Setting, *roots: Expr) -> Live:
-    """`live_under` of a setting's objective, or of the given derivatives of it."""
-    return live_under(roots or (setting.objective,), boxed(setting.values), setting.sizes)
+@once_per_part
+def live_in(part: ObjectivePart, *roots: Expr) -> Live:
+    """`live_under` of a part's objective, or of the given derivatives of it."""
+    return live_under(roots or (part.objective,), boxed(part.values), part.sizes)
 
 
 def boxed(values: Mapping[Input, Array], batch: int = 0) -> dict[Input, Interval]:
@@ -177,19 +177,17 @@ def boxed(values: Mapping[Input, Array], batch: int = 0) -> dict[Input, Interval
     }
 
 
-def variable_box(setting: Setting, variable: Input, radius: float) -> Interval:
+def variable_box(part: ObjectivePart, variable: Input, radius: float) -> Interval:
     """The elements of a variable over the ball of this radius, cut by its limits."""
-    box = around(setting.values[variable], radius)
-    limits = setting.limits.get(variable)
+    box = around(part.values[variable], radius)
+    limits = part.limits.get(variable)
     return box if limits is None else meet(box, limits)
 
 
-def boxes_over(setting: Setting, radius: float) -> dict[Input, Interval]:
+def boxes_over(part: ObjectivePart, radius: float) -> dict[Input, Interval]:
     """The data as point boxes and every variable over the ball, cut by its limits."""
-    boxes = boxed(setting.values)
-    boxes.update(
-        {variable: variable_box(setting, variable, radius) for variable in setting.variables}
-    )
+    boxes = boxed(part.values)
+    boxes.update({variable: variable_box(part, variable, radius) for variable in part.variables})
     return boxes
 
 

@@ -8,41 +8,41 @@ import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval, point
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_norm
+from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.ranges.enclose import boxed, enclose
-from slomodel.bounds.setting import Setting
 from slomodel.bounds.structure.recurrences import written_out
 from slomodel.errors import MissingRule
 
 
-def value_error(setting: Setting, f: float) -> float:
+def value_error(part: ObjectivePart, f: float) -> float:
     """Upper bound on |f − f(c)| for the value f computed at the centre c; inf where none is known.
 
     The interval of the exact value is about as wide as the rounding error of any order of
     evaluation.
     """
-    setting = written_out(setting)
+    part = written_out(part)
     try:
-        result = enclose([setting.objective], boxed(setting.values), setting.sizes)
+        result = enclose([part.objective], boxed(part.values), part.sizes)
     except MissingRule:
         return math.inf
-    return float(_distance(result[setting.objective], np.asarray(f)).max(initial=0.0))
+    return float(_distance(result[part.objective], np.asarray(f)).max(initial=0.0))
 
 
-def gradient_error(setting: Setting, g: Array) -> float:
+def gradient_error(part: ObjectivePart, g: Array) -> float:
     """Upper bound on ‖g − ∇f(c)‖ for the g (n,) computed at the centre c; inf where unknown."""
     try:
-        result = gradient_interval(written_out(setting))
+        result = gradient_interval(written_out(part))
     except MissingRule:
         return math.inf
     return float(up_norm(_distance(result, g)))
 
 
-def gradient_interval(setting: Setting) -> Interval:
+def gradient_interval(part: ObjectivePart) -> Interval:
     """The interval of ∇f(c) (n,). Raises MissingRule for a node without an interval rule."""
-    result = enclose(setting.gradient, boxed(setting.values), setting.sizes)
+    result = enclose(part.gradient, boxed(part.values), part.sizes)
     parts = [
-        result[graph].broadcast(np.shape(setting.values[variable])).each(np.ravel)
-        for variable, graph in zip(setting.variables, setting.gradient, strict=True)
+        result[graph].broadcast(np.shape(part.values[variable])).each(np.ravel)
+        for variable, graph in zip(part.variables, part.gradient, strict=True)
     ]
     return Interval.concatenated([point(np.zeros(0)), *parts])
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval, meet, point
 from slomodel.bounds.arithmetic.rounding import Array
+from slomodel.bounds.part import ObjectivePart, once_per_part
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
 from slomodel.bounds.ranges.smoothness import Smoothness, smoothness_in
-from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.recurrences import nodes_of_steps
 from slomodel.calculus import jvp
 from slomodel.ir.build import direction
@@ -38,39 +38,38 @@ class DerivativeGraphs:
     third: tuple[Expr, ...]
 
 
-@once_per_setting
-def derivatives(setting: Setting) -> DerivativeGraphs:
-    """The graphs of a setting."""
-    v = tuple(direction(f"v.{x.name}", x.shape) for x in setting.variables)
-    w = tuple(direction(f"w.{x.name}", x.shape) for x in setting.variables)
-    along: dict[Expr, Expr] = dict(zip(setting.variables, v, strict=True))
-    again: dict[Expr, Expr] = dict(zip(setting.variables, w, strict=True))
+@once_per_part
+def derivatives(part: ObjectivePart) -> DerivativeGraphs:
+    """The graphs of a part."""
+    v = tuple(direction(f"v.{x.name}", x.shape) for x in part.variables)
+    w = tuple(direction(f"w.{x.name}", x.shape) for x in part.variables)
+    along: dict[Expr, Expr] = dict(zip(part.variables, v, strict=True))
+    again: dict[Expr, Expr] = dict(zip(part.variables, w, strict=True))
     with without_rounding():
-        second = jvp(setting.gradient, along)
+        second = jvp(part.gradient, along)
         return DerivativeGraphs(v, w, second, jvp(second, again))
 
 
-def numbers_a_cell(setting: Setting) -> int:
+def numbers_a_cell(part: ObjectivePart) -> int:
     """The number of intervals that `entries` computes per cell, without constant ones; >= 1."""
-    graphs = derivatives(setting)
-    order = postorder(setting.objective, *graphs.second, *graphs.third)
-    inputs = (set(setting.variables), set(graphs.v), set(graphs.w))
+    graphs = derivatives(part)
+    order = postorder(part.objective, *graphs.second, *graphs.third)
+    inputs = (set(part.variables), set(graphs.v), set(graphs.w))
     varying, along, again = (dependents(order, own.__contains__) for own in inputs)
     result: int = sum(
-        number_of_elements(node.shape, setting.sizes)
-        * setting.n ** ((node in along) + (node in again))
+        number_of_elements(node.shape, part.sizes) * part.n ** ((node in along) + (node in again))
         for node in order
         if node in varying
     )
     return max(result, 1)
 
 
-def operations_of_steps(setting: Setting) -> int:
+def operations_of_steps(part: ObjectivePart) -> int:
     """The number of operations of one call of `entries` that belong to steps of recurrences."""
-    graphs = derivatives(setting)
-    order = postorder(setting.objective, *graphs.second, *graphs.third)
+    graphs = derivatives(part)
+    order = postorder(part.objective, *graphs.second, *graphs.third)
     loops = {node.loop for node in order if isinstance(node, Recur)}
-    return sum(nodes_of_steps(loop, setting.sizes) for loop in loops)
+    return sum(nodes_of_steps(loop, part.sizes) for loop in loops)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,22 +81,22 @@ class Entries:
     smooth: Smoothness
 
 
-def entries(setting: Setting, cells: Interval, *, third: bool = True) -> Entries:
+def entries(part: ObjectivePart, cells: Interval, *, third: bool = True) -> Entries:
     """Enclosures over boxes of x (cells, n) by propagating intervals through the graphs.
 
     Mixed derivatives are equal, so an entry lies in the intersection of the intervals of all its
     permutations. Without `third`, D³f is left out, as (cells, 0, n, n).
     """
-    graphs = derivatives(setting)
-    boxes = boxed(setting.values, _BATCH)
-    for variable, box in _split(setting, cells).items():
+    graphs = derivatives(part)
+    boxes = boxed(part.values, _BATCH)
+    for variable, box in _split(part, cells).items():
         boxes[variable] = box.each(lambda array: np.expand_dims(array, (_V, _W)))
-    boxes.update(unit_directions(setting, graphs.v, _BATCH, _V))
-    boxes.update(unit_directions(setting, graphs.w, _BATCH, _W))
+    boxes.update(unit_directions(part, graphs.v, _BATCH, _V))
+    boxes.update(unit_directions(part, graphs.w, _BATCH, _W))
     tails = graphs.third if third else ()
-    roots = (setting.objective, *graphs.second, *tails)
-    result = enclose(roots, boxes, setting.sizes, _BATCH, live=live_in(setting, *roots))
-    smooth = smoothness_in(setting, result, _BATCH)
+    roots = (part.objective, *graphs.second, *tails)
+    result = enclose(roots, boxes, part.sizes, _BATCH, live=live_in(part, *roots))
+    smooth = smoothness_in(part, result, _BATCH)
     count, n = cells.shape
     H = _flat([result[g] for g in graphs.second], (count, n, 1))
     T = point(np.zeros((count, 0, n, n)))
@@ -110,26 +109,26 @@ def entries(setting: Setting, cells: Interval, *, third: bool = True) -> Entries
     )
 
 
-def _split(setting: Setting, cells: Interval) -> Mapping[Input, Interval]:
+def _split(part: ObjectivePart, cells: Interval) -> Mapping[Input, Interval]:
     """The cells' columns as boxes of each variable's shape."""
-    low = setting.by_variable(cells.lo)
-    high = low if cells.is_point else setting.by_variable(cells.hi)
-    return {variable: Interval(low[variable], high[variable]) for variable in setting.variables}
+    low = part.by_variable(cells.lo)
+    high = low if cells.is_point else part.by_variable(cells.hi)
+    return {variable: Interval(low[variable], high[variable]) for variable in part.variables}
 
 
 def unit_directions(
-    setting: Setting, inputs: tuple[Input, ...], batch: int, axis: int
+    part: ObjectivePart, inputs: tuple[Input, ...], batch: int, axis: int
 ) -> dict[Input, Interval]:
     """All n unit vectors along one of the batch axes, by variable."""
-    return along_rows(setting, inputs, batch, axis, np.eye(setting.n))
+    return along_rows(part, inputs, batch, axis, np.eye(part.n))
 
 
 def along_rows(
-    setting: Setting, inputs: tuple[Input, ...], batch: int, axis: int, rows: Array
+    part: ObjectivePart, inputs: tuple[Input, ...], batch: int, axis: int, rows: Array
 ) -> dict[Input, Interval]:
     """The rows (p, n) as directions along one of the batch axes, by variable."""
     missing = tuple(k for k in range(batch) if k != axis)
-    columns = setting.by_variable(rows).values()
+    columns = part.by_variable(rows).values()
     pairs = zip(inputs, columns, strict=True)
     return {own: point(np.expand_dims(array, missing)) for own, array in pairs}
 
@@ -149,11 +148,11 @@ def _symmetric(a: Interval) -> Interval:
     return result
 
 
-def jacobians(setting: Setting, affine: list[Expr]) -> dict[Expr, Interval]:
+def jacobians(part: ObjectivePart, affine: list[Expr]) -> dict[Expr, Interval]:
     """The derivatives (n, *shape) of affine nodes along all unit vectors."""
-    v = tuple(direction(f"v.{x.name}", x.shape) for x in setting.variables)
-    graphs = jvp(affine, dict(zip(setting.variables, v, strict=True)))
-    boxes = boxed(setting.values, 1)
-    boxes.update(unit_directions(setting, v, 1, 0))
-    result = enclose(graphs, boxes, setting.sizes, 1)
+    v = tuple(direction(f"v.{x.name}", x.shape) for x in part.variables)
+    graphs = jvp(affine, dict(zip(part.variables, v, strict=True)))
+    boxes = boxed(part.values, 1)
+    boxes.update(unit_directions(part, v, 1, 0))
+    result = enclose(graphs, boxes, part.sizes, 1)
     return {node: result[graph] for node, graph in zip(affine, graphs, strict=True)}

@@ -19,10 +19,10 @@ import numpy as np
 import slomodel.functions as table
 from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import down_ulps, up_ulps
+from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.ranges.enclose import enclose, live_in
 from slomodel.bounds.ranges.kinks import Orders, order_near, outside
 from slomodel.bounds.ranges.liveness import Live, Sizes
-from slomodel.bounds.setting import Setting
 from slomodel.calculus.kinked_products import KinkedPower, KinkedProducts
 from slomodel.calculus.piecewise import continuity_order
 from slomodel.errors import Span
@@ -113,10 +113,12 @@ def smoothness(
     return Smoothness(order, _reason(objective, walk, order, spans or {}))
 
 
-def smoothness_in(setting: Setting, ranges: Mapping[Expr, Interval], batch: int = 0) -> Smoothness:
-    """The smoothness of a setting's objective."""
-    live = live_in(setting)
-    return smoothness(setting.objective, ranges, batch, setting.spans, live, setting.sizes)
+def smoothness_in(
+    part: ObjectivePart, ranges: Mapping[Expr, Interval], batch: int = 0
+) -> Smoothness:
+    """The smoothness of a part's objective."""
+    live = live_in(part)
+    return smoothness(part.objective, ranges, batch, part.spans, live, part.sizes)
 
 
 def _pass_over(order: Sequence[Expr], walk: Walk) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Collection
 import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval, interval
+from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.ranges.derivatives import derivative_range
 from slomodel.bounds.ranges.enclose import boxes_over, enclose, live_in
 from slomodel.bounds.ranges.liveness import Live, Sizes, read_by
 from slomodel.bounds.ranges.smoothness import place
-from slomodel.bounds.setting import Setting
 from slomodel.ir.expr import Expr, Map
 from slomodel.ir.function import RangeRule
 
@@ -19,12 +19,12 @@ _ORDERS = 3
 """Derivatives of a function whose ranges are tried: those that L1 and L2 need, and D⁴f."""
 
 
-def unbounded(setting: Setting, radius: float) -> str:
+def unbounded(part: ObjectivePart, radius: float) -> str:
     """The first node whose derivative of least order is unbounded on the box around the ball."""
-    boxes = boxes_over(setting, radius)
-    live, sizes = live_in(setting), setting.sizes
-    result = enclose([setting.objective], boxes, setting.sizes, live=live)
-    order, varying = setting.order, setting.varying
+    boxes = boxes_over(part, radius)
+    live, sizes = live_in(part), part.sizes
+    result = enclose([part.objective], boxes, part.sizes, live=live)
+    order, varying = part.order, part.varying
     for k in range(_ORDERS + 1):
         for node in order:
             if not isinstance(node, Map) or node not in varying:
@@ -32,7 +32,7 @@ def unbounded(setting: Setting, radius: float) -> str:
             operands = [_read(result[o], node, j, live, sizes) for j, o in enumerate(node.operands)]
             if _is_unbounded(node, k, result[node], operands, varying):
                 what = "value" if k == 0 else f"derivative of order {k}"
-                found_at = place(node, setting.spans, setting.objective)
+                found_at = place(node, part.spans, part.objective)
                 if node.function.ranges is RangeRule.UNKNOWN:
                     return f"{found_at} is by `{node.function}`, whose bounds are unknown"
                 return f"{found_at} has an unbounded {what} in the ball"

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-Part = TypeVar("Part")
+Of = TypeVar("Of")
 Known = TypeVar("Known")
-Refinement = Callable[[Part, Known], Known | None]
+Refinement = Callable[[Of, Known], Known | None]
 
 
-def refine(part: Part, known: Known, refinements: Iterable[Refinement[Part, Known]]) -> Known:
+def refine(part: Of, known: Known, refinements: Iterable[Refinement[Of, Known]]) -> Known:
     """The bounds after all refinements, each applied to those that the ones before it leave."""
     for one in refinements:
         known = one(part, known) or known

@@ -12,8 +12,8 @@ from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul, up_sqrt
 from slomodel.bounds.centre import centre_hessian, third_along
 from slomodel.bounds.norms.cubic_norm import square_norm
 from slomodel.bounds.norms.spectral_norm import spectral_norm
+from slomodel.bounds.part import ObjectivePart, once_per_part
 from slomodel.bounds.refinements.series import Series
-from slomodel.bounds.setting import Setting, once_per_setting
 
 _MOST_VARIABLES = 300
 """Unknowns up to which H(c) is decomposed: its eigenvectors are a matrix of this order."""
@@ -68,7 +68,7 @@ class Aligned:
     computed when first needed.
     """
 
-    setting: Setting
+    part: ObjectivePart
     values: Array
     V: Array
     off: float
@@ -104,7 +104,7 @@ class Aligned:
         most = min(_MOST_VECTORS, len(values) - 1)
         gaps = values[:most] - values[1 : most + 1]
         chosen = np.argsort(-gaps, kind="stable")[:_SPLITS] + 1
-        T = third_along(self.setting, np.ascontiguousarray(V[:, : int(np.max(chosen))].T))
+        T = third_along(self.part, np.ascontiguousarray(V[:, : int(np.max(chosen))].T))
         if T is None or not np.isfinite(T.mid).all():
             return ()
         result = []
@@ -114,25 +114,25 @@ class Aligned:
         return tuple(result)
 
 
-def same_directions(setting: Setting, series: Series) -> Series | None:
+def same_directions(part: ObjectivePart, series: Series) -> Series | None:
     """The series with a bound on H(c) and D³f(c) together."""
-    own = aligned(setting)
+    own = aligned(part)
     return None if own is None else replace(series, growth=own.growth)
 
 
-@once_per_setting
-def aligned(setting: Setting) -> Aligned | None:
+@once_per_part
+def aligned(part: ObjectivePart) -> Aligned | None:
     """By the eigenvectors V of the computed H(c); None for many unknowns.
 
     With δ >= ‖VᵀV - I‖_F the orthogonal polar factor V̂ of V is within δ of it, and H(c) within
     `off` = ‖H(c) - VΛVᵀ‖ + 3 δ max|λ| of V̂ΛV̂ᵀ. For p = P̂α and q = Q̂β, with P and Q in the place
     of P̂ and Q̂, D³f(c)[·, p, p] and D³f(c)[·, p, q] change by at most 3 δ ‖D³f(c)‖.
     """
-    H = centre_hessian(setting) if 1 < setting.n <= _MOST_VARIABLES else None
-    return None if H is None else _by_eigenvectors(setting, H)
+    H = centre_hessian(part) if 1 < part.n <= _MOST_VARIABLES else None
+    return None if H is None else _by_eigenvectors(part, H)
 
 
-def _by_eigenvectors(setting: Setting, H: Interval) -> Aligned | None:
+def _by_eigenvectors(part: ObjectivePart, H: Interval) -> Aligned | None:
     if not np.isfinite(H.mid).all():
         return None
     near = midpoint(H).symmetric()
@@ -144,7 +144,7 @@ def _by_eigenvectors(setting: Setting, H: Interval) -> Aligned | None:
         return None
     residual = (near - vectors.columns_times(values) @ vectors.transposed).norm
     off = up_add(residual, up_mul(3.0, up_mul(largest, defect)))
-    return Aligned(setting, values, V, float(off), float(defect))
+    return Aligned(part, values, V, float(off), float(defect))
 
 
 def _norms(T: Interval, V: Array, p: int) -> tuple[float, float]:

@@ -18,9 +18,9 @@ from slomodel.bounds.arithmetic.rounding import (
     up_norm,
 )
 from slomodel.bounds.norms.quartic_norm import Places, Quartic, largest_quartic
+from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.refinements.series import Series
-from slomodel.bounds.setting import Setting
 from slomodel.bounds.structure.gram_form import as_written
 from slomodel.bounds.structure.matrix_chains import matrix_factors
 from slomodel.bounds.structure.sums_of_squares import difference, sums_of_squares
@@ -36,15 +36,15 @@ _LEAST_FRACTION = 1e-3
 """Least ratio of one of μ, ν to the other: their quotients stay of moderate magnitude."""
 
 
-def pairs_of_factors(setting: Setting, series: Series) -> Series | None:
+def pairs_of_factors(part: ObjectivePart, series: Series) -> Series | None:
     """The series with a smaller part of degree 3."""
-    size = float(up_div(third_of_pair(setting), 6.0))
+    size = float(up_div(third_of_pair(part), 6.0))
     if size >= series.sizes.get(3, 0.0):
         return None
     return replace(series, sizes={**series.sizes, 3: size})
 
 
-def third_of_pair(setting: Setting) -> float:
+def third_of_pair(part: ObjectivePart) -> float:
     """Upper bound on ‖D³f(c)‖ of f = w ‖U V - Y‖² plus a quadratic; inf for other objectives.
 
     For U (p, k) and V (k, q) the part of degree 3 is f_3(A, B) = 2 w ⟨U B + A V, A B⟩, and so for
@@ -60,26 +60,26 @@ def third_of_pair(setting: Setting) -> float:
 
     Then ‖D³f(c)‖ = 6 max |f_3| (Banach). Equality where μ = ‖U B‖/‖A B‖, ν = ‖A V‖/‖A B‖.
     """
-    setting = as_written(setting)
-    for squares in sums_of_squares(setting):
-        factors = matrix_factors(difference(squares.residual, setting.varying)[0], True)
-        pair = _pair(setting, factors or [])
+    part = as_written(part)
+    for squares in sums_of_squares(part):
+        factors = matrix_factors(difference(squares.residual, part.varying)[0], True)
+        pair = _pair(part, factors or [])
         if pair is not None:
-            weight = enclose([squares.weight], boxed(setting.values), setting.sizes)
+            weight = enclose([squares.weight], boxed(part.values), part.sizes)
             w = float(np.max(weight[squares.weight].magnitude))
             return float(up_mul(up_mul(6.0, w), _largest(*pair)))
     return float(np.inf)
 
 
-def _pair(setting: Setting, factors: list[tuple[Expr, bool]]) -> tuple[Array, Array] | None:
+def _pair(part: ObjectivePart, factors: list[tuple[Expr, bool]]) -> tuple[Array, Array] | None:
     """U (p, k) and Vᵀ (q, k), two matrix variables, k small."""
     if len(factors) != 2 or factors[0][0] is factors[1][0]:
         return None
     result = []
     for (one, turned), is_last in zip(factors, (False, True), strict=True):
-        if not isinstance(one, Input) or one not in setting.variables or one.rank != 2:
+        if not isinstance(one, Input) or one not in part.variables or one.rank != 2:
             return None
-        array = np.asarray(setting.values[one], dtype=np.float64)
+        array = np.asarray(part.values[one], dtype=np.float64)
         result.append(array if turned == is_last else array.T)
     U, V = result[0], result[1]
     return (U, V) if U.shape[1] <= _MOST_BETWEEN else None

@@ -25,6 +25,7 @@ from slomodel.bounds.norms.quartic_norm import (
     square_of_cubic,
     sum_of_fourth_powers,
 )
+from slomodel.bounds.part import ObjectivePart, once_per_part
 from slomodel.bounds.refinements.sums import (
     BY_ENDS,
     WORTH,
@@ -32,7 +33,6 @@ from slomodel.bounds.refinements.sums import (
     SumOverBall,
     Third,
 )
-from slomodel.bounds.setting import Setting, once_per_setting
 
 _FEW = 12
 """Variables up to which D³f(c) is bounded by Gram matrices before the quartic form is tried."""
@@ -59,26 +59,26 @@ def quartic_forms(own: SumOverBall, known: SumBounds) -> SumBounds | None:
         return None
     by_ends, nearby = known.first[BY_ENDS], known.second
     if first:
-        upper, lower = (_largest(own.setting, form) for form in forms[:2])
+        upper, lower = (_largest(own.part, form) for form in forms[:2])
         fourth = min(fourth[0], upper), min(fourth[1], lower)
         by_ends = own.by_ends(fourth)
     if second:
-        largest = min(_largest(own.setting, forms[2]), float(up_add(*fourth)))
+        largest = min(_largest(own.part, forms[2]), float(up_add(*fourth)))
         nearby = min(nearby, third_nearby(own.centre.third, forms[2], largest, own.radius))
     return SumBounds({**known.first, BY_ENDS: by_ends}, nearby, fourth)
 
 
-def _largest(setting: Setting, form: Quartic) -> float:
+def _largest(part: ObjectivePart, form: Quartic) -> float:
     """Upper bound on the form's largest value; cached for balls over which D⁴f is the same."""
-    known = _largest_values(setting)
+    known = _largest_values(part)
     key = (form.value.tobytes(), form.near.error)
     if key not in known:
         known[key] = largest_quartic(form)
     return known[key]
 
 
-@once_per_setting
-def _largest_values(setting: Setting) -> dict[tuple[bytes, float], float]:
+@once_per_part
+def _largest_values(part: ObjectivePart) -> dict[tuple[bytes, float], float]:
     """A cache of bounds on quartic forms, keyed by their Gram matrices and errors."""
     return {}
 

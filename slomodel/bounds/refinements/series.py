@@ -11,9 +11,9 @@ from slomodel.bounds.arithmetic.rounding import up_add, up_mul
 from slomodel.bounds.closure import falling_factorial, series_terms, total
 from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.norms.polynomial import Polynomial, largest_monomials
+from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.refinements import Refinement
 from slomodel.bounds.result import shown
-from slomodel.bounds.setting import Setting
 
 _SMALL_FRACTION = 1e-3
 """Terms below this fraction of a bound are reported together."""
@@ -104,4 +104,4 @@ class Series:
         return f", mostly of {' '.join(factors)}"
 
 
-SeriesRefinement = Refinement[Setting, Series]
+SeriesRefinement = Refinement[ObjectivePart, Series]

@@ -10,9 +10,9 @@ from slomodel.bounds.closure import ends_by_fourth
 from slomodel.bounds.enclosure import DerivativeBounds, Ends, norm_of
 from slomodel.bounds.norms.element_derivatives import Weighted
 from slomodel.bounds.norms.loewner import Rows
+from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.ranges.elements.element_sums import ElementSum
 from slomodel.bounds.refinements import Refinement
-from slomodel.bounds.setting import Setting
 
 WORTH = 0.98
 """Factor by which a bound must improve for the work to pay."""
@@ -48,7 +48,7 @@ class SumOverBall:
     ranges of the parts alone.
     """
 
-    setting: Setting
+    part: ObjectivePart
     parts: tuple[ElementSum[Rows], ...]
     over: Sequence[Weighted]
     centre: SumAtCentre

@@ -1,4 +1,4 @@
-"""Rules, one principle a file: `(setting, radius) -> Enclosure` of the derivatives.
+"""Rules, one principle a file: `(part, radius) -> Enclosure` of the derivatives.
 
     linear_predictors       Σ φ(a·x + b): logistic, Poisson and robust regression, phase retrieval
     log_sum_exp             softmax regression; `averages`: log-sum-exps inside recurrences

@@ -13,6 +13,7 @@ from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, b
 from slomodel.bounds.limits import box_of_limits
 from slomodel.bounds.norms.curvature_sums import CurvedSum, hessian_ends, third_matrix
 from slomodel.bounds.norms.loewner import largest_eigenvalue
+from slomodel.bounds.part import ObjectivePart, once_per_part
 from slomodel.bounds.ranges.curvature.centre_graph import CentreGraph, centre_graph, centre_of_cell
 from slomodel.bounds.ranges.curvature.curved_sums import (
     curved_rows,
@@ -31,7 +32,6 @@ from slomodel.bounds.ranges.enclose import boxed, live_in
 from slomodel.bounds.ranges.smoothness import smoothness_in
 from slomodel.bounds.ranges.unbounded import unbounded
 from slomodel.bounds.rules.cells import CellBounds, CellOfBall, divided
-from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.averages import with_averages
 from slomodel.bounds.structure.curved_terms import (
     CurvedElements,
@@ -76,7 +76,7 @@ class _Known:
     counts those computed over one region.
     """
 
-    setting: Setting
+    part: ObjectivePart
     terms: tuple[CurvedTerm, ...]
     adjoints: tuple[Expr, ...]
     operands: tuple[Expr, ...]
@@ -86,7 +86,7 @@ class _Known:
     numbers: int
 
 
-def curved_terms(setting: Setting, radius: float) -> Enclosure | None:
+def curved_terms(part: ObjectivePart, radius: float) -> Enclosure | None:
     """L1 and L2 from H = Σ λφ_pq ∇u_p ∇u_qᵀ over the elements φ(u) of all nonlinear terms.
 
     Hypothesis: f is C¹ (C² for L2) and piecewise smooth on the ball, which `smoothness` proves.
@@ -95,12 +95,12 @@ def curved_terms(setting: Setting, radius: float) -> Enclosure | None:
     sum is bounded in the Loewner order; that of log Σ exp u by the variance of ∇u·v. Where few
     unknowns are decisive, the same holds over cells that cover the ball.
     """
-    known = _known(setting)
+    known = _known(part)
     if known is None:
         return None
-    own = known.setting
-    whole = _over(known, CellOfBall.whole(setting.n), ball_graph(own, radius, known.centre))
-    at_centre = _centre_norm(setting)
+    own = known.part
+    whole = _over(known, CellOfBall.whole(part.n), ball_graph(own, radius, known.centre))
+    at_centre = _centre_norm(part)
     cells = _cells(known, whole, radius, at_centre)
     order, reason = min((cell.order, cell.reason) for cell in cells)
     if order < 1:
@@ -108,7 +108,7 @@ def curved_terms(setting: Setting, radius: float) -> Enclosure | None:
     ends = max(one.ends[0] for one in cells), max(one.ends[1] for one in cells)
     third = max(one.third for one in cells)
     finite = np.isfinite([norm_of(ends), third]).all()
-    reason = "" if finite else reason or unbounded(setting, radius)
+    reason = "" if finite else reason or unbounded(part, radius)
     by = Derivation(lines=() if len(cells) == 1 else (f"{len(cells)} cells cover the ball",))
     return Enclosure(
         DerivativeBounds(both_ends(at_centre)),
@@ -122,9 +122,9 @@ def curved_terms(setting: Setting, radius: float) -> Enclosure | None:
 
 def _over(known: _Known, cell: CellOfBall, graph: BallGraph) -> CellBounds:
     """Both ends of H and ‖D³f‖ over the region of a graph; infinite where f is not smooth there."""
-    setting = known.setting
-    smooth = smoothness_in(setting, graph.ranges)
-    order, n, widths = smooth.least, setting.n, graph.region.widths
+    part = known.part
+    smooth = smoothness_in(part, graph.ranges)
+    order, n, widths = smooth.least, part.n, graph.region.widths
     if order < 1:
         return CellBounds(cell, (np.inf, np.inf), np.inf, widths, order, smooth.reason)
     sums = _sums(known, graph)
@@ -140,44 +140,44 @@ def _cells(
     known: _Known, whole: CellBounds, radius: float, at_centre: float
 ) -> Sequence[CellBounds]:
     """The ball, or cells that cover it where that pays."""
-    setting = known.setting
+    part = known.part
     work = _FLOPS * known.numbers + _FLOPS_OF_NODE * len(known.centre.order)
-    most = min(_MOST_CELLS, setting.effort.count(work))
-    if not (0.0 < radius < np.inf and setting.n <= _MOST_DIVIDED and np.isfinite(at_centre)):
+    most = min(_MOST_CELLS, part.effort.count(work))
+    if not (0.0 < radius < np.inf and part.n <= _MOST_DIVIDED and np.isfinite(at_centre)):
         return [whole]
 
-    limits = box_of_limits(setting)
+    limits = box_of_limits(part)
 
     def bound(cell: CellOfBall) -> CellBounds | None:
-        result = cell.around(setting.x, radius, limits)
+        result = cell.around(part.x, radius, limits)
         if result is None:
             return None
         at, region = result
-        values = {**setting.values, **setting.by_variable(at)}
-        centre = centre_of_cell(setting, known.centre, values, known.operands, region)
-        graph = region_graph(setting, region, centre, values)
+        values = {**part.values, **part.by_variable(at)}
+        centre = centre_of_cell(part, known.centre, values, known.operands, region)
+        graph = region_graph(part, region, centre, values)
         return _over(replace(known, centre=centre), cell, graph)
 
-    return divided(whole, radius, bound, setting.effort.gap * at_centre, most)
+    return divided(whole, radius, bound, part.effort.gap * at_centre, most)
 
 
-@once_per_setting
-def _centre_norm(setting: Setting) -> float:
+@once_per_part
+def _centre_norm(part: ObjectivePart) -> float:
     """Upper bound on ‖H(c)‖ from the terms or from its entries."""
-    known = _known(setting)
+    known = _known(part)
     assert known is not None
-    sums = _sums(known, ball_graph(known.setting, 0.0, known.centre))
-    return min(norm_of(hessian_ends(sums, setting.n)), hessian_at_centre(setting))
+    sums = _sums(known, ball_graph(known.part, 0.0, known.centre))
+    return min(norm_of(hessian_ends(sums, part.n)), hessian_at_centre(part))
 
 
-@once_per_setting
-def _known(setting: Setting) -> _Known | None:
+@once_per_part
+def _known(part: ObjectivePart) -> _Known | None:
     """The terms; None where the objective has a node of another kind or is too large."""
-    if setting.n == 0:
+    if part.n == 0:
         return None
-    steps = written_out(setting, _MOST_NODES_OF_STEPS)
+    steps = written_out(part, _MOST_NODES_OF_STEPS)
     averages = with_averages(with_gathers_below(steps) or steps)
-    own, exponents, at_most_0 = averages.setting, averages.exponents, averages.of_weights
+    own, exponents, at_most_0 = averages.part, averages.exponents, averages.of_weights
     equations = with_matrix_equations(own)
     terms = _terms(equations, exponents)
     if not any(isinstance(term, CurvedLogSum) for term in terms):
@@ -185,13 +185,13 @@ def _known(setting: Setting) -> _Known | None:
         own, exponents, at_most_0 = with_short_sums(own) or own, frozenset(), frozenset()
         equations = with_matrix_equations(own)
         terms = _terms(equations, exponents)
-    own = equations.setting
-    most, numbers = setting.effort.count(_FLOPS), slope_numbers(own)
+    own = equations.part
+    most, numbers = part.effort.count(_FLOPS), slope_numbers(own)
     if not terms or numbers > most:
         return None
     operands = tuple(dict.fromkeys(operand for term in terms for operand in term.operands))
     elements = sum(_count(own, term) for term in terms)
-    if elements * setting.n > most:
+    if elements * part.n > most:
         return None
     weights = {
         term: build.data(f"weights {k}", term.u.shape)
@@ -213,25 +213,25 @@ def _known(setting: Setting) -> _Known | None:
 
 def _terms(equations: MatrixEquations, exponents: Collection[Expr]) -> tuple[CurvedTerm, ...]:
     """The terms of the objective; empty where it has a node of another kind."""
-    setting = equations.setting
-    varying = varying_nodes(setting.order, setting.variables)
-    affine = affine_nodes(setting.order, varying)
+    part = equations.part
+    varying = varying_nodes(part.order, part.variables)
+    affine = affine_nodes(part.order, varying)
     given = equations.terms(varying)
-    return terms_of(setting.objective, varying, affine, exponents, given) or ()
+    return terms_of(part.objective, varying, affine, exponents, given) or ()
 
 
-def _count(setting: Setting, term: CurvedTerm) -> int:
+def _count(part: ObjectivePart, term: CurvedTerm) -> int:
     """The number of rows of a term."""
     if isinstance(term, CurvedElements):
-        shape = concrete(term.shape, setting.sizes)
+        shape = concrete(term.shape, part.sizes)
         return int(np.prod(shape, dtype=float)) * len(term.arguments)
     (only,) = term.operands
-    return int(np.prod(concrete(only.shape, setting.sizes), dtype=float))
+    return int(np.prod(concrete(only.shape, part.sizes), dtype=float))
 
 
 def _sums(known: _Known, ball: BallGraph) -> list[CurvedSum]:
     """The terms evaluated over a ball."""
-    setting = known.setting
+    part = known.part
     over: Mapping[Expr, Interval] = {}
     if ball.region.radius > 0.0:
         over = slopes_over(ball, known.operands)
@@ -239,15 +239,15 @@ def _sums(known: _Known, ball: BallGraph) -> list[CurvedSum]:
         node: curved_rows(ball, node, known.centre.slopes[node], over.get(node))
         for node in known.operands
     }
-    boxes = boxed(setting.values)
+    boxes = boxed(part.values)
     for log_sum, weights in known.weights.items():
         boxes[weights] = ball.weights[log_sum.node]
     ranges = {made: ball.ranges[node] for node, made in known.linear.items()}
-    live = live_in(setting, *known.adjoints) if not known.weights else {}
+    live = live_in(part, *known.adjoints) if not known.weights else {}
     adjoints = with_inverses(ball, known.adjoints, boxes, ranges, live, known.linear)
     result = []
     for term, graph in zip(known.terms, known.adjoints, strict=True):
-        shape = concrete(term.node.shape, setting.sizes)
+        shape = concrete(term.node.shape, part.sizes)
         adjoint = adjoints[graph].broadcast(shape)
         if isinstance(term, CurvedElements):
             one = elements_sum(ball, term, adjoint, rows)

@@ -28,10 +28,10 @@ from slomodel.bounds.effort import INTERVAL_FLOPS
 from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.norms.cubic_norm import trilinear_norm
 from slomodel.bounds.norms.spectral_norm import stack_norm
+from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.ranges.enclose import variable_box
 from slomodel.bounds.ranges.hessian import entries, numbers_a_cell, operations_of_steps
 from slomodel.bounds.ranges.unbounded import unbounded
-from slomodel.bounds.setting import Setting
 
 MOST_VARIABLES = 6
 """Unknowns up to which the ball is covered by cells: their number grows exponentially."""
@@ -85,34 +85,34 @@ class Cells:
         return Cells(box, L, low, other.reason or self.reason)
 
 
-def is_small(setting: Setting) -> bool:
+def is_small(part: ObjectivePart) -> bool:
     """Whether there are few variables and one cell is within the effort."""
-    if not 0 < setting.n <= MOST_VARIABLES:
+    if not 0 < part.n <= MOST_VARIABLES:
         return False
-    if operations_of_steps(setting) > setting.effort.count(_FLOPS_A_STEP):
+    if operations_of_steps(part) > part.effort.count(_FLOPS_A_STEP):
         return False
-    return numbers_a_cell(setting) <= setting.effort.count(INTERVAL_FLOPS)
+    return numbers_a_cell(part) <= part.effort.count(INTERVAL_FLOPS)
 
 
-def interval_entries(setting: Setting, radius: float) -> Enclosure | None:
+def interval_entries(part: ObjectivePart, radius: float) -> Enclosure | None:
     """L1 = max ‖H‖, L2 = max ‖D³f‖ over cells that cover the ball, for at most six variables.
 
     Hypothesis: f is C¹ (C² for L2) and piecewise smooth on every cell, which `smoothness` proves;
     then it is so on the ball, and both are Lipschitz constants there in the 2-norm. For a cell with
     H in M ± R elementwise, ‖H‖ <= min(‖M‖ + ‖R‖, ‖|M| + R‖), and likewise for D³f.
     """
-    if not is_small(setting):
+    if not is_small(part):
         return None
-    n, effort = setting.n, setting.effort
-    numbers = numbers_a_cell(setting)
-    centre = setting.x
+    n, effort = part.n, part.effort
+    numbers = numbers_a_cell(part)
+    centre = part.x
     ball = Ball(centre, radius)
-    boxes = [variable_box(setting, v, radius) for v in setting.variables]
+    boxes = [variable_box(part, v, radius) for v in part.variables]
     low, high = (np.concatenate([np.ravel(end) for end in own]) for own in _ends(boxes))
-    cells = _bounded(setting, ball, Interval(low[np.newaxis], high[np.newaxis]))
+    cells = _bounded(part, ball, Interval(low[np.newaxis], high[np.newaxis]))
     most = min(effort.scaled(_MOST_CELLS, 1.0), effort.count(_FLOPS_A_PRODUCT * n**4))
     left = effort.count(_FLOPS_BEYOND * 2 * numbers)
-    steps = operations_of_steps(setting)
+    steps = operations_of_steps(part)
     rounds = max(effort.count(_FLOPS_A_STEP / _ROUNDS) // steps, 1) if steps else _ROUNDS
     patience = 1 if steps else _ROUNDS_WITHOUT_BOUND
     for attempt in range(min(rounds, _ROUNDS)):
@@ -127,7 +127,7 @@ def interval_entries(setting: Setting, radius: float) -> Enclosure | None:
             if np.array_equal(parts.lo, before.lo) and np.array_equal(parts.hi, before.hi):
                 break  # adjacent doubles have no midpoint between them
         left -= parts.shape[0] // 2
-        new = _bounded(setting, ball, parts)
+        new = _bounded(part, ball, parts)
         cells = cells.take(~chosen).join(new)
         patience -= not np.isfinite(new.L[0]).any()
         if not patience:
@@ -135,7 +135,7 @@ def interval_entries(setting: Setting, radius: float) -> Enclosure | None:
     L1, L2 = (float(np.max(own, initial=0.0)) for own in cells.L)
     reason = ""
     if not np.isfinite(L2):
-        reason = cells.reason or unbounded(setting, radius)
+        reason = cells.reason or unbounded(part, radius)
     by = Derivation(lines=(f"{cells.count} cells cover the ball",) if cells.count > 1 else ())
     over = DerivativeBounds(both_ends(L1), L2)
     return Enclosure(over=over, reason=reason, second_by=by, third_by=by)
@@ -146,22 +146,22 @@ def _ends(boxes: Sequence[Interval]) -> tuple[list[Array], list[Array]]:
     return [box.lo for box in boxes], [box.hi for box in boxes]
 
 
-def _bounded(setting: Setting, ball: Ball, box: Interval) -> Cells:
+def _bounded(part: ObjectivePart, ball: Ball, box: Interval) -> Cells:
     """Bounds over boxes.
 
     For C² functions also ‖H‖ <= ‖H(m)‖ + ρ sup ‖D³f‖, ρ the distance of the corners from a point m
     of the box.
     """
-    result = None if ball.radius else centre_entries(setting)
+    result = None if ball.radius else centre_entries(part)
     if result is None:
-        result = entries(setting, box)
+        result = entries(part, box)
     first, low_first = _norms(result.H, stack_norm)
     second, low_second = _norms(result.T, trilinear_norm)
     order = result.smooth.order
     second = np.where(order >= 2, second, np.inf)
     middle = point(_middle(box))
     if (box.lo < box.hi).any() and np.isfinite(first).any():
-        at_middle, low = _norms(entries(setting, middle, third=False).H, stack_norm)
+        at_middle, low = _norms(entries(part, middle, third=False).H, stack_norm)
         corner = up_norm((box - middle).magnitude, 1)
         first = np.minimum(first, moved(at_middle, corner, second))
         low_first = np.maximum(low, low_first)

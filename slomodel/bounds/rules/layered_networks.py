@@ -11,6 +11,7 @@ from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul
 from slomodel.bounds.arithmetic.upper_bounds import rounded_up
 from slomodel.bounds.effort import Effort
 from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends, norm_of
+from slomodel.bounds.part import ObjectivePart, once_per_part
 from slomodel.bounds.rules.linear_predictors import Sums, sums_of
 from slomodel.bounds.rules.networks.centre_derivatives import (
     network_hessian_norm,
@@ -18,7 +19,6 @@ from slomodel.bounds.rules.networks.centre_derivatives import (
 )
 from slomodel.bounds.rules.networks.jets import NetworkJets
 from slomodel.bounds.rules.networks.values import Values, network_values, over_cell
-from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.networks import Network, network
 from slomodel.ir.function import ANALYTIC
 
@@ -56,17 +56,17 @@ class Natural:
     reason: str
 
 
-def layered_networks(setting: Setting, radius: float) -> Enclosure | None:
+def layered_networks(part: ObjectivePart, radius: float) -> Enclosure | None:
     """L1 and L2 of Σ g(o), o a network with smooth functions between its layers.
 
     The inequalities are those of `networks.jets` over cells of the layers' radii ρ that cover Σ
     ρ_l² <= r²; then G_k >= sup ‖D^k f‖, and from the centre ‖D²f‖ <= ‖H(c)‖ + r sup ‖D³f‖ etc.
     Hypothesis: all functions are C¹ (C² for L2) on the ranges of their arguments.
     """
-    prepared = _prepared(setting)
+    prepared = _prepared(part)
     if prepared is None:
         return None
-    over = _over_ball(setting, prepared, radius)
+    over = _over_ball(part, prepared, radius)
     second, third, fourth = over.bounds
     if over.order < 1:
         return Enclosure(order=over.order, reason=over.reason)
@@ -76,9 +76,9 @@ def layered_networks(setting: Setting, radius: float) -> Enclosure | None:
     rise = up_mul(radius, fourth) if over.order > 2 else np.inf
     hessian = at_centre = float(np.inf)
     if np.isfinite(rise):
-        at_centre = _at_centre(setting, 3)
+        at_centre = _at_centre(part, 3)
     if np.isfinite(rise) or up_mul(radius, third) < second:
-        hessian = _at_centre(setting, 2)
+        hessian = _at_centre(part, 2)
     return Enclosure(
         DerivativeBounds(both_ends(hessian), at_centre),
         DerivativeBounds(both_ends(second), third, both_ends(fourth if over.order > 2 else np.inf)),
@@ -87,40 +87,40 @@ def layered_networks(setting: Setting, radius: float) -> Enclosure | None:
     )
 
 
-def is_deep(setting: Setting) -> bool:
+def is_deep(part: ObjectivePart) -> bool:
     """Whether the objective is a network with hidden layers beyond the first."""
-    prepared = _prepared(setting)
+    prepared = _prepared(part)
     return prepared is not None and len(prepared.values.levels) > 2
 
 
-def _over_ball(setting: Setting, prepared: PreparedNetwork, radius: float) -> Natural:
+def _over_ball(part: ObjectivePart, prepared: PreparedNetwork, radius: float) -> Natural:
     """The bounds over a ball, of order 4 where that may matter."""
     if radius == 0.0:
-        return _over_centre(setting)
+        return _over_centre(part)
 
     def matters(second: float, third: float) -> bool:
         if _is_deep_and_large(prepared.values):
             return False
-        centre = _over_centre(setting).bounds
-        if third <= _AS_AT_CENTRE * _at_centre(setting, 3):
+        centre = _over_centre(part).bounds
+        if third <= _AS_AT_CENTRE * _at_centre(part, 3):
             return False
         pairs = ((second, centre[0]), (third, centre[1]))
         grown = all(0.0 < _FAR_ABOVE_CENTRE * at_centre < over for over, at_centre in pairs)
         return not grown or len(prepared.values.levels) == 2
 
-    return _natural(setting, prepared, radius, matters)
+    return _natural(part, prepared, radius, matters)
 
 
-@once_per_setting
-def _prepared(setting: Setting) -> PreparedNetwork | None:
+@once_per_part
+def _prepared(part: ObjectivePart) -> PreparedNetwork | None:
     """The network; None where the objective is not one, has no samples, or is too large."""
-    net = network(setting.objective, setting.variables)
+    net = network(part.objective, part.variables)
     if net is None:
         return None
-    rest = sums_of(setting, net.rest)
+    rest = sums_of(part, net.rest)
     if rest is None:
         return None
-    values = network_values(setting, net)
+    values = network_values(part, net)
     if not 0 < max(level.u.lo.size for level in values.levels) <= _MOST_ELEMENTS:
         return None
     return PreparedNetwork(net, values, rest)
@@ -132,34 +132,34 @@ def _is_deep_and_large(values: Values) -> bool:
     return len(values.levels) > 2 and largest > _MANY_ELEMENTS
 
 
-@once_per_setting
-def _at_centre(setting: Setting, order: int) -> float:
+@once_per_part
+def _at_centre(part: ObjectivePart, order: int) -> float:
     """Upper bound on ‖H(c)‖ or ‖D³f(c)‖.
 
     The sum of the norms of the network and of the rest of the objective or, where that is too
     expensive or larger, the bound over a point.
     """
-    prepared = _prepared(setting)
+    prepared = _prepared(part)
     assert prepared is not None
     norm = network_hessian_norm if order == 2 else network_third_norm
-    rest = prepared.rest.over(setting, 0.0).over
+    rest = prepared.rest.over(part, 0.0).over
     beside = norm_of(rest.second) if order == 2 else rest.third
-    result = float(up_add(norm(prepared.values, setting.effort), beside))
+    result = float(up_add(norm(prepared.values, part.effort), beside))
     if order == 3 or not np.isfinite(result):
-        result = min(result, _over_centre(setting).bounds[order - 2])
+        result = min(result, _over_centre(part).bounds[order - 2])
     return result
 
 
-@once_per_setting
-def _over_centre(setting: Setting) -> Natural:
+@once_per_part
+def _over_centre(part: ObjectivePart) -> Natural:
     """The bounds over the ball of radius 0."""
-    prepared = _prepared(setting)
+    prepared = _prepared(part)
     assert prepared is not None
-    return _natural(setting, prepared, 0.0)
+    return _natural(part, prepared, 0.0)
 
 
 def _natural(
-    setting: Setting,
+    part: ObjectivePart,
     prepared: PreparedNetwork,
     radius: float,
     matters: Callable[[float, float], bool] | None = None,
@@ -170,7 +170,7 @@ def _natural(
     """
     values, order, reason = prepared.values, ANALYTIC, ""
     jets = []
-    for rho in _cells_of(values, radius, setting.effort):
+    for rho in _cells_of(values, radius, part.effort):
         cell = over_cell(values, rho)
         if cell.order < order:
             order, reason = cell.order, cell.reason
@@ -179,7 +179,7 @@ def _natural(
         max(bounds_of_cells)
         for bounds_of_cells in zip(*(one.orders(3) for one in jets), strict=True)
     )
-    rest = prepared.rest.over(setting, radius)
+    rest = prepared.rest.over(part, radius)
     if rest.order < order:
         order, reason = rest.order, rest.reason
     bounds = up_add(second, norm_of(rest.over.second)), up_add(third, rest.over.third)

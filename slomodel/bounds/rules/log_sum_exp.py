@@ -20,11 +20,11 @@ from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.enclosure import Derivation, DerivativeBounds, Enclosure, add, both_ends
 from slomodel.bounds.norms.loewner import Rows, largest_eigenvalue, quadratic_sum
 from slomodel.bounds.norms.spectral_norm import stack_norm
+from slomodel.bounds.part import ObjectivePart, once_per_part
 from slomodel.bounds.ranges.curvature.log_sum_exp import cumulant_bounds, largest_variance, shares
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.ranges.hessian import jacobians
 from slomodel.bounds.rules.linear_predictors import Sums, sums_of
-from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.linear_predictors import affine_nodes, elements
 from slomodel.bounds.structure.log_sum_exp import LogSum, log_sums
 from slomodel.bounds.structure.networks import layer_at
@@ -51,7 +51,7 @@ class SoftmaxSum:
     norms: Array
 
 
-def log_sum_exp(setting: Setting, radius: float) -> Enclosure | None:
+def log_sum_exp(part: ObjectivePart, radius: float) -> Enclosure | None:
     """L1 and L2 of Σ w_i F(u_i), F(u) = log Σ_j exp u_j, u_i = A_i x + b_i, plus other sums.
 
     0 <= D²F <= c I by `largest_variance`, and `cumulant_bounds` bounds D³F and D⁴F. By the Loewner
@@ -59,14 +59,14 @@ def log_sum_exp(setting: Setting, radius: float) -> Enclosure | None:
     sum over the others; |D^k f[v, .., v]| is at most the sum of |w_i| ‖D^k F‖ ‖A_i v‖² ‖A_i‖^(k-2).
     Over the ball u_ij is within r‖a_ij‖ of its value at the centre.
     """
-    recognised = _recognised(setting)
+    recognised = _recognised(part)
     if recognised is None:
         return None
     sums, rest = recognised
-    total = add([rest.over(setting, radius), *(_over(one, radius) for one in sums)])
+    total = add([rest.over(part, radius), *(_over(one, radius) for one in sums)])
     if total.order < 2:
         return total
-    centre = DerivativeBounds(both_ends(hessian_at_centre(setting)), third_at_centre(setting))
+    centre = DerivativeBounds(both_ends(hessian_at_centre(part)), third_at_centre(part))
     return replace(
         total,
         centre=centre,
@@ -100,27 +100,27 @@ def _variances(one: SoftmaxSum, radius: float) -> Array:
     return largest_variance(shares(one.u.widened(reach).each(np.transpose)))
 
 
-@once_per_setting
-def _recognised(setting: Setting) -> tuple[tuple[SoftmaxSum, ...], Sums] | None:
+@once_per_part
+def _recognised(part: ObjectivePart) -> tuple[tuple[SoftmaxSum, ...], Sums] | None:
     """The softmax sums and the rest; None where the objective is of another kind or too large."""
-    variables = set(setting.variables)
-    split = log_sums(setting.objective, variables, _affine_of(setting.objective, variables))
+    variables = set(part.variables)
+    split = log_sums(part.objective, variables, _affine_of(part.objective, variables))
     if split is None:
         return None
     result, others = split
-    rest = _rest(setting, others)
+    rest = _rest(part, others)
     if rest is None:
         return None
-    sums = [known for one in result if (known := _sums(setting, one)) is not None]
+    sums = [known for one in result if (known := _sums(part, one)) is not None]
     return (tuple(sums), rest) if len(sums) == len(result) else None
 
 
-def _rest(setting: Setting, others: Expr) -> Sums | None:
-    variables = set(setting.variables)
+def _rest(part: ObjectivePart, others: Expr) -> Sums | None:
+    variables = set(part.variables)
     if variables.isdisjoint(inputs(others)) or others in _affine_of(others, variables):
         return Sums()
-    parts = elements(others, setting.variables)
-    return sums_of(setting, parts) if parts else None
+    parts = elements(others, part.variables)
+    return sums_of(part, parts) if parts else None
 
 
 def _affine_of(root: Expr, variables: Collection[Expr]) -> set[Expr]:
@@ -128,35 +128,35 @@ def _affine_of(root: Expr, variables: Collection[Expr]) -> set[Expr]:
     return affine_nodes(order, dependents(order, variables.__contains__))
 
 
-def _sums(setting: Setting, one: LogSum) -> SoftmaxSum | None:
+def _sums(part: ObjectivePart, one: LogSum) -> SoftmaxSum | None:
     u, summed = one.u, one.summed
-    shape = concrete(u.shape, setting.sizes)
+    shape = concrete(u.shape, part.sizes)
     if 0 in shape:
         return None
-    result = enclose([u, one.weight], boxed(setting.values), setting.sizes)
+    result = enclose([u, one.weight], boxed(part.values), part.sizes)
     k = prod(shape[axis] for axis in summed)
-    whole = concrete(one.weight.shape, setting.sizes)
+    whole = concrete(one.weight.shape, part.sizes)
     order = (*(axis for axis in range(len(shape)) if axis not in summed), *summed)
 
     def samples(array: Array) -> Array:
         return np.transpose(array, order).reshape(-1, k)
 
-    rows = _features(setting, one) or _rows(setting, one, order, k)
+    rows = _features(part, one) or _rows(part, one, order, k)
     if rows is None:
         return None
     weights = result[one.weight].broadcast(whole).each(np.ravel)
     return SoftmaxSum(weights, result[u].each(samples), *rows)
 
 
-def _features(setting: Setting, one: LogSum) -> tuple[Rows, Array] | None:
+def _features(part: ObjectivePart, one: LogSum) -> tuple[Rows, Array] | None:
     """The features z of u = W z + b and their norms, for a sum over the units; otherwise None."""
     order = postorder(one.u)
-    layer = layer_at(one.u, dependents(order, set(setting.variables).__contains__))
+    layer = layer_at(one.u, dependents(order, set(part.variables).__contains__))
     if layer is None or one.summed != (layer.units,):
         return None
-    if not set(setting.variables).isdisjoint(inputs(layer.features)):
+    if not set(part.variables).isdisjoint(inputs(layer.features)):
         return None
-    z = enclose([layer.features], boxed(setting.values), setting.sizes)[layer.features]
+    z = enclose([layer.features], boxed(part.values), part.sizes)[layer.features]
     z = z.each(lambda array: array if layer.feature_axes[0] else array.T)
     if z.shape[1] > _MOST_FEATURES or prod(z.shape) > _MOST_NUMBERS_OF_FEATURES:
         return None
@@ -166,9 +166,9 @@ def _features(setting: Setting, one: LogSum) -> tuple[Rows, Array] | None:
     return rows, rows.length
 
 
-def _rows(setting: Setting, one: LogSum, order: Axes, k: int) -> tuple[Rows, Array] | None:
+def _rows(part: ObjectivePart, one: LogSum, order: Axes, k: int) -> tuple[Rows, Array] | None:
     """The rows of u themselves, and upper bounds on the norms of each k of them together."""
-    n, shape = setting.n, concrete(one.u.shape, setting.sizes)
+    n, shape = part.n, concrete(one.u.shape, part.sizes)
     if prod(shape) * n > MOST_NUMBERS:
         return None
 
@@ -176,7 +176,7 @@ def _rows(setting: Setting, one: LogSum, order: Axes, k: int) -> tuple[Rows, Arr
         wide = np.broadcast_to(array, (n, *shape))
         return np.transpose(wide, (*(axis + 1 for axis in order), 0)).reshape(-1, n)
 
-    A = Rows.of(jacobians(setting, [one.u])[one.u].each(rows))
+    A = Rows.of(jacobians(part, [one.u])[one.u].each(rows))
     errors = np.asarray(up_norm(A.error.reshape(-1, k), 1))
     norms: Array = up_add(stack_norm(A.value.reshape(-1, k, n)), errors)
     return A, norms

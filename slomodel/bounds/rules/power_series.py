@@ -17,10 +17,10 @@ from slomodel.bounds.limits import box_of_limits
 from slomodel.bounds.norms.cubic_norm import trilinear_norm
 from slomodel.bounds.norms.eigenvalues import spectral_interval
 from slomodel.bounds.norms.spectral_norm import spectral_norm
+from slomodel.bounds.part import ObjectivePart, once_per_part
 from slomodel.bounds.ranges.power_series.narrow import narrow_degree
 from slomodel.bounds.ranges.power_series.propagate import SeriesPass, inputs_of
 from slomodel.bounds.rules.cells import CellOfBall
-from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.curved_terms import varying_nodes
 from slomodel.bounds.structure.recurrences import nodes_of_steps
 from slomodel.calculus.degree import degree
@@ -86,7 +86,7 @@ class _Cell:
         return bool(np.isfinite([*self.ends, self.third]).all())
 
 
-def power_series(setting: Setting, radius: float) -> Enclosure | None:
+def power_series(part: ObjectivePart, radius: float) -> Enclosure | None:
     """L1 and L2 from the coefficients of f about points of the ball and a norm of the others.
 
     Hypothesis: f is composed of analytic functions, and of others whose branches the region
@@ -96,21 +96,21 @@ def power_series(setting: Setting, radius: float) -> Enclosure | None:
     t max_{k>p} k(k - 1)(r/R)^(k-2)/R², and those below what their entries give. The ball is covered
     by cells where that is not close to an attained value.
     """
-    table = _table(setting)
+    table = _table(part)
     if table is None or not 0.0 < radius < _WIDEST:
         return None
-    limits = box_of_limits(setting)
+    limits = box_of_limits(part)
 
     def bounded(cell: CellOfBall, halvings: int) -> _Cell | None:
-        placed = cell.around(setting.x, radius, limits)
+        placed = cell.around(part.x, radius, limits)
         if placed is None:
             return None
         at, region = placed
-        is_inside = norm(at - setting.x) <= radius
-        return _over(setting, table, cell, at, region, is_inside, halvings)
+        is_inside = norm(at - part.x) <= radius
+        return _over(part, table, cell, at, region, is_inside, halvings)
 
     try:
-        covers = _coverings(bounded, setting, table, radius)
+        covers = _coverings(bounded, part, table, radius)
     except MissingRule:
         return None
     cells = covers[-1]
@@ -129,7 +129,7 @@ def power_series(setting: Setting, radius: float) -> Enclosure | None:
 
 def _coverings(
     bounded: Callable[[CellOfBall, int], _Cell | None],
-    setting: Setting,
+    part: ObjectivePart,
     table: Monomials,
     radius: float,
 ) -> list[list[_Cell]]:
@@ -137,9 +137,9 @@ def _coverings(
 
     All covers met on the way: the whole ball first.
     """
-    most = min(_MOST_CELLS, setting.effort.count(_operations(setting, table)))
+    most = min(_MOST_CELLS, part.effort.count(_operations(part, table)))
     deepest = most.bit_length() + _DEEPER
-    first = bounded(CellOfBall.whole(setting.n), _halvings(most, 1))
+    first = bounded(CellOfBall.whole(part.n), _halvings(most, 1))
     assert first is not None
     cells, depths, spent = [first], [0], 1
     covers = [[first]]
@@ -152,10 +152,10 @@ def _coverings(
             break
         # One cell without a bound is enough for none over the ball.
         left = min(deepest - depths[worst], (most - spent) // 2)
-        if own.is_far and left <= _halvings(most, spent) * setting.n:
+        if own.is_far and left <= _halvings(most, spent) * part.n:
             break
         halves = own.cell.halves(int(np.argmax(own.worth)), radius)
-        parts = [bounded(part, _halvings(most, spent + 2)) for part in halves]
+        parts = [bounded(half, _halvings(most, spent + 2)) for half in halves]
         within = [one for one in parts if one is not None]
         cells = [*cells[:worst], *within, *cells[worst + 1 :]]
         covers.append(cells)
@@ -176,53 +176,51 @@ def _excess(one: _Cell, low: Sequence[float]) -> float:
     return max((value / (close * least) if least else 0.0) for value, least, close in pairs)
 
 
-def is_tried(setting: Setting) -> bool:
+def is_tried(part: ObjectivePart) -> bool:
     """Whether the rule applies: few unknowns, and f is not a polynomial."""
-    return _table(setting) is not None
+    return _table(part) is not None
 
 
-@once_per_setting
-def _table(setting: Setting) -> Monomials | None:
+@once_per_part
+def _table(part: ObjectivePart) -> Monomials | None:
     """The monomials up to the highest degree that the effort permits; None without one.
 
     None too for polynomials, whose series ends.
     """
-    n = setting.n
-    if not 0 < n <= _MOST_MONOMIALS or degree(setting.objective, setting.variables) is not None:
+    n = part.n
+    if not 0 < n <= _MOST_MONOMIALS or degree(part.objective, part.variables) is not None:
         return None
     for k in range(_MOST_DEGREE, _LEAST_DEGREE - 1, -1):
         table = monomials(n, k)
         if table.ends[-1] <= _MOST_MONOMIALS:
             cells = _CELLS_OF_HIGH if k > 4 else 1
-            if setting.effort.count(_operations(setting, table)) >= cells:
+            if part.effort.count(_operations(part, table)) >= cells:
                 return table
     return None
 
 
-def _operations(setting: Setting, table: Monomials) -> float:
+def _operations(part: ObjectivePart, table: Monomials) -> float:
     """The work for one cell."""
-    varying = varying_nodes(setting.order, setting.variables)
+    varying = varying_nodes(part.order, part.variables)
     total = 0.0
-    for node in setting.order:
+    for node in part.order:
         if node not in varying:
             continue
-        numbers = float(number_of_elements(node.shape, setting.sizes))
+        numbers = float(number_of_elements(node.shape, part.sizes))
         products = 0.0
         if isinstance(node, Map):
             products = table.degree + 1.0 if len(node.operands) == 1 else 1.0
         elif isinstance(node, Einsum):
-            dims = number_of_elements(node.dims, setting.sizes)
+            dims = number_of_elements(node.dims, part.sizes)
             count = sum(operand in varying for operand in node.operands)
             numbers, products = float(dims), count - 1.0
-        elif isinstance(node, MatrixOperation) and (
-            own := _operations_of_few(setting, node, table)
-        ):
+        elif isinstance(node, MatrixOperation) and (own := _operations_of_few(part, node, table)):
             total += own
             continue
         elif isinstance(node, MatrixOperation):
-            numbers, products = numbers * node.operands[0].shape[-1].size(setting.sizes), 10.0
+            numbers, products = numbers * node.operands[0].shape[-1].size(part.sizes), 10.0
         elif isinstance(node, Recur):
-            steps = nodes_of_steps(node.loop, setting.sizes)
+            steps = nodes_of_steps(node.loop, part.sizes)
             total += steps * (_FLOPS_A_STEP + table.count_of_pairs())
             continue
         total += _FLOPS_A_CALL * max(products, 1.0)
@@ -230,21 +228,21 @@ def _operations(setting: Setting, table: Monomials) -> float:
     return total
 
 
-def _operations_of_few(setting: Setting, node: MatrixOperation, table: Monomials) -> float:
+def _operations_of_few(part: ObjectivePart, node: MatrixOperation, table: Monomials) -> float:
     """The work for an operation on a matrix that reads few unknowns; 0 for others."""
     matrix = node.operands[0]
-    read = [setting.values[one] for one in inputs(matrix) if one in setting.variables]
+    read = [part.values[one] for one in inputs(matrix) if one in part.variables]
     unknowns = sum(one.size for one in read)
-    degree = narrow_degree(node, unknowns, table, setting.sizes)
+    degree = narrow_degree(node, unknowns, table, part.sizes)
     if degree is None:
         return 0.0
-    size = float(matrix.shape[-1].size(setting.sizes))
+    size = float(matrix.shape[-1].size(part.sizes))
     pairs = monomials(unknowns, degree).count_of_pairs()
     return _FLOPS_A_PAIR * size**3 * pairs * _PRODUCTS_OF_FEW
 
 
 def _over(
-    setting: Setting,
+    part: ObjectivePart,
     table: Monomials,
     cell: CellOfBall,
     at: Array,
@@ -259,10 +257,10 @@ def _over(
     # From this ratio on, the second derivatives in the tail are largest at its first degree.
     widening = (p + 2.0) / p
     reach = np.maximum(region.widths, _NARROWEST) * widening
-    root = _series(setting, table, at, reach, widening)
+    root = _series(part, table, at, reach, widening)
     if not np.isfinite([root.tail, root.error]).all() or not np.isfinite(root.c).all():
         nearer = 2.0**halvings
-        near = _series(setting, table, at, reach / nearer, widening)
+        near = _series(part, table, at, reach / nearer, widening)
         worth = _worth(near, widening * nearer)
         known = bool(np.isfinite(worth).all() and worth.any())
         is_far = not np.isfinite([near.tail, near.error]).all()
@@ -285,16 +283,16 @@ def _over(
 
 
 def _series(
-    setting: Setting, table: Monomials, at: Array, reach: Array, widening: float
+    part: ObjectivePart, table: Monomials, at: Array, reach: Array, widening: float
 ) -> PowerSeries:
     """f on the unit ball, where x = at + reach z; the region is that of radius 1/widening.
 
     Of the unknowns `apart` in the table, which are bounded one by one, that is |z_i| <= 1.
     """
     unknowns = variables(table, at, reach)
-    given = inputs_of(setting, unknowns)
-    run = SeriesPass(table, setting.sizes, (1.0 + 2.0**-40) / widening)
-    root = run.values_of(setting.objective, given)[setting.objective]
+    given = inputs_of(part, unknowns)
+    run = SeriesPass(table, part.sizes, (1.0 + 2.0**-40) / widening)
+    root = run.values_of(part.objective, given)[part.objective]
     assert isinstance(root, PowerSeries)
     return root
 

@@ -17,6 +17,7 @@ from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends
 from slomodel.bounds.norms.element_derivatives import Weighted, matrix_of_third, second_order_ends
 from slomodel.bounds.norms.loewner import Rows, largest_eigenvalue, quotient
+from slomodel.bounds.part import ObjectivePart, once_per_part
 from slomodel.bounds.ranges.affine_norms import lengths_over_ball
 from slomodel.bounds.ranges.elements.element_functions import Slots
 from slomodel.bounds.ranges.elements.element_ranges import element_ranges
@@ -31,7 +32,6 @@ from slomodel.bounds.ranges.hessian import jacobians
 from slomodel.bounds.ranges.smoothness import Smoothness, roughest
 from slomodel.bounds.ranges.values import elementwise
 from slomodel.bounds.rules.majorant_series import constant_hessian
-from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.linear_predictors import Elements
 from slomodel.bounds.structure.radial_functions import SquaredLengths, radial_sums
 from slomodel.calculus import jvp
@@ -68,11 +68,11 @@ class _RadialSum:
     u: Interval
     J: Interval
 
-    def over(self, setting: Setting, radius: float) -> tuple[Weighted, Smoothness]:
+    def over(self, part: ObjectivePart, radius: float) -> tuple[Weighted, Smoothness]:
         """The sum over a ball, and its smoothness."""
         lengths, largest = lengths_over_ball(self.u, self.J, radius)
         boxes = {self.argument: lengths.each(lambda array: array[self.group])}
-        result = element_ranges(self.value, self.graphs, boxes, self.data, {}, setting.effort)
+        result = element_ranges(self.value, self.graphs, boxes, self.data, {}, part.effort)
         by, smooth = result.derivatives, result.smooth
         eigenvalues, cubic = hull(by[_ROUND], by[_ALONG]), _largest_cubic(by)
         is_finite = np.isfinite(eigenvalues.magnitude) & np.isfinite(cubic)
@@ -80,7 +80,7 @@ class _RadialSum:
             ends = lengths.hi[self.group]
             boxes = {self.argument: from_zero(ends)}
             value, graphs = self.profile[()], {k: one for k, one in self.profile.items() if k}
-            result = element_ranges(value, graphs, boxes, self.data, {}, setting.effort)
+            result = element_ranges(value, graphs, boxes, self.data, {}, part.effort)
             if result.smooth.least > smooth.least:
                 # Where pieces do not meet, their derivatives by t² say nothing of those of F.
                 order = np.minimum(result.smooth.order, _AT_LENGTH_0)
@@ -105,7 +105,7 @@ class _RadialSum:
         return Weighted((own,), {(0, 0): wide, (0, 0, 0): third}), smooth
 
 
-def radial_functions(setting: Setting, radius: float) -> Enclosure | None:
+def radial_functions(part: ObjectivePart, radius: float) -> Enclosure | None:
     """L1 and L2 of f = Σ w φ(‖A x + b‖²) + sums of functions of few affine numbers.
 
     Hypothesis: every φ(t²) is C¹ (C² for L2) and piecewise smooth on the range of t = ‖u‖, u = A x
@@ -122,11 +122,11 @@ def radial_functions(setting: Setting, radius: float) -> Enclosure | None:
     (1 - κ²) + F''' κ³, and (F'' - F'/t)/t = ∫₀¹ s F'''(st) ds is at most M/2 for M = sup |F'''|
     over (0, t): |D³| <= M (3κ - κ³)/2 <= M. The averages need F' to be Lipschitz only.
     """
-    known = _known(setting)
+    known = _known(part)
     if known is None:
         return None
-    every = [one.over(setting, radius) for one in known.radial]
-    others = parts_over_ball(setting, known.others, radius)
+    every = [one.over(part, radius) for one in known.radial]
+    others = parts_over_ball(part, known.others, radius)
     parts = [*(own for own, _ in every), *others.parts]
     smooth = roughest([*(smooth for _, smooth in every), others.smooth])
     order, reason = smooth.least, smooth.reason
@@ -203,41 +203,41 @@ class _RadialNumbers:
     curvature: float = 0.0
 
 
-@once_per_setting
-def _known(setting: Setting) -> _RadialNumbers | None:
+@once_per_part
+def _known(part: ObjectivePart) -> _RadialNumbers | None:
     """The parts in numbers; None where the objective is of another kind or too large.
 
     A quadratic remainder counts by its norm where its elements are too many.
     """
-    result = radial_sums(setting) if setting.n else None
+    result = radial_sums(part) if part.n else None
     if result is None:
         return None
     arrays = [u for _, one in result.radial for u, _ in one.arrays]
-    numbers = [number_of_elements(u.shape, setting.sizes) for u in arrays]
-    if sum(numbers) * setting.n > MOST_NUMBERS or not all(numbers):
+    numbers = [number_of_elements(u.shape, part.sizes) for u in arrays]
+    if sum(numbers) * part.n > MOST_NUMBERS or not all(numbers):
         return None
-    others = parts_of(setting, result.others) if result.others else ()
+    others = parts_of(part, result.others) if result.others else ()
     curvature: float | None = 0.0
     if others is None:
-        others, curvature = (), constant_hessian(replace(setting, objective=result.rest))
-    radial = [_numbers_of(setting, *one) for one in result.radial]
+        others, curvature = (), constant_hessian(replace(part, objective=result.rest))
+    radial = [_numbers_of(part, *one) for one in result.radial]
     rows = sum(len(one.group) * one.u.shape[1] for one in radial)
-    if curvature is None or rows * setting.n > MOST_NUMBERS:
+    if curvature is None or rows * part.n > MOST_NUMBERS:
         return None
     return _RadialNumbers(radial, others, curvature)
 
 
-def _numbers_of(setting: Setting, own: Elements, lengths: SquaredLengths) -> _RadialSum:
+def _numbers_of(part: ObjectivePart, own: Elements, lengths: SquaredLengths) -> _RadialSum:
     (place,), (squared,) = own.affine, own.arguments
     data: list[Expr] = [laid.node for laid in own.data.values()]
     arrays = [u for u, _ in lengths.arrays]
-    values = enclose([*arrays, own.weight, *data], boxed(setting.values), setting.sizes)
-    kept = concrete(lengths.node.shape, setting.sizes)
+    values = enclose([*arrays, own.weight, *data], boxed(part.values), part.sizes)
+    kept = concrete(lengths.node.shape, part.sizes)
     groups = prod(kept)
 
     def flat(u: Expr, summed: Axes, array: Array, front: int) -> Array:
         """An array of the shape of u behind `front` axes as (groups, k, *front)."""
-        shape = concrete(u.shape, setting.sizes)
+        shape = concrete(u.shape, part.sizes)
         wide = np.broadcast_to(array, (*array.shape[:front], *shape))
         turned = [*(axis for axis in range(len(shape)) if axis not in summed), *summed]
         whole = np.transpose(wide, (*(axis + front for axis in turned), *range(front)))
@@ -247,7 +247,7 @@ def _numbers_of(setting: Setting, own: Elements, lengths: SquaredLengths) -> _Ra
         parts = [known[u].each(partial(flat, u, axes, front=front)) for u, axes in lengths.arrays]
         return Interval.concatenated(parts, 1)
 
-    live = LiveElements.of(setting, own)
+    live = LiveElements.of(part, own)
     places = np.arange(groups).reshape(kept)
     weight = values[own.weight].each(lambda a: np.broadcast_to(a, live.shape).ravel()[live.kept])
     numbers = {
@@ -264,5 +264,5 @@ def _numbers_of(setting: Setting, own: Elements, lengths: SquaredLengths) -> _Ra
         numbers,
         np.asarray(live.along(place, places)),
         joined(values, 0),
-        joined(jacobians(setting, arrays), 1),
+        joined(jacobians(part, arrays), 1),
     )

@@ -18,10 +18,10 @@ from slomodel.bounds.enclosure import Enclosure
 from slomodel.bounds.norms.cubic_norm import MOST_COLUMNS_CUBIC, cubic_norm
 from slomodel.bounds.norms.polynomial import Polynomial, largest_value
 from slomodel.bounds.norms.spectral_norm import spectral_norm
+from slomodel.bounds.part import ObjectivePart, once_per_part
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.refinements.series import Series
 from slomodel.bounds.rules.majorant_series import refined
-from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.structure.gram_form import as_written
 from slomodel.bounds.structure.sums_of_squares import PowerSum, power_sum
 
@@ -51,7 +51,7 @@ class Centre:
         return int(self.c.shape[0])
 
 
-def symmetric_powers(setting: Setting, radius: float) -> Enclosure | None:
+def symmetric_powers(part: ObjectivePart, radius: float) -> Enclosure | None:
     """L1 and L2 of f = w ‖Y - Σ x_i^⊗k‖² plus a quadratic, by the series of `majorant_series`.
 
     With x = c + h, R = Y - Σ c_i^⊗k and Δ_i = x_i^⊗k - c_i^⊗k, f/w = ‖R‖² - 2 Σ ⟨R, Δ_i⟩ + Σ_ij
@@ -63,20 +63,20 @@ def symmetric_powers(setting: Setting, radius: float) -> Enclosure | None:
     a sum of products with γ or with β β', all with positive coefficients: |α|, ‖c_i‖ t_j, ‖c_j‖ t_i
     and t_i t_j in their place give a majorant in t_i = ‖h_i‖. Only the symmetric part of Y matters.
     """
-    series = symmetric_terms(setting)
+    series = symmetric_terms(part)
     return None if series is None else series.enclosure(radius)
 
 
-@once_per_setting
-def symmetric_terms(setting: Setting) -> Series | None:
-    """The series of a setting; None where the objective is not such a sum."""
-    if setting.n == 0:
+@once_per_part
+def symmetric_terms(part: ObjectivePart) -> Series | None:
+    """The series of a part; None where the objective is not such a sum."""
+    if part.n == 0:
         return None
-    result = power_sum(setting)
-    centre = _centre(as_written(setting), result) if result else None
+    result = power_sum(part)
+    centre = _centre(as_written(part), result) if result else None
     if result is None or centre is None:
         return None
-    weight = enclose([result.weight], boxed(as_written(setting).values), setting.sizes)
+    weight = enclose([result.weight], boxed(as_written(part).values), part.sizes)
     w = float(np.max(weight[result.weight].magnitude))
     sizes, parts = {}, {}
     own = _majorant(centre)
@@ -87,16 +87,16 @@ def symmetric_terms(setting: Setting) -> Series | None:
         sizes[k] = largest_value(parts[k])
     if 3 in sizes:
         sizes[3] = min(sizes[3], float(up_div(up_mul(w, _third_norm(centre)), 6.0)))
-    hessian = hessian_at_centre(setting)
+    hessian = hessian_at_centre(part)
     if result.rest < 2:
         hessian = min(hessian, float(up_mul(2.0, sizes.get(2, 0.0))))
     names = tuple(f"{result.vectors.name}_{i}" for i in range(centre.count))
-    return refined(setting, Series(names, parts, sizes, hessian))
+    return refined(part, Series(names, parts, sizes, hessian))
 
 
-def _centre(setting: Setting, sum_of_powers: PowerSum) -> Centre | None:
+def _centre(part: ObjectivePart, sum_of_powers: PowerSum) -> Centre | None:
     """The values at the centre; None where they are too expensive."""
-    x = np.asarray(setting.values[sum_of_powers.vectors], dtype=np.float64)
+    x = np.asarray(part.values[sum_of_powers.vectors], dtype=np.float64)
     x = x[np.newaxis] if x.ndim == 1 else (x.T if sum_of_powers.turned else x)
     k, (m, d) = sum_of_powers.order, x.shape
     if m > _MOST_VECTORS or m * d**k > _MOST_ENTRIES:
@@ -106,7 +106,7 @@ def _centre(setting: Setting, sum_of_powers: PowerSum) -> Centre | None:
     powers = contract([(c, (0, axis)) for axis in axes], axes, (m, *([d] * k)))
     R = point(np.zeros((d,) * k))
     if sum_of_powers.target is not None:
-        values = enclose([sum_of_powers.target], boxed(setting.values), setting.sizes)
+        values = enclose([sum_of_powers.target], boxed(part.values), part.sizes)
         R = _symmetric_part(values[sum_of_powers.target])
     residual = {}
     left = (R - powers).broadcast((m, *([d] * k)))

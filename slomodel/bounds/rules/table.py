@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from slomodel.bounds.centre import is_third_within
 from slomodel.bounds.enclosure import Enclosure
+from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.ranges.hessian import operations_of_steps
 from slomodel.bounds.rules.averages import averages
 from slomodel.bounds.rules.curved_terms import curved_terms
@@ -20,19 +21,18 @@ from slomodel.bounds.rules.majorant_series import majorant_series
 from slomodel.bounds.rules.power_series import CLOSE, is_tried, power_series
 from slomodel.bounds.rules.radial_functions import radial_functions
 from slomodel.bounds.rules.symmetric_powers import symmetric_powers
-from slomodel.bounds.setting import Setting
 from slomodel.bounds.structure.gram_form import as_written
 
 
-def never(part: Setting) -> bool:
+def never(part: ObjectivePart) -> bool:
     return False
 
 
-def always(part: Setting) -> bool:
+def always(part: ObjectivePart) -> bool:
     return True
 
 
-def is_stepwise(part: Setting) -> bool:
+def is_stepwise(part: ObjectivePart) -> bool:
     """Whether a part with recurrences has power series, with fewer operations on its steps."""
     return is_tried(as_written(part)) and operations_of_steps(part) > 0
 
@@ -53,19 +53,19 @@ class BoundRule:
     than the rules that close gaps.
     """
 
-    bound: Callable[[Setting, float], Enclosure | None]
+    bound: Callable[[ObjectivePart, float], Enclosure | None]
     reads_written: bool = False
     is_unlimited: bool = False
     is_quick: bool = False
-    suffices: Callable[[Setting], bool] = never
-    is_long: Callable[[Setting], bool] = never
+    suffices: Callable[[ObjectivePart], bool] = never
+    is_long: Callable[[ObjectivePart], bool] = never
     by_cells: bool = False
     closes_gaps: bool = False
-    bounds_third: Callable[[Setting], bool] = always
+    bounds_third: Callable[[ObjectivePart], bool] = always
     close: tuple[float, float] = (1.0, 1.0)
-    waits: Callable[[Setting], bool] = never
+    waits: Callable[[ObjectivePart], bool] = never
 
-    def read(self, part: Setting) -> Setting:
+    def read(self, part: ObjectivePart) -> ObjectivePart:
         """The form of the part that the rule takes."""
         return as_written(part) if self.reads_written else part
 

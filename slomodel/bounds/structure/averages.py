@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import slomodel.functions as table
 from slomodel.bounds.effort import MOST_NODES
-from slomodel.bounds.setting import Setting, once_per_setting
+from slomodel.bounds.part import ObjectivePart, once_per_part
 from slomodel.bounds.structure.log_sum_exp import log_sum_operand
 from slomodel.functions.compound import same, stop_gradient
 from slomodel.functions.shifted import logsumexp
@@ -33,41 +33,41 @@ _NONE = Const(0.0)
 
 @dataclass(frozen=True, slots=True)
 class Averages:
-    """A setting without quotients by sums of positive terms where these can be avoided.
+    """A part without quotients by sums of positive terms where these can be avoided.
 
     The nodes `exponents` are the logarithms of quotients; those `of_weights` are at most 0.
     """
 
-    setting: Setting
+    part: ObjectivePart
     exponents: frozenset[Expr]
     of_weights: frozenset[Expr]
 
 
-@once_per_setting
-def with_averages(setting: Setting) -> Averages:
-    """The setting with quotients by sums, and logarithms of sums, as log Σ exp."""
-    order = setting.order
-    result = _Averages(setting)
+@once_per_part
+def with_averages(part: ObjectivePart) -> Averages:
+    """The part with quotients by sums, and logarithms of sums, as log Σ exp."""
+    order = part.order
+    result = _Averages(part)
     if len(order) <= MOST_NODES and any(is_map(node, table.exp) for node in order):
         for node in order:
             result.put(node)
-        setting = setting.rewritten(result.done, setting.known)
-    of_weights = {node for node in setting.order if _is_exponent(node)}
-    of_weights |= result.of_weights.intersection(setting.order)
-    exponents = of_weights | result.exponents.intersection(setting.order)
-    return Averages(setting, frozenset(exponents), frozenset(of_weights))
+        part = part.rewritten(result.done, part.known)
+    of_weights = {node for node in part.order if _is_exponent(node)}
+    of_weights |= result.of_weights.intersection(part.order)
+    exponents = of_weights | result.exponents.intersection(part.order)
+    return Averages(part, frozenset(exponents), frozenset(of_weights))
 
 
 class _Averages:
     """The rewriting of one graph: new nodes by old ones, and logarithms of positive new nodes."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, part: ObjectivePart) -> None:
         self.done: dict[Expr, Expr] = {}
         self.exponents: set[Expr] = set()
         self.of_weights: set[Expr] = set()
-        self._setting = setting
-        self._varying = set(setting.varying)
-        self._users = users(setting.order)
+        self._part = part
+        self._varying = set(part.varying)
+        self._users = users(part.order)
         self._logarithms: dict[Expr, Expr | None] = {}
 
     def put(self, node: Expr) -> None:
@@ -178,7 +178,7 @@ class _Averages:
         logarithms = [one for one in known if one is not None]
         if len(logarithms) < len(known) or len(set(node.output)) < len(node.output):
             return None
-        if number_of_elements(node.dims, self._setting.sizes) > _MOST_ELEMENTS:
+        if number_of_elements(node.dims, self._part.sizes) > _MOST_ELEMENTS:
             return None
         if any(len(set(own)) < len(own) for own in node.inputs):
             return None

@@ -16,7 +16,7 @@ from math import inf, isfinite
 
 import slomodel.functions as table
 from slomodel.bounds.effort import MOST_NODES
-from slomodel.bounds.setting import Setting, once_per_setting
+from slomodel.bounds.part import ObjectivePart, once_per_part
 from slomodel.ir import build
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Axes, Const, Einsum, Expr, Map, is_map, remake
@@ -63,16 +63,16 @@ class _Factored:
         )
 
 
-@once_per_setting
-def with_joined_exponentials(setting: Setting) -> Setting:
-    """The setting with products of exponentials, and powers of them, as exponentials of sums."""
-    order = setting.order
+@once_per_part
+def with_joined_exponentials(part: ObjectivePart) -> ObjectivePart:
+    """The part with products of exponentials, and powers of them, as exponentials of sums."""
+    order = part.order
     if len(order) > MOST_NODES or not any(is_map(node, table.exp) for node in order):
-        return setting
-    run = _Joining(setting.varying)
+        return part
+    run = _Joining(part.varying)
     for node in order:
         run.put(node)
-    return setting.rewritten(run.done, setting.known)
+    return part.rewritten(run.done, part.known)
 
 
 class _Joining:

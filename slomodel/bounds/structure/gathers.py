@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from slomodel.bounds.effort import MOST_NODES
-from slomodel.bounds.setting import Setting, once_per_setting
+from slomodel.bounds.part import ObjectivePart, once_per_part
 from slomodel.bounds.structure.linear_predictors import affine_nodes
 from slomodel.bounds.structure.short_sums import with_short_sums
 from slomodel.functions.compound import stop_gradient
@@ -28,13 +28,13 @@ from slomodel.ir.expr import (
 )
 
 
-@once_per_setting
-def with_gathers_below(setting: Setting) -> Setting | None:
-    """The setting with gathers below elementwise functions of affine nodes; None without such."""
-    order = setting.order
+@once_per_part
+def with_gathers_below(part: ObjectivePart) -> ObjectivePart | None:
+    """The part with gathers below elementwise functions of affine nodes; None without such."""
+    order = part.order
     if len(order) > MOST_NODES:
         return None
-    varying = setting.varying
+    varying = part.varying
     functions = _functions_of_affine(order, varying)
     done: dict[Expr, Expr] = {}
     for node in order:
@@ -42,15 +42,15 @@ def with_gathers_below(setting: Setting) -> Setting | None:
             done[node] = _moved_below(node.operands[0], node, functions)
         else:
             done[node] = remake(node, tuple(done[operand] for operand in node.operands))
-    result = setting.rewritten(done, setting.known)
-    return None if result is setting else result
+    result = part.rewritten(done, part.known)
+    return None if result is part else result
 
 
-@once_per_setting
-def element_forms(setting: Setting) -> tuple[Setting, ...]:
-    """The setting and its forms in which more parts may be elementwise, the simplest first."""
-    gathered = with_gathers_below(setting)
-    bases = (setting,) if gathered is None else (setting, gathered)
+@once_per_part
+def element_forms(part: ObjectivePart) -> tuple[ObjectivePart, ...]:
+    """The part and its forms in which more sums may be elementwise, the simplest first."""
+    gathered = with_gathers_below(part)
+    bases = (part,) if gathered is None else (part, gathered)
     summed = tuple(one for base in bases if (one := with_short_sums(base)) is not None)
     return bases + summed
 

@@ -15,7 +15,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import slomodel.functions as table
-from slomodel.bounds.setting import Setting, once_per_setting
+from slomodel.bounds.part import ObjectivePart, once_per_part
 from slomodel.bounds.structure.linear_predictors import is_linear
 from slomodel.calculus import Known
 from slomodel.calculus.degree import degree
@@ -43,33 +43,35 @@ class SignedContraction:
     varying: frozenset[int] = frozenset()
 
 
-@once_per_setting
-def in_gram_form(setting: Setting) -> Setting:
-    """The setting with sums of squares in terms of Gram matrices that are smaller than the data."""
-    order, varying = setting.order, setting.varying
+@once_per_part
+def in_gram_form(part: ObjectivePart) -> ObjectivePart:
+    """The part with sums of squares in terms of Gram matrices that are smaller than the data."""
+    order, varying = part.order, part.varying
     holding = _with_data(order, varying)
-    ranged = _read_by_range(order, varying, setting)
+    ranged = _read_by_range(order, varying, part)
     products = {node for node in order if isinstance(node, Einsum) and _is_product(node)}
     symmetric: set[Expr] = set()
     done: dict[Expr, Expr] = {}
     for node in order:
         result = None
         if isinstance(node, Einsum):
-            result = _gram(node, varying, holding, setting, symmetric)
+            result = _gram(node, varying, holding, part, symmetric)
             if node in ranged and node in varying:
                 written = node if result else _as_squares(node, varying, products)
                 result = build.apply(same, result or node, written) if written else result
         done[node] = result or remake(node, tuple(done[operand] for operand in node.operands))
-    known = Known(setting.known.finite, setting.known.symmetric | symmetric)
-    return setting.rewritten(done, known, written=setting)
+    known = Known(part.known.finite, part.known.symmetric | symmetric)
+    return part.rewritten(done, known, written=part)
 
 
-def _read_by_range(order: Sequence[Expr], varying: Collection[Expr], setting: Setting) -> set[Expr]:
+def _read_by_range(
+    order: Sequence[Expr], varying: Collection[Expr], part: ObjectivePart
+) -> set[Expr]:
     """The nodes whose ranges matter: operands of nonlinear nodes, and all nodes below.
 
     Empty for a polynomial: its derivatives are bounded from those of its parts.
     """
-    if degree(setting.objective, setting.variables) is not None:
+    if degree(part.objective, part.variables) is not None:
         return set()
     result: set[Expr] = set()
     for node in reversed(order):
@@ -115,16 +117,16 @@ def _as_squares(node: Einsum, varying: Collection[Expr], products: Collection[Ex
     return _einsum([(half, both), (half, both), *alone], tuple(range(node.rank)), term.dims)
 
 
-def as_written(setting: Setting) -> Setting:
-    """The setting before it was brought into Gram form."""
-    return setting.written or setting
+def as_written(part: ObjectivePart) -> ObjectivePart:
+    """The part before it was brought into Gram form."""
+    return part.written or part
 
 
 def _gram(
     node: Einsum,
     varying: Collection[Expr],
     holding: Collection[Expr],
-    setting: Setting,
+    part: ObjectivePart,
     symmetric: set[Expr],
 ) -> Expr | None:
     """The sum of squares with one axis eliminated; None if it is not one or no axis qualifies."""
@@ -143,10 +145,10 @@ def _gram(
         parts: list[Expr] = []
         for k, one in enumerate(terms):
             for other in terms[k:]:
-                part = _pair(one, other, r, sample, setting, symmetric)
-                if part is None:
+                term = _pair(one, other, r, sample, part, symmetric)
+                if term is None:
                     return None
-                parts.append(part)
+                parts.append(term)
         return total(parts)
     return None
 
@@ -225,7 +227,7 @@ def _pair(
     other: SignedContraction,
     r: Expr,
     sample: int,
-    setting: Setting,
+    part: ObjectivePart,
     symmetric: set[Expr],
 ) -> Expr | None:
     """Twice the inner product of two terms (once for one term), data contracted over samples."""
@@ -242,8 +244,8 @@ def _pair(
     labels = tuple(dict.fromkeys(label for _, own in joined for label in own if label != sample))
     if not joined:
         return None
-    size = number_of_elements(tuple(dims[label] for label in labels), setting.sizes)
-    before = sum(number_of_elements(factor.shape, setting.sizes) for factor, _ in joined)
+    size = number_of_elements(tuple(dims[label] for label in labels), part.sizes)
+    before = sum(number_of_elements(factor.shape, part.sizes) for factor, _ in joined)
     if size >= before:
         return None
     gram = _einsum(joined, labels, dims)

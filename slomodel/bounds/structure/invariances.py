@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import slomodel.functions as table
-from slomodel.bounds.setting import Setting
+from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.structure.axis_actions import Group, Letter, Letters, is_invariant
 from slomodel.bounds.structure.shifts import Shift, is_shift_invariant
 from slomodel.ir import build
@@ -70,23 +70,23 @@ class Invariance:
             named.append(f"`{variable.name}`{where}")
         return f"{_WORDS[self.kind]} of {' and '.join(named)}"
 
-    def generators(self, setting: Setting, x: Array) -> Array:
+    def generators(self, part: ObjectivePart, x: Array) -> Array:
         """The directions (n, d) of one-parameter subgroups at x; d = 0 for finite groups."""
         shifts = self.kind == "shift"
-        result = self._shifts(setting, len(x)) if shifts else self._turned(setting, x, False)
+        result = self._shifts(part, len(x)) if shifts else self._turned(part, x, False)
         columns = list(result)
         return np.stack(columns, axis=1) if columns else np.zeros((len(x), 0))
 
-    def moved(self, setting: Setting, error: Array) -> Array:
+    def moved(self, part: ObjectivePart, error: Array) -> Array:
         """Bounds (n, d) on how far the generators move where x does by at most `error` (n,)."""
         if self.kind == "shift":
-            return np.zeros_like(self.generators(setting, error))
-        columns = list(self._turned(setting, error, True))
+            return np.zeros_like(self.generators(part, error))
+        columns = list(self._turned(part, error, True))
         return np.stack(columns, axis=1) if columns else np.zeros((len(error), 0))
 
-    def _turned(self, setting: Setting, x: Array, as_sizes: bool) -> Iterator[Array]:
+    def _turned(self, part: ObjectivePart, x: Array, as_sizes: bool) -> Iterator[Array]:
         """The generators of matrices, or the sums of the magnitudes of their terms for x >= 0."""
-        (k,) = {concrete(variable.shape, setting.sizes)[axis] for variable, axis in self.places}
+        (k,) = {concrete(variable.shape, part.sizes)[axis] for variable, axis in self.places}
         pairs: Sequence[tuple[int, int]] = ()
         if self.kind == "linear":
             pairs = [(p, q) for p in range(k) for q in range(k)]
@@ -96,7 +96,7 @@ class Invariance:
             pairs = [(p, p) for p in range(k)]
         for p, q in pairs:
             moved = np.zeros(len(x))
-            for start, own, axis, letter in self._arrays(setting, x):
+            for start, own, axis, letter in self._arrays(part, x):
                 change = np.moveaxis(np.zeros(own.shape), axis, 0)
                 at = np.moveaxis(own, axis, 0)
                 if letter == "g":
@@ -109,9 +109,9 @@ class Invariance:
                 moved[start : start + own.size] += np.abs(whole) if as_sizes else whole
             yield moved
 
-    def _shifts(self, setting: Setting, n: int) -> Iterator[Array]:
+    def _shifts(self, part: ObjectivePart, n: int) -> Iterator[Array]:
         zero = np.zeros(n)
-        known = list(self._arrays(setting, zero))
+        known = list(self._arrays(part, zero))
         start, own, axis, _ = known[0]
         left = own.shape if axis < 0 else (*own.shape[:axis], *own.shape[axis + 1 :])
         for place in range(prod(left)):
@@ -124,11 +124,11 @@ class Invariance:
                 moved[start : start + own.size] += sign * np.broadcast_to(wide, own.shape).ravel()
             yield moved
 
-    def _arrays(self, setting: Setting, x: Array) -> Iterator[tuple[int, Array, int, Letter]]:
+    def _arrays(self, part: ObjectivePart, x: Array) -> Iterator[tuple[int, Array, int, Letter]]:
         """Where the array of each place starts in x, the array, the axis and the letter."""
         starts, start = {}, 0
-        for variable in setting.variables:
-            shape = np.shape(setting.values[variable])
+        for variable in part.variables:
+            shape = np.shape(part.values[variable])
             starts[variable] = start, shape
             start += prod(shape)
         for (variable, axis), letter in zip(self.places, self.letters, strict=True):
@@ -136,22 +136,22 @@ class Invariance:
             yield begin, x[begin : begin + prod(shape)].reshape(shape), axis, letter
 
 
-def invariances(setting: Setting) -> tuple[Invariance, ...]:
-    """The invariances that the rules prove of the setting's objective."""
+def invariances(part: ObjectivePart) -> tuple[Invariance, ...]:
+    """The invariances that the rules prove of the part's objective."""
     result: list[Invariance] = []
-    if len(setting.objective.operands) == 0:
+    if len(part.objective.operands) == 0:
         return ()
     for group in _GROUPS:
-        for places, letters in _candidates(setting, group):
+        for places, letters in _candidates(part, group):
             own = Invariance(group, places, letters)
             if not _is_known(own, result) and is_invariant(
-                setting.objective, group, _acted(places, letters)
+                part.objective, group, _acted(places, letters)
             ):
                 result.append(own)
-    for places, letters in _shifted(setting):
+    for places, letters in _shifted(part):
         own = Invariance("shift", places, letters)
         shifts = _as_shifts(places, letters)
-        if not _is_known(own, result) and is_shift_invariant(setting.objective, shifts):
+        if not _is_known(own, result) and is_shift_invariant(part.objective, shifts):
             result.append(own)
     return tuple(result)
 
@@ -173,13 +173,13 @@ def _acted(places: Sequence[Place], letters: Sequence[Letter]) -> dict[Input, Le
 
 
 def _candidates(
-    setting: Setting, group: Group
+    part: ObjectivePart, group: Group
 ) -> Iterator[tuple[tuple[Place, ...], tuple[Letter, ...]]]:
     """Axes of variables with a common dim, the fewest first, and what multiplies them."""
     by_dim: dict[object, list[Place]] = {}
-    for variable in setting.variables:
+    for variable in part.variables:
         for axis, dim in enumerate(variable.shape):
-            if dim.size(setting.sizes) > 1 or group in ("scaling", "sign"):
+            if dim.size(part.sizes) > 1 or group in ("scaling", "sign"):
                 by_dim.setdefault(dim, []).append((variable, axis))
     count = 0
     choices: tuple[Letter, ...] = ("g", "inverse") if group in ("linear", "scaling") else ("g",)
@@ -193,10 +193,10 @@ def _candidates(
                     yield chosen, ("g", *rest)
 
 
-def _shifted(setting: Setting) -> Iterator[tuple[tuple[Place, ...], tuple[Letter, ...]]]:
+def _shifted(part: ObjectivePart) -> Iterator[tuple[tuple[Place, ...], tuple[Letter, ...]]]:
     """Axes of one or two variables along which a common shift is constant."""
     places: list[Place] = []
-    for variable in setting.variables:
+    for variable in part.variables:
         places += [(variable, axis) for axis in range(variable.rank)] or [(variable, -1)]
     for place in places:
         yield (place,), ("g",)

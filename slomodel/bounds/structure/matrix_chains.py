@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from slomodel.bounds.setting import Setting
+from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.structure.sums_of_squares import SumOfSquares, difference, sums_of_squares
 from slomodel.ir.expr import Axes, Einsum, Expr, Input
 from slomodel.ir.linear import repeats
@@ -29,10 +29,10 @@ class Chain:
     is_all: bool
 
 
-def matrix_chain(setting: Setting) -> Chain | None:
+def matrix_chain(part: ObjectivePart) -> Chain | None:
     """The single sum of squares that the objective is a multiple of, up to a quadratic."""
-    for squares in sums_of_squares(setting):
-        result = _residual(squares, setting.varying)
+    for squares in sums_of_squares(part):
+        result = _residual(squares, part.varying)
         if result is not None and _is_once(result):
             return result
     return None

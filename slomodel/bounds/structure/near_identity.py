@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from scipy import linalg
 
-from slomodel.bounds.setting import Array, Setting, once_per_setting
+from slomodel.bounds.part import Array, ObjectivePart, once_per_part
 from slomodel.bounds.structure.curved_terms import (
     CurvedElements,
     CurvedLogDet,
@@ -33,20 +33,20 @@ from slomodel.reference import evaluate
 
 @dataclass(frozen=True, slots=True)
 class MatrixEquations:
-    """A setting with equations N z = b: by each solution z, its right side as an input.
+    """A part with equations N z = b: by each solution z, its right side as an input.
 
     That input is 0 and is added to b, so that derivatives by it are those by b. `matrices` are all
     N, with whether they are symmetric.
     """
 
-    setting: Setting
+    part: ObjectivePart
     right_sides: Mapping[Expr, Input] = field(default_factory=dict)
     matrices: Mapping[Expr, bool] = field(default_factory=dict)
 
     def terms(self, varying: Collection[Expr]) -> dict[Expr, tuple[CurvedTerm, ...]]:
         """The terms of the operations whose value depends on x; none where only b does."""
         result: dict[Expr, tuple[CurvedTerm, ...]] = {}
-        for node in self.setting.order:
+        for node in self.part.order:
             if not isinstance(node, MatrixOperation) or node not in varying:
                 continue
             (matrix, *others) = node.operands
@@ -82,23 +82,23 @@ def _products(solution: MatrixOperation, right_side: Input) -> CurvedElements:
     )
 
 
-@once_per_setting
-def with_matrix_equations(setting: Setting) -> MatrixEquations:
-    """The setting itself where it has no operations on matrices, or one without such a form.
+@once_per_part
+def with_matrix_equations(part: ObjectivePart) -> MatrixEquations:
+    """The part itself where it has no operations on matrices, or one without such a form.
 
     There is none for determinants and Cholesky factors, and for singular matrices.
     """
-    order = setting.order
-    varying = varying_nodes(order, setting.variables)
+    order = part.order
+    varying = varying_nodes(order, part.variables)
     operations = [one for one in order if isinstance(one, MatrixOperation) and one in varying]
     if not operations:
-        return MatrixEquations(setting)
+        return MatrixEquations(part)
     operands = [operation.operands[0] for operation in operations]
-    arrays = evaluate(operands, setting.values, setting.sizes)
+    arrays = evaluate(operands, part.values, part.sizes)
     at_centre = {
         one: np.asarray(a, dtype=np.float64) for one, a in zip(operations, arrays, strict=True)
     }
-    run = _Equations(setting.sizes)
+    run = _Equations(part.sizes)
     done: dict[Expr, Expr] = {}
     for node in order:
         own = tuple(done[operand] for operand in node.operands)
@@ -107,10 +107,10 @@ def with_matrix_equations(setting: Setting) -> MatrixEquations:
             assert isinstance(node, MatrixOperation)
             made = run.over_equation(node, own, at_centre[node])
             if made is None:
-                return MatrixEquations(setting)
+                return MatrixEquations(part)
             done[node] = made
-    known = replace(setting.known, finite=setting.known.finite.union(run.values))
-    result = replace(setting.rewritten(done, known), values={**setting.values, **run.values})
+    known = replace(part.known, finite=part.known.finite.union(run.values))
+    result = replace(part.rewritten(done, known), values={**part.values, **run.values})
     return MatrixEquations(result, run.right_sides, run.matrices)
 
 

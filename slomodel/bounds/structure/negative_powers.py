@@ -11,19 +11,19 @@ from fractions import Fraction
 from math import isfinite
 
 import slomodel.functions as table
-from slomodel.bounds.setting import Setting, once_per_setting
+from slomodel.bounds.part import ObjectivePart, once_per_part
 from slomodel.calculus.signs import is_nonnegative
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Expr, Map, remake
 
 
-@once_per_setting
-def with_negative_powers(setting: Setting) -> Setting:
-    """The setting with a / xᵖ rewritten as a x⁻ᵖ, and nested powers and roots below it merged.
+@once_per_part
+def with_negative_powers(part: ObjectivePart) -> ObjectivePart:
+    """The part with a / xᵖ rewritten as a x⁻ᵖ, and nested powers and roots below it merged.
 
     Both forms have the same domain and the same value on it.
     """
-    order, varying = setting.order, setting.varying
+    order, varying = part.order, part.varying
     done: dict[Expr, Expr] = {}
     constant: set[Expr] = set()
     for node in order:
@@ -31,7 +31,7 @@ def with_negative_powers(setting: Setting) -> Setting:
         done[node] = _rewritten(remade, constant) if node in varying else remade
         if node not in varying:
             constant.add(remade)
-    return setting.rewritten(done, setting.known)
+    return part.rewritten(done, part.known)
 
 
 def _rewritten(node: Expr, constant: Collection[Expr]) -> Expr:

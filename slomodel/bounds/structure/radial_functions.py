@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import slomodel.functions as table
-from slomodel.bounds.setting import Setting, once_per_setting
+from slomodel.bounds.part import ObjectivePart, once_per_part
 from slomodel.bounds.structure.linear_predictors import Elements, affine_nodes, parts_over
 from slomodel.ir import build
 from slomodel.ir.expr import Axes, Const, Einsum, Expr, Map
@@ -43,12 +43,12 @@ class RadialSums:
     rest: Expr
 
 
-@once_per_setting
-def radial_sums(setting: Setting) -> RadialSums | None:
+@once_per_part
+def radial_sums(part: ObjectivePart) -> RadialSums | None:
     """The objective as such a sum, up to an affine function; None where it is of another kind, or
     has no function of a length but squares.
     """
-    order, varying = setting.order, setting.varying
+    order, varying = part.order, part.varying
     affine = affine_nodes(order, varying)
     squares: dict[Expr, SquaredLengths] = {}
     for node in order:
@@ -57,7 +57,7 @@ def radial_sums(setting: Setting) -> RadialSums | None:
             squares[node] = SquaredLengths(node, arrays)
     if not squares:
         return None
-    parts = parts_over(setting.objective, varying, affine, squares.keys())
+    parts = parts_over(part.objective, varying, affine, squares.keys())
     if parts is None:
         return None
     radial, others = [], []
@@ -72,7 +72,7 @@ def radial_sums(setting: Setting) -> RadialSums | None:
     if all(one.value in one.arguments for one, _ in radial):
         return None
     zeros = {one.whole: build.zeros(one.whole.shape) for one, _ in radial}
-    (rest,) = substitute((setting.objective,), zeros)
+    (rest,) = substitute((part.objective,), zeros)
     return RadialSums(tuple(radial), tuple(others), rest)
 
 

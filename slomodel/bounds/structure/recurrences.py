@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from slomodel.bounds.setting import Setting, once_per_setting
+from slomodel.bounds.part import ObjectivePart, once_per_part
 from slomodel.functions import add, le, logaddexp, where
 from slomodel.functions.shifted import logsumexp
 from slomodel.ir import build
@@ -31,46 +31,46 @@ _MOST_ROWS = 2_000
 """The largest number of steps of a running sum or log-sum-exp that is written by rows."""
 
 
-@once_per_setting
-def written_out(setting: Setting, most: int = MOST_NODES) -> Setting:
-    """The setting with each recurrence of at most this many nodes replaced by its steps."""
-    order = setting.order
+@once_per_part
+def written_out(part: ObjectivePart, most: int = MOST_NODES) -> ObjectivePart:
+    """The part with each recurrence of at most this many nodes replaced by its steps."""
+    order = part.order
     if not any(isinstance(node, (Recur, Scan)) for node in order):
-        return setting
+        return part
     done: dict[Expr, Expr] = {}
     result: dict[tuple[Loop, tuple[Expr, ...]], tuple[Expr, ...]] = {}
     for node in order:
         operands = tuple(done[operand] for operand in node.operands)
         done[node] = remake(node, operands) if operands else node
-        if _is_running_sum(done[node]) and _length(done[node], setting.sizes) <= _MOST_ROWS:
+        if _is_running_sum(done[node]) and _length(done[node], part.sizes) <= _MOST_ROWS:
             done[node] = _running_sum(done[node])
             continue
         terms = _terms_of_running(done[node])
-        if terms is not None and terms.shape[0].size(setting.sizes) <= _MOST_ROWS:
+        if terms is not None and terms.shape[0].size(part.sizes) <= _MOST_ROWS:
             done[node] = _running_logsumexp(terms)
-        elif isinstance(node, Recur) and nodes_of_steps(node.loop, setting.sizes) <= most:
+        elif isinstance(node, Recur) and nodes_of_steps(node.loop, part.sizes) <= most:
             key = (node.loop, operands)
             if key not in result:
-                result[key] = _steps(node.loop, operands, setting.sizes)
+                result[key] = _steps(node.loop, operands, part.sizes)
             done[node] = result[key][node.state]
-    return _with_given_tables(setting.rewritten(done, setting.known))
+    return _with_given_tables(part.rewritten(done, part.known))
 
 
-def _with_given_tables(setting: Setting) -> Setting:
-    """The setting with computed index tables, such as slices for single steps, as data."""
-    read = (table for node in setting.order for table in tables_of(node))
+def _with_given_tables(part: ObjectivePart) -> ObjectivePart:
+    """The part with computed index tables, such as slices for single steps, as data."""
+    read = (table for node in part.order for table in tables_of(node))
     computed = [table for table in dict.fromkeys(read) if not isinstance(table, Input)]
     if not computed:
-        return setting
+        return part
     given: dict[Expr, Input] = {
         table: Input(f"table [{k}]", "data", table.shape, "whole")
         for k, table in enumerate(computed)
     }
-    tables = evaluate(computed, setting.values, setting.sizes)
+    tables = evaluate(computed, part.values, part.sizes)
     arrays = [np.asarray(one, dtype=np.float64) for one in tables]
-    values = {**setting.values, **dict(zip(given.values(), arrays, strict=True))}
-    known = replace(setting.known, finite=setting.known.finite.union(given.values()))
-    result = setting.rewritten(with_tables((setting.objective,), given), known)
+    values = {**part.values, **dict(zip(given.values(), arrays, strict=True))}
+    known = replace(part.known, finite=part.known.finite.union(given.values()))
+    result = part.rewritten(with_tables((part.objective,), given), known)
     return replace(result, values=values)
 
 
@@ -125,15 +125,15 @@ def _running_logsumexp(terms: Expr) -> Expr:
     return logsumexp(kept, (1,))
 
 
-def too_long(setting: Setting) -> str:
+def too_long(part: ObjectivePart) -> str:
     """Why a recurrence in the objective rules out bounds; empty if none does."""
-    for node in setting.order:
+    for node in part.order:
         if not isinstance(node, Recur):
             continue
-        if nodes_of_steps(node.loop, setting.sizes) > _MOST_OPERATIONS:
-            span = setting.spans.get(node)
+        if nodes_of_steps(node.loop, part.sizes) > _MOST_OPERATIONS:
+            span = part.spans.get(node)
             text = "" if span is None else f" of line {span.line}"
-            steps = node.loop.length.size(setting.sizes)
+            steps = node.loop.length.size(part.sizes)
             return f"the recurrence{text} has {steps} steps, too many for a bound"
     return ""
 

@@ -13,7 +13,7 @@ from math import prod
 
 import slomodel.functions as table
 from slomodel.bounds.effort import MOST_NODES
-from slomodel.bounds.setting import Setting, once_per_setting
+from slomodel.bounds.part import ObjectivePart, once_per_part
 from slomodel.bounds.structure.linear_predictors import MOST_ARGUMENTS, affine_nodes, is_of_one
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, concrete
@@ -25,10 +25,10 @@ Fixed = Mapping[int, int]
 """The fixed index of each removed axis."""
 
 
-@once_per_setting
-def with_short_sums(setting: Setting) -> Setting | None:
-    """The setting with its nonlinear short sums written out; None without such sums."""
-    order, varying = setting.order, setting.varying
+@once_per_part
+def with_short_sums(part: ObjectivePart) -> ObjectivePart | None:
+    """The part with its nonlinear short sums written out; None without such sums."""
+    order, varying = part.order, part.varying
     affine = affine_nodes(order, varying)
     arguments = {node for node in affine if not is_of_one(node, varying)}
     done: dict[Expr, Expr] = {}
@@ -37,20 +37,20 @@ def with_short_sums(setting: Setting) -> Setting | None:
     for node in order:
         sums = None
         if isinstance(node, Einsum) and node in varying and node not in affine and node.rank:
-            sums = _written_out(node, done, setting, arguments)
+            sums = _written_out(node, done, part, arguments)
         done[node] = sums or remake(node, tuple(done[operand] for operand in node.operands))
-    result = setting.rewritten(done, setting.known)
-    return None if result is setting else result
+    result = part.rewritten(done, part.known)
+    return None if result is part else result
 
 
 def _written_out(
-    node: Einsum, done: Mapping[Expr, Expr], setting: Setting, arguments: Collection[Expr]
+    node: Einsum, done: Mapping[Expr, Expr], part: ObjectivePart, arguments: Collection[Expr]
 ) -> Expr | None:
     """The sum of elementwise products; None where its axes do not fit, or where its arguments are
     too many for one function, which products of factors are bounded without.
     """
     summed = [label for label in range(len(node.dims)) if label not in node.output]
-    sizes = concrete(tuple(node.dims[label] for label in summed), setting.sizes)
+    sizes = concrete(tuple(node.dims[label] for label in summed), part.sizes)
     if repeats(node) or len(set(node.output)) < node.rank or not summed:
         return None
     pairs = list(zip(node.operands, node.inputs, strict=True))

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import slomodel.functions as table
-from slomodel.bounds.setting import Setting
+from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.structure.gram_form import as_written
 from slomodel.calculus import degree, gradient
 from slomodel.calculus.squares import outermost_squares
@@ -28,16 +28,16 @@ class SumOfSquares:
     rest: int
 
 
-def sums_of_squares(setting: Setting) -> Iterator[SumOfSquares]:
+def sums_of_squares(part: ObjectivePart) -> Iterator[SumOfSquares]:
     """The sums of squares that the objective is a multiple of, up to a quadratic."""
-    variables = set(setting.variables)
-    for node, residual in outermost_squares(setting.objective, setting.varying).items():
+    variables = set(part.variables)
+    for node, residual in outermost_squares(part.objective, part.varying).items():
         if not isinstance(node, Einsum) or len(node.operands) != 2 or node.output:
             continue
         if len(node.dims) != residual.rank:
             continue
         stand_in = build.data("sum of squares", ())
-        (others,) = substitute((setting.objective,), {node: stand_in})
+        (others,) = substitute((part.objective,), {node: stand_in})
         rest = degree(others, variables)
         (weight,) = gradient(others, [stand_in])
         free = set(inputs(weight))
@@ -72,13 +72,13 @@ class PowerSum:
     rest: int
 
 
-def power_sum(setting: Setting) -> PowerSum | None:
+def power_sum(part: ObjectivePart) -> PowerSum | None:
     """The objective as such a sum, however its products are written; None where it is not one."""
-    setting = as_written(setting)
-    for squares in sums_of_squares(setting):
-        product, target = difference(squares.residual, setting.varying)
+    part = as_written(part)
+    for squares in sums_of_squares(part):
+        product, target = difference(squares.residual, part.varying)
         power = _power(product)
-        if power is not None and power[0] in setting.varying:
+        if power is not None and power[0] in part.varying:
             return PowerSum(squares.weight, *power, product.rank, target, squares.rest)
     return None
 

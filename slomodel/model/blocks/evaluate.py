@@ -138,8 +138,8 @@ def bounds_of(model: Model, x: Vector, radius: float, effort: str) -> TermBounds
     from slomodel.bounds import effort_of
     from slomodel.bounds.data_blocks import term_bounds
 
-    setting = model._setting_within(x)
-    return term_bounds(replace(setting, effort=effort_of(effort)), radius)
+    part = model._part_within(x)
+    return term_bounds(replace(part, effort=effort_of(effort)), radius)
 
 
 def added(results: Iterable[Result]) -> Result:

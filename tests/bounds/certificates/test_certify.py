@@ -58,7 +58,7 @@ def solved(name: str) -> tuple[slomodel.Model, PointCertificate]:
 
 def newton(model: slomodel.Model, found: PointCertificate) -> tuple[mpmath.matrix, mpmath.matrix]:
     """The critical point near x in 60 digits, with held elements as they are, and H there."""
-    graph = ObjectiveGraph(model._setting(found.x))
+    graph = ObjectiveGraph(model._part(found.x))
     free = np.flatnonzero(~found.held)
     x = np.array([mpmath.mpf(float(one)) for one in found.x], dtype=object)
     for _ in range(7):

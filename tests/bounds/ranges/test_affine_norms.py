@@ -5,7 +5,7 @@ import pytest
 from scipy.linalg import eigh
 
 from slomodel import functions as fn
-from slomodel.bounds import Setting
+from slomodel.bounds import ObjectivePart
 from slomodel.bounds.ranges.affine_norms import squared_lengths
 from slomodel.ir import build
 from slomodel.ir.dims import literal
@@ -31,7 +31,7 @@ def setting_for(A, b, c):
     node = build.inner(r, r)
     assert isinstance(node, Einsum)
     values = {own_A: A, own_b: b, x: c}
-    return Setting(fn.log(fn.add(1.0, node)), (x,), values, {}), node
+    return ObjectivePart(fn.log(fn.add(1.0, node)), (x,), values, {}), node
 
 
 def least_of_all(A, b, c, radius):
@@ -84,7 +84,7 @@ def test_what_is_not_affine_has_no_such_range():
     curved = fn.sin(r)
     node = build.inner(curved, curved)
     values = {one: np.ones((3, 2)) if one.rank == 2 else np.ones(3) for one in _data(node)}
-    setting = Setting(fn.exp(node), (x,), {**values, x: np.ones(2)}, {})
+    setting = ObjectivePart(fn.exp(node), (x,), {**values, x: np.ones(2)}, {})
     assert not squared_lengths(postorder(setting.objective), setting, setting.values, 1.0)
 
 
@@ -98,7 +98,7 @@ def test_a_matrix_of_residuals_and_a_constant_one():
     r = fn.sub(X, D)
     node = build.inner(r, r)
     c = np.arange(6.0).reshape(2, 3)
-    setting = Setting(fn.sqrt(node), (X,), {X: c, D: c + 2.0}, {})
+    setting = ObjectivePart(fn.sqrt(node), (X,), {X: c, D: c + 2.0}, {})
     found = squared_lengths(postorder(setting.objective), setting, setting.values, 1.0)[node]
     truth = (np.sqrt(24.0) - 1.0) ** 2, (np.sqrt(24.0) + 1.0) ** 2
     assert truth[0] * (1 - 1e-12) <= found.lo <= truth[0] * (1 + 1e-15)

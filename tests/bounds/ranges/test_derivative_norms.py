@@ -7,7 +7,7 @@ import pytest
 from bounds.settings import claimed
 
 import slomodel
-from slomodel.bounds import Setting
+from slomodel.bounds import ObjectivePart
 from slomodel.bounds.ranges.derivative_norms.propagate import norms_over_ball
 from slomodel.bounds.rules.averages import averages
 
@@ -57,9 +57,9 @@ def _made(text: str, seed: int, steps: int) -> tuple[slomodel.Model, np.ndarray]
     return model, draw.choice([0.3, 1.0]) * draw.normal(size=model.n)
 
 
-def _setting(model: slomodel.Model, x: np.ndarray) -> Setting:
-    found = model._setting(x)
-    assert isinstance(found, Setting)
+def _setting(model: slomodel.Model, x: np.ndarray) -> ObjectivePart:
+    found = model._part(x)
+    assert isinstance(found, ObjectivePart)
     return found
 
 

@@ -22,7 +22,7 @@ def test_the_errors_of_a_sum_that_cancels() -> None:
             model = slomodel.compile(TEXT, backend=backend)
             for _ in range(50):
                 x = 1.0 + 10.0 ** generator.uniform(-9.0, 1.0) * generator.normal(size=2)
-                setting = model._setting(x)
+                setting = model._part(x)
                 f, g = model.value_and_gradient(x)
                 value, slope = exact(*map(float, x))
                 off, of_gradient = value_error(setting, f), gradient_error(setting, g)
@@ -35,7 +35,7 @@ def test_the_errors_of_a_sum_that_cancels() -> None:
 
 def test_an_error_is_as_large_as_the_number_is_wrong() -> None:
     model = slomodel.compile("var x[2]\nminimize sum(exp(x))")
-    setting = model._setting(np.array([0.5, -1.0]))
+    setting = model._part(np.array([0.5, -1.0]))
     f, g = model.value_and_gradient([0.5, -1.0])
     assert value_error(setting, f) < 1e-14
     assert 1e-3 <= value_error(setting, f + 1e-3) <= 1.001e-3

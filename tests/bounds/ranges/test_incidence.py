@@ -79,7 +79,7 @@ def test_unknowns_apart_have_one_direction(half: float, monkeypatch: pytest.Monk
     data = {name: rng.integers(0, most, 40) for name, most in (("person", 12), ("item", 6))}
     data["y"] = rng.integers(0, 3, 40)
     model = slomodel.compile(ANSWERS, data=data, backend="numpy")
-    one = model.unconstrained._setting(0.3 * rng.standard_normal(model.unconstrained.n))
+    one = model.unconstrained._part(0.3 * rng.standard_normal(model.unconstrained.n))
     nodes = [node for node in one.order if node in one.varying and node.dtype == "real"]
     groups = unknowns_apart(one, tuple(nodes))
     assert groups.count <= 12 < one.n == 26

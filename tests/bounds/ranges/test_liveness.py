@@ -11,7 +11,7 @@ from marks import every, only
 
 import slomodel
 from slomodel import functions as fn
-from slomodel.bounds import Setting
+from slomodel.bounds import ObjectivePart
 from slomodel.bounds.lipschitz import bounds
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_in, live_under
 from slomodel.ir import build
@@ -200,7 +200,7 @@ def differences():
 def masked_setting(element, mask=MASK):
     chosen = fn.where(M44, element(differences()), 0.0)
     objective = build.sum_over(chosen, (0, 1))
-    return Setting(objective, (X4,), {X4: PLACES, M44: mask}, {})
+    return ObjectivePart(objective, (X4,), {X4: PLACES, M44: mask}, {})
 
 
 ELEMENTS = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from bounds.settings import setting as setting_of
+from bounds.settings import setting as part_of
 
-from slomodel.bounds import Setting
+from slomodel.bounds import ObjectivePart
 from slomodel.bounds.ranges.curvature.centre_graph import centre_graph
 from slomodel.bounds.ranges.curvature.hessian_ranges import BallGraph, ball_graph, is_sum_of_squares
 from slomodel.ir.expr import Einsum
@@ -25,8 +25,8 @@ TAIL = "minimize sum(u[i, 0] / sqrt(sumsq(z[i, :]) + 0.1) for i in N)"
 CENTRE = RNG.standard_normal(15)
 
 
-def graph(text: str, radius: float) -> tuple[Setting, BallGraph, Einsum]:
-    setting = setting_of(HEAD + TEXTS[text] + TAIL, CENTRE.tolist(), X=X)
+def graph(text: str, radius: float) -> tuple[ObjectivePart, BallGraph, Einsum]:
+    setting = part_of(HEAD + TEXTS[text] + TAIL, CENTRE.tolist(), X=X)
     run = ball_graph(setting, radius, centre_graph(setting, ()))
     (node,) = (one for one in postorder(setting.objective) if is_sum_of_squares(one))
     return setting, run, node

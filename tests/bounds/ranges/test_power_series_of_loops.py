@@ -7,7 +7,7 @@ import pytest
 from bounds.settings import setting
 from random_recurrences import FUNCTIONS, setting_of_seed
 
-from slomodel.bounds import Setting
+from slomodel.bounds import ObjectivePart
 from slomodel.bounds.arithmetic.monomials import monomials
 from slomodel.bounds.arithmetic.power_series import PowerSeries, variables
 from slomodel.bounds.ranges.power_series import loops
@@ -31,7 +31,7 @@ minimize sum(log(S) + v^2 ./ S)
 """
 
 
-def _series(own: Setting, degree: int, reach: float) -> dict[Recur, PowerSeries]:
+def _series(own: ObjectivePart, degree: int, reach: float) -> dict[Recur, PowerSeries]:
     table = monomials(own.x.size, degree)
     given = inputs_of(own, variables(table, own.x, np.full(own.x.size, reach)))
     values = SeriesPass(table, own.sizes, 1.0).values_of(own.objective, given)
@@ -42,7 +42,7 @@ def _series(own: Setting, degree: int, reach: float) -> dict[Recur, PowerSeries]
     }
 
 
-def _holds(own: Setting, degree: int, reach: float) -> int:
+def _holds(own: ObjectivePart, degree: int, reach: float) -> int:
     """The number of states with bounds; asserts that they hold at points of the region."""
     found, rng = _series(own, degree, reach), np.random.default_rng(0)
     table = monomials(own.x.size, degree)
@@ -66,7 +66,7 @@ def test_states_of_random_loops_hold(seed: int, monkeypatch: pytest.MonkeyPatch)
     _holds(setting_of_seed(seed, SMOOTH), 2, 0.02)
 
 
-def _kalman() -> Setting:
+def _kalman() -> ObjectivePart:
     y = np.cumsum(np.random.default_rng(1).standard_normal(60))
     return setting(KALMAN, [0.0, 0.0], y=y)
 

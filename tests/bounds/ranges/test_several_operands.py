@@ -15,7 +15,7 @@ import pytest
 from marks import every
 
 from slomodel import functions as fn
-from slomodel.bounds import Setting, bounds
+from slomodel.bounds import ObjectivePart, bounds
 from slomodel.bounds.arithmetic.interval import interval
 from slomodel.bounds.ranges.derivatives import derivative_range
 from slomodel.ir import build
@@ -118,13 +118,13 @@ def second_quotient(case: Case, x: np.ndarray, y: np.ndarray, moving: int) -> fl
     return (difference - slack) / float(np.linalg.norm(x - y))
 
 
-def setting_of(case: Case, centre: np.ndarray, moving: int) -> Setting:
+def part_of(case: Case, centre: np.ndarray, moving: int) -> ObjectivePart:
     """The function of variables, from operand `moving` on of data."""
     inputs = [
         variable(f"x{k}", ()) if k < moving else build.data(f"x{k}", ()) for k in range(case.arity)
     ]
     values = dict(zip(inputs, map(np.asarray, centre), strict=True))
-    return Setting(case.build(*inputs), tuple(inputs[:moving]), values, {})
+    return ObjectivePart(case.build(*inputs), tuple(inputs[:moving]), values, {})
 
 
 def centres(arity: int) -> list[np.ndarray]:
@@ -152,7 +152,7 @@ def test_no_pair_shows_more_than_a_finite_bound(case: Case, moves: str) -> None:
             if k >= moving and not low < centre[k] < high:
                 centre[k] = low + 1.0
         with np.errstate(all="ignore"):
-            found = bounds(setting_of(case, centre, moving), radius)
+            found = bounds(part_of(case, centre, moving), radius)
         if math.isinf(found.L1):
             assert found.gradient.reason
             continue
@@ -170,10 +170,10 @@ def test_no_pair_shows_more_than_a_finite_bound(case: Case, moves: str) -> None:
 def test_huber_has_no_bound_across_its_kink_for_delta_below_zero() -> None:
     (huber,) = (case for case in CASES if case.name == "huber")
     for moving in (1, 2):
-        found = bounds(setting_of(huber, np.array([0.0, -1.0]), moving), 0.4)
+        found = bounds(part_of(huber, np.array([0.0, -1.0]), moving), 0.4)
         assert found.L1 == found.L2 == math.inf
         assert "kink" in found.reason
-        assert bounds(setting_of(huber, np.array([-1.0, -1.0]), moving), 0.4).L1 < 1.62
+        assert bounds(part_of(huber, np.array([-1.0, -1.0]), moving), 0.4).L1 < 1.62
 
 
 def boxes(arity: int, count: int = 40) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -4,14 +4,14 @@ import math
 
 import numpy as np
 import pytest
-from bounds.fuzz import setting_of
+from bounds.fuzz import part_of
 from bounds.settings import setting
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import Example, graphs
 
 from slomodel import functions as fn
-from slomodel.bounds import Setting
+from slomodel.bounds import ObjectivePart
 from slomodel.bounds.arithmetic.interval import Interval, around
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
 from slomodel.bounds.ranges.taylor.taylor_ranges import taylor_ranges
@@ -31,17 +31,17 @@ minimize sumsq(u - y) + logsumexp(u) + sum(sqrt(1 + u ^ 2))
 """
 
 
-def recurrence(y: np.ndarray) -> Setting:
+def recurrence(y: np.ndarray) -> ObjectivePart:
     """Σ log(1 + h_t²) of h_t = a_t h_(t-1) + sin(b_t) y_t, over the variables a and b (m,)."""
     a, b = (build.variable(name, (literal(len(y)),)) for name in "ab")
     h = build.scan(a, fn.mul(fn.sin(b), build.data("y", a.shape)), 0)
     (own,) = (node for node in postorder(h) if isinstance(node, Input) and node.role == "data")
     objective = build.sum_over(fn.log1p(fn.square(h)), (0,))
     start = np.linspace(0.3, 0.9, len(y))
-    return Setting(objective, (a, b), {a: start, b: -start, own: y}, {})
+    return ObjectivePart(objective, (a, b), {a: start, b: -start, own: y}, {})
 
 
-def at(one: Setting, x: np.ndarray) -> dict[Expr, Interval]:
+def at(one: ObjectivePart, x: np.ndarray) -> dict[Expr, Interval]:
     """All nodes at the point x (n,), in intervals of rounding errors."""
     boxes, start = boxed(one.values), 0
     for variable in one.variables:
@@ -53,7 +53,7 @@ def at(one: Setting, x: np.ndarray) -> dict[Expr, Interval]:
     return enclose(postorder(*roots), boxes, one.sizes, live=live_in(one, *roots))
 
 
-def holds(one: Setting, radius: float, rng: np.random.Generator) -> None:
+def holds(one: ObjectivePart, radius: float, rng: np.random.Generator) -> None:
     ranges = taylor_ranges(one, radius, MOST)
     nodes = [node for node in ranges if not depends_on_stop_gradient(node)]
     centre = np.concatenate([np.ravel(one.values[v]) for v in one.variables])
@@ -76,7 +76,7 @@ def depends_on_stop_gradient(node: Expr) -> bool:
 @given(data=st.data(), radius=st.sampled_from([1e-4, 0.05, 1.0]))
 def test_no_node_of_a_random_graph_leaves_its_range(data: st.DataObject, radius: float) -> None:
     example: Example = data.draw(graphs(smooth=data.draw(st.booleans()), max_steps=6))
-    one = setting_of(example)
+    one = part_of(example)
     if sum(np.size(one.values[v]) for v in one.variables):
         holds(one, radius, np.random.default_rng(data.draw(st.integers(0, 2**16))))
 

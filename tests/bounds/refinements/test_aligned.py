@@ -60,7 +60,7 @@ def test_no_direction_is_above(scale: float) -> None:
     M = rng.standard_normal((4, 3))
     model = slomodel.compile(FACTORS, data={"M": M}, dims={"k": 2})
     centre = scale * rng.standard_normal(model.n)
-    asked = model._setting(centre)
+    asked = model._part(centre)
     series = majorant_terms(asked)
     assert series is not None
     assert series.growth is not None
@@ -87,7 +87,7 @@ def test_factors_round_zero_gain() -> None:
     rng = np.random.default_rng(2)
     M = rng.standard_normal((9, 2)) @ rng.standard_normal((2, 7))
     model = slomodel.compile(FACTORS, data={"M": M}, dims={"k": 2})
-    asked = model._setting(0.1 * rng.standard_normal(model.n))
+    asked = model._part(0.1 * rng.standard_normal(model.n))
     series = majorant_terms(asked)
     found = claimed(majorant_series, asked, 0.5)
     assert series is not None

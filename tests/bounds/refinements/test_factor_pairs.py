@@ -24,7 +24,7 @@ def third(centre: np.ndarray, shape: tuple[int, int, int], text: str = TEXT) -> 
     p, q, k = shape
     M = np.random.default_rng(0).standard_normal((p, q))
     model = slomodel.compile(text, data={"M": M}, dims={"k": k})
-    return third_of_pair(model._setting(centre))
+    return third_of_pair(model._part(centre))
 
 
 @pytest.mark.parametrize("length", [1e-150, 1.0, 1e150])
@@ -52,7 +52,7 @@ def test_close_to_what_ascents_reach(seed: int) -> None:
     )
     M = np.random.default_rng(0).standard_normal(shape[:2])
     model = slomodel.compile(TEXT, data={"M": M}, dims={"k": shape[2]})
-    T = centre_third(model._setting(centre))
+    T = centre_third(model._part(centre))
     assert T is not None
     most = 0.0
     for v in rng.standard_normal((30, model.n)):
@@ -76,4 +76,4 @@ def test_close_to_what_ascents_reach(seed: int) -> None:
 def test_others_are_left_to_others(text: str) -> None:
     M = np.ones((3, 3))
     model = slomodel.compile(text, data={"M": M}, dims={"k": 2})
-    assert third_of_pair(model._setting(np.ones(model.n))) == math.inf
+    assert third_of_pair(model._part(np.ones(model.n))) == math.inf

@@ -8,7 +8,7 @@ from bounds.settings import Claimed, claimed, setting
 from scipy.special import logsumexp as reference_logsumexp
 
 import slomodel
-from slomodel.bounds import Setting
+from slomodel.bounds import ObjectivePart
 from slomodel.bounds.enclosure import norm_of
 from slomodel.bounds.ranges.curvature.hessian_ranges import ball_graph
 from slomodel.bounds.ranges.hessian import derivatives
@@ -51,14 +51,14 @@ KINDS = {
 }
 
 
-def bound(one: Setting, radius: float) -> Claimed:
+def bound(one: ObjectivePart, radius: float) -> Claimed:
     with np.errstate(all="ignore"):
         found = claimed(curved_terms, one, radius)
     assert found is not None
     return found
 
 
-def hessian(one: Setting, x: np.ndarray) -> np.ndarray:
+def hessian(one: ObjectivePart, x: np.ndarray) -> np.ndarray:
     """H(x) (n, n) by the reference interpreter, for a setting with these derivatives."""
     graphs = derivatives(one)
     columns = []
@@ -68,7 +68,7 @@ def hessian(one: Setting, x: np.ndarray) -> np.ndarray:
     return np.array(columns)
 
 
-def _split(one: Setting, inputs: tuple, x: np.ndarray) -> dict:
+def _split(one: ObjectivePart, inputs: tuple, x: np.ndarray) -> dict:
     found, start = {}, 0
     for variable, own in zip(one.variables, inputs, strict=True):
         shape = np.shape(one.values[variable])
@@ -147,7 +147,7 @@ def test_a_ball_is_divided_where_few_unknowns_are_decisive() -> None:
     one = setting(text, centre, **data)
     known = curved_rule._known(one)
     assert known is not None
-    graph = ball_graph(known.setting, 0.7, known.centre)
+    graph = ball_graph(known.part, 0.7, known.centre)
     whole = curved_rule._over(known, CellOfBall.whole(one.n), graph)
     found = bound(one, 0.7).enclosure
     assert found is not None

@@ -5,7 +5,7 @@ import pytest
 from bounds.fuzz import cases
 from bounds.settings import setting
 
-from slomodel.bounds import Setting, bounds
+from slomodel.bounds import ObjectivePart, bounds
 from slomodel.bounds.attained import attained
 
 COX = """
@@ -39,7 +39,7 @@ minimize sumsq(X - D @ Z) / 2 + sum(sqrt(Z ^ 2 + 1e-6)) / 10
 """
 
 
-def problem(name: str) -> Setting:
+def problem(name: str) -> ObjectivePart:
     rng = np.random.default_rng(0)
     if name == "cox":
         event = (rng.random(60) < 0.6).astype(float)

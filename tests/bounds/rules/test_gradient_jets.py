@@ -9,7 +9,7 @@ from bounds.settings import claimed, setting
 from graph_steps import inside
 
 import slomodel.functions as table
-from slomodel.bounds import Setting
+from slomodel.bounds import ObjectivePart
 from slomodel.bounds.rules.gradient_jets import gradient_jets
 from slomodel.ir import build
 from slomodel.ir.function import ScalarFunction
@@ -25,7 +25,7 @@ REAL = [
 ]
 
 
-def ask(one: Setting, radius: float) -> tuple[float, float]:
+def ask(one: ObjectivePart, radius: float) -> tuple[float, float]:
     found = claimed(gradient_jets, one, radius)
     assert found is not None
     assert found.reason or math.isfinite(found.L1 + found.L2)
@@ -38,7 +38,7 @@ def ask(one: Setting, radius: float) -> tuple[float, float]:
 def test_every_function_has_a_rule(function: ScalarFunction) -> None:
     inputs = NUMBERS[: function.arity]
     moved = [inside(function, k, table.mul(0.7, x)) for k, x in enumerate(inputs)]
-    asked = Setting(
+    asked = ObjectivePart(
         function(*moved), inputs, {x: np.array(v) for x, v in zip(inputs, POINT, strict=False)}, {}
     )
     found = cases(asked, np.random.default_rng(0), (0.0, 0.05), ask)

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from bounds.fuzz import setting_of
+from bounds.fuzz import part_of
 from bounds.rules.test_norm_rules import by_definition
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from strategies import graphs
 
 import slomodel.functions as fn
-from slomodel.bounds import Setting
+from slomodel.bounds import ObjectivePart
 from slomodel.bounds.ranges.liveness import has_neutral
 from slomodel.bounds.rules.jets.norm_graph import prepare
 from slomodel.bounds.rules.jets.propagate import propagate
@@ -28,7 +28,7 @@ def directions(prepared, rng):
     """A unit vector of one block, by variable."""
     names = sorted(prepared.blocks)
     chosen = prepared.blocks[names[rng.integers(len(names))]]
-    variables = prepared.setting.variables
+    variables = prepared.part.variables
     parts = {
         v: rng.standard_normal(np.shape(prepared.values[v])) * (prepared.blocks[v.name] == chosen)
         for v in variables
@@ -38,9 +38,7 @@ def directions(prepared, rng):
 
 
 def point_in_ball(prepared, radius, rng):
-    parts = {
-        v: rng.standard_normal(np.shape(prepared.values[v])) for v in prepared.setting.variables
-    }
+    parts = {v: rng.standard_normal(np.shape(prepared.values[v])) for v in prepared.part.variables}
     length = np.sqrt(sum(np.sum(p**2) for p in parts.values()))
     share = radius * rng.choice([1.0, rng.random()]) * (1 - 1e-12)
     return {v: prepared.values[v] + share * p / length for v, p in parts.items()}
@@ -65,12 +63,12 @@ def with_neutral(prepared, nodes):
 def derivatives(prepared, nodes, at, v, w):
     """Of each node the value, D[v] and D²[v, w]: a graph of D[v] and a complex step along w."""
     nodes, known = with_neutral(prepared, nodes)
-    variables = prepared.setting.variables
+    variables = prepared.part.variables
     inputs = {x: build.direction(f"d.{x.name}", x.shape) for x in variables}
     tangents = jvp(nodes, inputs)
     values = {**known, **{inputs[x]: v[x] for x in variables}}
     stepped = {x: at[x] + 1j * STEP * w[x] for x in variables}
-    sizes = prepared.setting.sizes
+    sizes = prepared.part.sizes
     first = evaluate(tangents, {**values, **at}, sizes)
     second = [np.imag(one) / STEP for one in evaluate(tangents, {**values, **stepped}, sizes)]
     # A step through a root of a negative number, in a branch not taken, has no derivative.
@@ -103,7 +101,7 @@ def check(setting, radius, rng, samples=2):
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(graphs(smooth=True, max_steps=5), st.sampled_from(RADII), st.integers(0, 1000))
 def test_no_derivative_of_a_node_is_above_its_jets(example, radius, seed):
-    setting = setting_of(example)
+    setting = part_of(example)
     check(setting, radius, np.random.default_rng(seed))
 
 
@@ -116,7 +114,7 @@ def setting_for(objective, **values):
     for node in build_inputs(objective):
         found[node] = np.asarray(values[node.name], dtype=np.float64)
     variables = tuple(n for n in found if n.role == "variable")
-    return Setting(objective, variables, found, {})
+    return ObjectivePart(objective, variables, found, {})
 
 
 def build_inputs(root):
@@ -187,7 +185,7 @@ def test_blocks_are_those_of_names_not_of_places():
     objective = fn.add(build.inner(a, a), fn.square(fn.square(build.inner(b, b))))
     values = {a: np.array([1.0, 2.0]), b: np.array([1.0, 0.0, 2.0])}
     for variables in ((a, b), (b, a)):
-        prepared = prepare(Setting(objective, variables, values, {}))
+        prepared = prepare(ObjectivePart(objective, variables, values, {}))
         jets = dict(zip(variables, propagate(prepared, 0.0).roots(), strict=True))
         assert jets[a][1][prepared.blocks["a"]] == pytest.approx(2.0, rel=1e-10)
         assert jets[a][1][prepared.blocks["b"]] == 0.0

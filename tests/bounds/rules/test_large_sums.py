@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from bounds.fuzz import cases, setting_of
+from bounds.fuzz import cases, part_of
 from bounds.settings import claimed, setting
 from bounds.test_sound import alone
 from random_graphs import throw
@@ -166,7 +166,7 @@ def test_no_claim_is_passed_on_random_graphs(strategy: str, monkeypatch) -> None
     asked = 0
     for number in range(40):
         kind = ("rows", "smooth", "any", "polynomial")[number % 4]
-        one = setting_of(throw(np.random.default_rng(number), kind, 2))
+        one = part_of(throw(np.random.default_rng(number), kind, 2))
         if linear_predictors._large_sums(one) is None:
             continue
         ask = alone(linear_predictors.linear_predictors)

@@ -13,7 +13,7 @@ from bounds.settings import claimed, setting
 from bounds.test_sound import alone
 
 import slomodel
-from slomodel.bounds import Setting
+from slomodel.bounds import ObjectivePart
 from slomodel.bounds.arithmetic.interval import point
 from slomodel.bounds.norms.loewner import Rows
 from slomodel.bounds.norms.power_sums import Moments, power_sums
@@ -45,13 +45,13 @@ NETS = {
 SIZES = {"autoencoder": 12, "one output": 11, "two hidden": 14, "classes": 15, "two classes": 9}
 
 
-def asked(name: str, scale: float = 0.7) -> Setting:
+def asked(name: str, scale: float = 0.7) -> ObjectivePart:
     rng = np.random.default_rng(3)
     start = list(scale * rng.standard_normal(SIZES[name]))
     return setting(NETS[name], start, X=rng.standard_normal((3, 4)))
 
 
-def values_of(one: Setting) -> Values:
+def values_of(one: ObjectivePart) -> Values:
     net = network(one.objective, one.variables)
     assert net is not None
     return network_values(one, net)

@@ -7,7 +7,7 @@ import pytest
 from bounds.fuzz import cases
 from bounds.settings import setting
 
-from slomodel.bounds import Setting
+from slomodel.bounds import ObjectivePart
 from slomodel.bounds.rules.majorant_series import majorant_terms
 from slomodel.bounds.rules.series.chain_norms import chain_parts
 from slomodel.bounds.structure.gram_form import in_gram_form
@@ -24,7 +24,7 @@ CHAINS = {
 }
 
 
-def asked(name: str) -> Setting:
+def asked(name: str) -> ObjectivePart:
     rng = np.random.default_rng(2)
     X, Y = rng.standard_normal((3, 40)), rng.standard_normal((2, 40))
     return setting(CHAINS[name], list(rng.standard_normal(10)), X=X, Y=Y)

@@ -7,7 +7,7 @@ import pytest
 from bounds.fuzz import cases
 from bounds.settings import claimed, setting
 
-from slomodel.bounds import Setting
+from slomodel.bounds import ObjectivePart
 from slomodel.bounds.rules.symmetric_powers import symmetric_powers, symmetric_terms
 from slomodel.bounds.structure.sums_of_squares import power_sum
 
@@ -23,7 +23,7 @@ CUBES = {
 }
 
 
-def cubes(name: str) -> Setting:
+def cubes(name: str) -> ObjectivePart:
     rng = np.random.default_rng(3)
     T, X = rng.standard_normal((3, 3, 3)), rng.standard_normal((2, 3))
     centre = X.T if name == "columns" else X
@@ -88,7 +88,7 @@ PERMUTATIONS = ((0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)
 
 @pytest.mark.parametrize("name", CUBES)
 def test_nothing_attained_is_above_the_bound(name: str) -> None:
-    def ask(one: Setting, radius: float) -> tuple[float, float]:
+    def ask(one: ObjectivePart, radius: float) -> tuple[float, float]:
         found = claimed(symmetric_powers, one, radius)
         assert found is not None
         return found.L1, found.L2

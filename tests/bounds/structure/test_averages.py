@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from bounds.settings import setting as setting_of
+from bounds.settings import setting as part_of
 
 from slomodel.bounds.effort import effort_of
 from slomodel.bounds.enclosure import norm_of
@@ -39,9 +39,9 @@ CENTRE = (2.0 * np.random.default_rng(2).standard_normal(7)).tolist()
 @pytest.mark.parametrize("weight", WEIGHTS)
 def test_weights_are_exponentials_of_at_most_0(weight: str) -> None:
     text = f"{HEAD}minimize sum(({weight} * (Y[i, k] + u[i, k]) - 1)^2 for i in N, k in K) + s^2"
-    setting = setting_of(text, CENTRE, **DATA)
+    setting = part_of(text, CENTRE, **DATA)
     found = with_averages(setting)
-    pair = (setting.objective, found.setting.objective, *found.of_weights)
+    pair = (setting.objective, found.part.objective, *found.of_weights)
     before, after, *exponents = evaluate(pair, setting.values, setting.sizes)
     np.testing.assert_allclose(after, before, rtol=1e-12)
     assert found.exponents
@@ -58,7 +58,7 @@ def test_spellings_of_a_mean_have_the_same_bounds() -> None:
     found = []
     for weight in WEIGHTS[:4]:
         text = f"{HEAD}minimize sum((sum({weight} * Y[i, k] for k in K) - 1)^2 for i in N) + s^2"
-        setting = setting_of(text, CENTRE, **DATA)
+        setting = part_of(text, CENTRE, **DATA)
         one = curved_terms(setting, 0.3)
         assert one is not None
         found.append((norm_of(one.over.second), one.over.third))
@@ -81,7 +81,7 @@ def test_terms_that_all_classes_share_move_no_weights() -> None:
     found = []
     for one in MIXTURES:
         text = f"dim N, K = 2 data y[N] var a[K], m[K], s[K] minimize sum({one} for i in N)"
-        setting = setting_of(text, [0.1, 0.2, -1.0, 1.0, 0.0, 0.3], y=[-1.5, -1.0, 0.8, 2.0])
+        setting = part_of(text, [0.1, 0.2, -1.0, 1.0, 0.0, 0.3], y=[-1.5, -1.0, 0.8, 2.0])
         bound = curved_terms(replace(setting, effort=effort_of("quick")), 0.3)
         assert bound is not None
         found.append((norm_of(bound.over.second), bound.over.third))

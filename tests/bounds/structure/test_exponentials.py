@@ -7,10 +7,10 @@ from functools import partial
 import mpmath
 import numpy as np
 import pytest
-from bounds.settings import setting as setting_of
+from bounds.settings import setting as part_of
 from random_graphs import throw
 
-from slomodel.bounds import Setting, bounds
+from slomodel.bounds import ObjectivePart, bounds
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.structure.exponentials import with_joined_exponentials
 from slomodel.functions import exp
@@ -25,16 +25,16 @@ X = np.random.default_rng(1).standard_normal(7)
 
 
 @without_rounding()
-def joined(setting: Setting) -> Setting:
+def joined(setting: ObjectivePart) -> ObjectivePart:
     return with_joined_exponentials(setting)
 
 
-def value(setting: Setting) -> float:
+def value(setting: ObjectivePart) -> float:
     (result,) = evaluate((setting.objective,), setting.values, setting.sizes)
     return float(result)
 
 
-def exponentials(setting: Setting) -> int:
+def exponentials(setting: ObjectivePart) -> int:
     return sum(
         isinstance(node, Map) and node.function is exp for node in postorder(setting.objective)
     )
@@ -50,7 +50,7 @@ def test_the_function_is_the_same(seed: int) -> None:
             for node, array in example.values.items()
         }
         values = {node: np.clip(array, -2.0, 2.0) for node, array in values.items()}
-        setting = Setting(example.objective, example.variables, values, example.sizes)
+        setting = ObjectivePart(example.objective, example.variables, values, example.sizes)
         found = joined(setting)
     np.testing.assert_allclose(value(found), value(setting), rtol=1e-9, atol=1e-300)
 
@@ -72,14 +72,14 @@ def test_the_function_is_the_same(seed: int) -> None:
     ],
 )
 def test_exponentials_are_joined(text: str, left: int) -> None:
-    setting = setting_of(HEAD + text, X.tolist(), t=T)
+    setting = part_of(HEAD + text, X.tolist(), t=T)
     found = joined(setting)
     assert exponentials(found) == left
     np.testing.assert_allclose(value(found), value(setting), rtol=1e-13)
 
 
 def test_equal_factors_stay_a_sum_of_squares() -> None:
-    setting = setting_of(f"{HEAD}sumsq(v * exp(a)) + sum(v * exp(b))", X.tolist(), t=T)
+    setting = part_of(f"{HEAD}sumsq(v * exp(a)) + sum(v * exp(b))", X.tolist(), t=T)
     found = joined(setting)
     squares = [node for node in postorder(found.objective) if isinstance(node, Einsum)]
     assert any(len(one.operands) == 2 and len(set(one.operands)) == 1 for one in squares)
@@ -89,7 +89,7 @@ def test_coefficients_that_are_no_doubles_stay_terms_of_their_own() -> None:
     text = (
         "var a, b, v[3]\nminimize sum(exp(0.1 * v) .* exp(0.2 * v)) + (exp(0.1 * a) * exp(b))^0.3"
     )
-    setting = setting_of(text, X[:5].tolist())
+    setting = part_of(text, X[:5].tolist())
     with without_rounding():
         found = joined(setting)
         own = enclose([found.objective], boxed(found.values), found.sizes)[found.objective]
@@ -105,7 +105,7 @@ def test_opposing_growth_cancels() -> None:
     """A shrunken effect moves by no more than its unshrunken share, however large the scales."""
     written = "exp(a) .* exp(l) .* sqrt(4 / (4 + exp(a)^2 * exp(l)^2))"
     by_hand = "exp(a + l - softplus(2 * a + 2 * l - log(4)) / 2)"
-    ask = partial(setting_of, centre=[0.5, *([0.2] * 3), *([0.4] * 3)])
+    ask = partial(part_of, centre=[0.5, *([0.2] * 3), *([0.4] * 3)])
     head = "var a, l[3], z[3]\n"
     found = [
         bounds(ask(f"{head}minimize sum((z .* {scale} - 1)^2)"), 1.0)
@@ -117,7 +117,7 @@ def test_opposing_growth_cancels() -> None:
 
 def test_a_quotient_is_exact_like_its_exponential() -> None:
     """exp(2x)/exp(x) over [-1, 1] has both constants e."""
-    setting = setting_of("var x minimize exp(x)^2 / exp(x)", [0.0])
+    setting = part_of("var x minimize exp(x)^2 / exp(x)", [0.0])
     found = bounds(setting, 1.0)
     assert np.e * (1.0 - 1e-15) <= min(found.L1, found.L2)
     assert 0.99 * max(found.L1, found.L2) < np.e

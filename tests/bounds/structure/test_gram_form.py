@@ -115,7 +115,7 @@ def test_there_is_none_where_the_sum_vanishes(name):
 @pytest.mark.parametrize("name", every(2, EVERYWHERE))
 def test_no_bound_is_passed(name):
     found, x = model(EVERYWHERE[name], 3, 7, 2)
-    for case in cases(found._setting(x), np.random.default_rng(3), (0.3,)):
+    for case in cases(found._part(x), np.random.default_rng(3), (0.3,)):
         for which in ("L1", "L2"):
             assert not case.violates(which), (case.radius, case.bound, case.witnesses)
 
@@ -124,7 +124,7 @@ def test_no_bound_is_passed(name):
 @pytest.mark.filterwarnings("ignore::slomodel.errors.NonsmoothWarning")
 def test_both_ways_to_write_a_node_are_equal(name):
     found, x = model({**EVERYWHERE, **AWAY_FROM_ZERO}[name], 4, 9, 5)
-    setting = found._setting(x)
+    setting = found._part(x)
     gram = in_gram_form(setting)
     assert as_written(gram) is setting or gram is setting
     nodes = [
@@ -144,7 +144,7 @@ def test_both_ways_to_write_a_node_are_equal(name):
 
 def test_polynomials_are_left_alone():
     found, x = model("sumsq(A @ x - b)^2 + sumsq(x)", 4, 9, 5)
-    gram = in_gram_form(found._setting(x))
+    gram = in_gram_form(found._part(x))
     assert not any(
         isinstance(node, Map) and node.function is same for node in postorder(gram.objective)
     )
@@ -165,7 +165,7 @@ def test_what_is_not_a_square_is_not_taken_for_one(text):
     vector = ", b[n]" if "@ b" in text else ""
     data = {"A": rng.standard_normal((3, 3))} | ({"b": rng.standard_normal(3)} if vector else {})
     whole = f"dim n\ndata A[n, n]{vector}\nvar x[n]\nminimize {text}"
-    setting = slomodel.compile(whole, data=data)._setting(0.1 * rng.standard_normal(3))
+    setting = slomodel.compile(whole, data=data)._part(0.1 * rng.standard_normal(3))
     gram = in_gram_form(setting)
     assert not any(
         isinstance(node, Map) and node.function is same for node in postorder(gram.objective)
@@ -173,7 +173,7 @@ def test_what_is_not_a_square_is_not_taken_for_one(text):
 
 
 def test_derivatives_are_those_of_the_first_way():
-    from slomodel.bounds import Setting
+    from slomodel.bounds import ObjectivePart
     from slomodel.calculus import gradient
     from slomodel.ir import build
 
@@ -182,7 +182,7 @@ def test_derivatives_are_those_of_the_first_way():
     (g,) = gradient(fn.log(fn.add(1.0, both)), (x,))
     (value,) = evaluate([g], {x: np.asarray(0.7)})
     assert value == pytest.approx(1.4 / 1.49, rel=1e-15)
-    found = bounds(Setting(fn.exp(both), (x,), {x: np.asarray(0.0)}, {}), 0.5)
+    found = bounds(ObjectivePart(fn.exp(both), (x,), {x: np.asarray(0.0)}, {}), 0.5)
     # f'' = (2 + 4x²) exp(x²), f''' = (12x + 8x³) exp(x²)
     assert 3.0 * np.exp(0.25) <= found.L1 <= 3.1 * np.exp(0.25)
     assert 7.0 * np.exp(0.25) <= found.L2 <= 7.3 * np.exp(0.25)

@@ -119,7 +119,7 @@ def test_the_graph_proves_these(name: str) -> None:
     value, gradient = model.value_and_gradient(x)
     for one in found:
         assert model.value(moved(model, one, x)) == pytest.approx(value, rel=1e-9)
-        G = one.generators(model._setting(x), x)
+        G = one.generators(model._part(x), x)
         assert np.abs(gradient @ G).max(initial=0.0) <= 1e-12 * np.linalg.norm(gradient)
 
 

@@ -12,7 +12,7 @@ from bounds.rules.test_layered_networks import NETS, asked
 from bounds.settings import claimed, setting
 from marks import every
 
-from slomodel.bounds import Setting, bounds
+from slomodel.bounds import ObjectivePart, bounds
 from slomodel.bounds.rules.table import RULES
 from slomodel.bounds.structure.gram_form import in_gram_form
 from slomodel.ir import build
@@ -34,7 +34,7 @@ TEXTS = {
 }
 
 
-def settings() -> Iterator[tuple[str, Setting]]:
+def settings() -> Iterator[tuple[str, ObjectivePart]]:
     rng = np.random.default_rng(5)
     X = rng.standard_normal((2, 9))
     sizes = {
@@ -55,7 +55,7 @@ def settings() -> Iterator[tuple[str, Setting]]:
 SETTINGS = dict(settings())
 
 
-def twice(one: Setting) -> Iterator[Setting]:
+def twice(one: ObjectivePart) -> Iterator[ObjectivePart]:
     """The objective with each of its sums in turn counted twice."""
     order = postorder(one.objective)
     moving = dependents(order, set(one.variables).__contains__)

@@ -7,7 +7,7 @@ from bounds.ranges.test_liveness import PAIRS, POINTS, STRESS, model, upper
 from marks import every, only
 
 from slomodel import functions as fn
-from slomodel.bounds import Setting, bounds
+from slomodel.bounds import ObjectivePart, bounds
 from slomodel.bounds.rules.linear_predictors import linear_predictors
 from slomodel.bounds.structure.negative_powers import with_negative_powers
 from slomodel.bounds.structure.short_sums import with_short_sums
@@ -55,7 +55,7 @@ VALUES = {
 def setting(objective):
     own = tuple(v for v in (X, Y) if v in postorder(objective))
     values = {v: VALUES[v] for v in own} | {D: np.arange(1.0, 6.0)}
-    return Setting(objective, own, values, {})
+    return ObjectivePart(objective, own, values, {})
 
 
 def total(node):
@@ -103,7 +103,7 @@ def test_no_bound_is_passed(name):
 def test_longer_sums_are_left_alone():
     W = build.variable("w", (literal(2), literal(4)))
     squares = build.einsum([W, W], [(0, 1), (0, 1)], (0,), (literal(2), literal(4)))
-    own = Setting(total(fn.exp(squares)), (W,), {W: np.ones((2, 4))}, {})
+    own = ObjectivePart(total(fn.exp(squares)), (W,), {W: np.ones((2, 4))}, {})
     assert with_short_sums(own) is None
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from slomodel.bounds.arithmetic.interval import Interval, point
 from slomodel.bounds.arithmetic.rounding import Array, Truths
 from slomodel.bounds.ball import Displacements
+from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.ranges.curvature.incidence import incidence
 from slomodel.bounds.ranges.curvature.log_sum_exp import (
     ApartFromMean,
@@ -19,7 +20,6 @@ from slomodel.bounds.ranges.curvature.log_sum_exp import (
 from slomodel.bounds.ranges.curvature.slopes import slopes_of
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
 from slomodel.bounds.ranges.liveness import Live
-from slomodel.bounds.setting import Setting
 from slomodel.bounds.structure.curved_terms import MeanOfLogSum, varying_nodes, with_means
 from slomodel.functions.compound import stop_gradient
 from slomodel.ir.expr import Expr, Input, Map
@@ -56,62 +56,62 @@ class CentreGraph:
 
 
 def centre_graph(
-    setting: Setting,
+    part: ObjectivePart,
     wanted: Collection[Expr],
     log_sums: Collection[MeanOfLogSum] = (),
     at_most_0: Collection[Expr] = (),
     near_identity: Collection[Expr] = (),
 ) -> CentreGraph:
     """The values and slopes at the centre."""
-    order = setting.order
-    values = enclose(order, boxed(setting.values), setting.sizes, live=live_in(setting))
+    order = part.order
+    values = enclose(order, boxed(part.values), part.sizes, live=live_in(part))
     # What is under a constant node may differ from it by rounding: enclosed again from it.
     still_values: dict[Expr, Interval] = {}
     for node in order:
         if isinstance(node, Map) and node.function is stop_gradient:
             own = values[node]
             still_values[node] = point(own.mid) if np.isfinite(own.magnitude).all() else own
-    varying = varying_nodes(order, setting.variables)
-    reads = incidence(setting, order, varying)
+    varying = varying_nodes(order, part.variables)
+    reads = incidence(part, order, varying)
     base = CentreGraph(
-        *(order, frozenset(varying), values, {}, {}, {}, live_in(setting), reads, still_values),
+        *(order, frozenset(varying), values, {}, {}, {}, live_in(part), reads, still_values),
         log_sums={one.term.node: one for one in log_sums},
-        means=with_means(setting.objective, {one.term: one.mean for one in log_sums}),
+        means=with_means(part.objective, {one.term: one.mean for one in log_sums}),
         inner=_only_inside(order, log_sums),
         at_most_0=frozenset(at_most_0),
         near_identity=frozenset(near_identity),
     )
     if still_values:
-        base = replace(base, values=_values_at(setting, base, setting.values))
-    return _with_slopes(setting, base, wanted, Displacements.ball(setting.n, 1.0))
+        base = replace(base, values=_values_at(part, base, part.values))
+    return _with_slopes(part, base, wanted, Displacements.ball(part.n, 1.0))
 
 
 def centre_of_cell(
-    setting: Setting,
+    part: ObjectivePart,
     base: CentreGraph,
     values: Mapping[Input, Array],
     wanted: Collection[Expr],
     region: Displacements,
 ) -> CentreGraph:
     """The values and slopes at another point; nodes marked constant have those of the centre."""
-    own = replace(base, values=_values_at(setting, base, values))
-    return _with_slopes(setting, own, wanted, region)
+    own = replace(base, values=_values_at(part, base, values))
+    return _with_slopes(part, own, wanted, region)
 
 
 def _values_at(
-    setting: Setting, base: CentreGraph, values: Mapping[Input, Array]
+    part: ObjectivePart, base: CentreGraph, values: Mapping[Input, Array]
 ) -> dict[Expr, Interval]:
     under = postorder(*base.still_values)
     known = {node: a for node, a in base.values.items() if node in under} | dict(base.still_values)
     known = {node: a for node, a in known.items() if node not in base.varying}
-    return enclose(base.order, boxed(values), setting.sizes, known=known, live=base.live)
+    return enclose(base.order, boxed(values), part.sizes, known=known, live=base.live)
 
 
 def _with_slopes(
-    setting: Setting, base: CentreGraph, wanted: Collection[Expr], region: Displacements
+    part: ObjectivePart, base: CentreGraph, wanted: Collection[Expr], region: Displacements
 ) -> CentreGraph:
     samples = {
-        node: SummedClasses.of(one.term.u, one.term.summed, setting.sizes)
+        node: SummedClasses.of(one.term.u, one.term.summed, part.sizes)
         for node, one in base.log_sums.items()
     }
     p = {}
@@ -125,11 +125,11 @@ def _with_slopes(
     made = [base.means[node] for node in nodes]
     known = {base.means[node]: a for node, a in base.values.items()}
     kept = [base.means[node] for node in wanted]
-    result = slopes_of(setting, [*made, *parts.values()], kept, known, region, given)
+    result = slopes_of(part, [*made, *parts.values()], kept, known, region, given)
     lengths, reaches, slopes = result
     apart = {
-        node: ApartFromMean(p[node], lengths[part], reaches.get(part))
-        for node, part in parts.items()
+        node: ApartFromMean(p[node], lengths[read], reaches.get(read))
+        for node, read in parts.items()
     }
     pairs = list(zip(nodes, made, strict=True))
     return replace(

@@ -50,7 +50,7 @@ def curved_rows(
     run: BallGraph, node: Expr, at_centre: Interval, over: Interval | None
 ) -> CurvedRows:
     """The rows of a node from its slopes (n, *shape) at the centre and over the ball."""
-    n = run.setting.n
+    n = run.part.n
 
     def rows(array: Array) -> Array:
         return np.ascontiguousarray(array.reshape(n, -1).T)
@@ -95,7 +95,7 @@ def elements_sum(
     run: BallGraph, term: CurvedElements, adjoint: Interval, rows: Mapping[Expr, CurvedRows]
 ) -> CurvedSum | None:
     """The elements whose weight is not 0; None where none is left."""
-    sizes = run.setting.sizes
+    sizes = run.part.sizes
     shape = concrete(term.shape, sizes)
     if prod(shape) == 0:
         return None
@@ -118,7 +118,7 @@ def elements_sum(
     }
     graphs = derivative_graphs(term.value, term.arguments, most=3)
     by_length = ratios([one.rows.length for one in own])
-    effort = run.setting.effort
+    effort = run.part.effort
     if run.region.is_ball and len(own) == 1:
         result = close_ranges(term.value, graphs, boxes, data, {}, by_length, effort)
     else:
@@ -137,7 +137,7 @@ def log_sums_sum(
     run: BallGraph, term: CurvedLogSum, adjoint: Interval, rows: Mapping[Expr, CurvedRows]
 ) -> CurvedSum | None:
     """The sum over samples and classes, with one row b for each; None for no samples."""
-    samples = SummedClasses.of(term.u, term.summed, run.setting.sizes)
+    samples = SummedClasses.of(term.u, term.summed, run.part.sizes)
     k = samples.k
     if 0 in samples.shape:
         return None
@@ -171,7 +171,7 @@ def _shares(
     run: BallGraph, term: CurvedLogSum, rows: Mapping[Expr, CurvedRows]
 ) -> tuple[CurvedRows, Rows, Interval, Interval]:
     """Per sample: the rows of u, the rows b, the weights p (N, k) at the centre, and κ (N, k)."""
-    samples = SummedClasses.of(term.u, term.summed, run.setting.sizes)
+    samples = SummedClasses.of(term.u, term.summed, run.part.sizes)
     k = samples.k
     places = np.arange(prod(samples.shape), dtype=np.intp).reshape(samples.shape)
     own = rows[term.u].take(samples.rows(places).ravel())

@@ -41,6 +41,7 @@ from slomodel.bounds.arithmetic.rounding import (
     up_sqrt,
 )
 from slomodel.bounds.ball import Displacements
+from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.ranges.affine_norms import squared_lengths
 from slomodel.bounds.ranges.curvature.centre_graph import CentreGraph, given_weights
 from slomodel.bounds.ranges.curvature.incidence import by_grams, by_unknown
@@ -55,7 +56,6 @@ from slomodel.bounds.ranges.derivatives import derivative_range
 from slomodel.bounds.ranges.enclose import range_of
 from slomodel.bounds.ranges.kinks import order_near, outside
 from slomodel.bounds.ranges.liveness import neutral
-from slomodel.bounds.setting import Setting
 from slomodel.bounds.stopping import pause
 from slomodel.functions.compound import same
 from slomodel.ir.dims import concrete
@@ -103,7 +103,7 @@ class BallGraph:
     region, of u's shape; `distances` are those of matrices from the identity.
     """
 
-    setting: Setting
+    part: ObjectivePart
     region: Displacements
     centre: CentreGraph
     ranges: dict[Expr, Interval] = field(default_factory=dict)
@@ -121,15 +121,15 @@ class BallGraph:
             self.forms[2][node] = Forms(own.reach, own.reach, own.bend)
 
 
-def ball_graph(setting: Setting, radius: float, centre: CentreGraph) -> BallGraph:
+def ball_graph(part: ObjectivePart, radius: float, centre: CentreGraph) -> BallGraph:
     """`region_graph` over a ball, where more is known of ranges of Σ u² for affine u."""
-    narrower = squared_lengths(centre.order, setting, setting.values, radius)
-    region = Displacements.ball(setting.n, radius)
-    return region_graph(setting, region, centre, setting.values, narrower)
+    narrower = squared_lengths(centre.order, part, part.values, radius)
+    region = Displacements.ball(part.n, radius)
+    return region_graph(part, region, centre, part.values, narrower)
 
 
 def region_graph(
-    setting: Setting,
+    part: ObjectivePart,
     region: Displacements,
     centre: CentreGraph,
     values: Mapping[Input, Array],
@@ -139,13 +139,13 @@ def region_graph(
 
     That part is convex and contains the point that the region surrounds.
     """
-    run = BallGraph(setting, region, centre)
+    run = BallGraph(part, region, centre)
     with np.errstate(all="ignore"):
-        for variable, width in setting.by_variable(region.widths).items():
+        for variable, width in part.by_variable(region.widths).items():
             at = values[variable]
             box = Interval(-up_add(-at, width), up_add(at, width))
-            if variable in setting.limits:
-                box = meet(box, setting.limits[variable])
+            if variable in part.limits:
+                box = meet(box, part.limits[variable])
             run.ranges[variable] = neutral(variable, box, centre.live)
             none = np.zeros(at.shape)
             run.put(variable, NodeBounds(np.ones(at.shape), width, none, none, none))
@@ -162,19 +162,19 @@ def region_graph(
 
 def slopes_over(run: BallGraph, wanted: Collection[Expr]) -> dict[Expr, Interval]:
     """∇u (n, *shape) of the wanted nodes over the region."""
-    means, setting = run.centre.means, run.setting
+    means, part = run.centre.means, run.part
     weights = {node: one.weights for node, one in run.centre.apart.items()}
     given = given_weights(run.centre, run.weights, weights)
     ranges = {made: run.ranges[node] for node, made in means.items() if node in run.ranges}
     made = [means[node] for node in wanted]
-    everywhere = Displacements.ball(setting.n, 1.0)
-    result = slopes_of(setting, made, made, ranges, everywhere, given)[2]
+    everywhere = Displacements.ball(part.n, 1.0)
+    result = slopes_of(part, made, made, ranges, everywhere, given)[2]
     return {node: result[means[node]] for node in wanted}
 
 
 def _put(run: BallGraph, node: Expr, narrower: Interval | None) -> None:
     operands = [run.ranges[o] for o in node.operands]
-    own = range_of(node, operands, run.setting.sizes, 0)
+    own = range_of(node, operands, run.part.sizes, 0)
     if is_sum_of_squares(node) and node.operands[0] in run.curves:
         own = meet(own, _squared_norm(run, node))
     if node in run.centre.inner:
@@ -219,7 +219,7 @@ def _squared_norm(run: BallGraph, node: Einsum) -> Interval:
     ‖u‖ >= y·u for y = u(c)/‖u(c)‖, y·∇u(c) = ∇q(c)/(2‖u(c)‖), and u differs from u(c) + ∇u(c)·d by
     at most half of D²u[d, d]. Elementwise ranges let all elements fall at once.
     """
-    u, sizes = node.operands[0], run.setting.sizes
+    u, sizes = node.operands[0], run.part.sizes
     shape, dims = concrete(node.shape, sizes), concrete(node.dims, sizes)
     at_centre = numbers(run.centre.values[node].lo, shape)
     bends = [from_zero(run.centre.values[u].magnitude), from_zero(run.curves[u].bend)]
@@ -234,7 +234,7 @@ def _squared_norm(run: BallGraph, node: Einsum) -> Interval:
 
 
 def _reach_at_centre(run: BallGraph, node: Expr) -> Array:
-    shape = concrete(node.shape, run.setting.sizes)
+    shape = concrete(node.shape, run.part.sizes)
     if run.region.is_ball:
         length = numbers(run.centre.lengths[node], shape)
         return np.asarray(up_mul(np.asarray(run.region.radius), length))
@@ -242,7 +242,7 @@ def _reach_at_centre(run: BallGraph, node: Expr) -> Array:
 
 
 def _bounds_of(run: BallGraph, node: Expr) -> NodeBounds:
-    shape, radius = concrete(node.shape, run.setting.sizes), np.asarray(run.region.radius)
+    shape, radius = concrete(node.shape, run.part.sizes), np.asarray(run.region.radius)
     length, start = numbers(run.centre.lengths[node], shape), _reach_at_centre(run, node)
     slope, curvature = (numbers(a, shape) for a in derivatives_of(node, run, run.forms[0]))
     turn = np.asarray(up_mul(radius, curvature))
@@ -275,10 +275,10 @@ def derivatives_of(node: Expr, run: BallGraph, known: _Of) -> tuple[Array, Array
 @derivatives_of.register(Scatter)
 def _(node: Gather | Reshape | Scatter, run: BallGraph, known: _Of) -> tuple[Array, Array]:
     index = () if isinstance(node, Reshape) else tables(node.index)
-    own_tables = [point(run.setting.tables[one]) for one in index]
+    own_tables = [point(run.part.tables[one]) for one in index]
     own = known[node.operands[0]]
     slope, curvature = (
-        range_of(node, [from_zero(x), *own_tables], run.setting.sizes, 0).hi
+        range_of(node, [from_zero(x), *own_tables], run.part.sizes, 0).hi
         for x in (own.first, own.curvature)
     )
     return slope, curvature
@@ -290,7 +290,7 @@ def _(node: Einsum, run: BallGraph, known: _Of) -> tuple[Array, Array]:
     if len(varying) > MOST_FACTORS:
         return np.asarray(inf), np.asarray(inf)
     sizes = [from_zero(run.ranges[o].magnitude) for o in node.operands]
-    dims = concrete(node.dims, run.setting.sizes)
+    dims = concrete(node.dims, run.part.sizes)
     curves = {k: known[node.operands[k]] for k in varying}
 
     def product(changed: Mapping[int, Array]) -> Array:
@@ -347,7 +347,7 @@ def _(node: Map, run: BallGraph, known: _Of) -> tuple[Array, Array]:
 def _weights_over(run: BallGraph, node: Expr) -> Interval:
     """The weights of log Σ exp u over the region."""
     term, apart = run.centre.log_sums[node].term, run.centre.apart[node]
-    samples = SummedClasses.of(term.u, term.summed, run.setting.sizes)
+    samples = SummedClasses.of(term.u, term.summed, run.part.sizes)
     reach = apart.reaches
     if reach is None:
         reach = np.asarray(up_mul(np.asarray(run.region.radius), apart.lengths))
@@ -357,7 +357,7 @@ def _weights_over(run: BallGraph, node: Expr) -> Interval:
 def _of_log_sum(node: Expr, run: BallGraph, known: _Of) -> tuple[Array, Array]:
     """The mean of the bounds of u, and that of its curvatures plus a covariance."""
     term, apart = run.centre.log_sums[node].term, run.centre.apart[node]
-    samples = SummedClasses.of(term.u, term.summed, run.setting.sizes)
+    samples = SummedClasses.of(term.u, term.summed, run.part.sizes)
     most, own = samples.rows(run.weights[node].hi), run.curves[term.u]
     variance = largest_spread(most, samples.rows(up_add(apart.lengths, own.turn)))
     if known is not run.forms[0]:

@@ -22,8 +22,8 @@ from slomodel.bounds.arithmetic.interval import from_zero, point
 from slomodel.bounds.arithmetic.interval_einsum import contract
 from slomodel.bounds.arithmetic.rounding import Array, Truths, up_mul, up_sqrt
 from slomodel.bounds.effort import MOST_NUMBERS
+from slomodel.bounds.part import ObjectivePart, once_per_part
 from slomodel.bounds.ranges.enclose import range_of
-from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.ir.dims import concrete, number_of_elements
 from slomodel.ir.expr import (
     Axes,
@@ -49,32 +49,32 @@ _MOST_TRUTHS = 2**26
 
 
 def incidence(
-    setting: Setting, order: Collection[Expr], varying: Collection[Expr]
+    part: ObjectivePart, order: Collection[Expr], varying: Collection[Expr]
 ) -> dict[Expr, Truths]:
     """For operands of contractions, which unknown may occur in which element (n, *shape)."""
     wanted = {
         operand
         for node in order
-        if isinstance(node, Einsum) and node in varying and _size(setting, node) <= MOST_NUMBERS
+        if isinstance(node, Einsum) and node in varying and _size(part, node) <= MOST_NUMBERS
         for operand in node.operands
         if operand in varying
     }
-    result = unknowns_read(setting, order, _under(wanted, varying))
+    result = unknowns_read(part, order, _under(wanted, varying))
     return {node: result[node] for node in wanted}
 
 
 def unknowns_read(
-    setting: Setting, order: Collection[Expr], varying: Collection[Expr]
+    part: ObjectivePart, order: Collection[Expr], varying: Collection[Expr]
 ) -> dict[Expr, Truths]:
     """Which unknown may occur in which element (n, *shape) of nodes that are listed in order."""
-    n = setting.n
+    n = part.n
     result: dict[Expr, Truths] = {
-        variable: unit > 0.0 for variable, unit in setting.by_variable(np.eye(n)).items()
+        variable: unit > 0.0 for variable, unit in part.by_variable(np.eye(n)).items()
     }
     for node in order:
         if node in varying and not isinstance(node, Input):
-            wide = (n, *concrete(node.shape, setting.sizes))
-            result[node] = np.broadcast_to(reads(node, result, setting), wide)
+            wide = (n, *concrete(node.shape, part.sizes))
+            result[node] = np.broadcast_to(reads(node, result, part), wide)
     return result
 
 
@@ -99,20 +99,20 @@ class UnknownsApart:
         return np.where(self.reads[node][which], array[self.group[which]], 0.0)
 
 
-@once_per_setting
-def unknowns_apart(setting: Setting, nodes: tuple[Expr, ...]) -> UnknownsApart:
+@once_per_part
+def unknowns_apart(part: ObjectivePart, nodes: tuple[Expr, ...]) -> UnknownsApart:
     """Groups of unknowns for nodes whose elements read few each; singletons if that saves little.
 
     Each unknown in turn joins the first group without an unknown that shares an element with it.
     """
-    n = setting.n
+    n = part.n
     none = UnknownsApart(np.arange(n), n, {})
     order = postorder(*nodes)
-    varying = dependents(order, set(setting.variables).__contains__)
-    elements = sum(number_of_elements(node.shape, setting.sizes) for node in varying)
+    varying = dependents(order, set(part.variables).__contains__)
+    elements = sum(number_of_elements(node.shape, part.sizes) for node in varying)
     if n < _FEW_UNKNOWNS or n * elements > _MOST_TRUTHS:
         return none
-    read = unknowns_read(setting, order, varying)
+    read = unknowns_read(part, order, varying)
     flat = {node: read[node].reshape(n, -1) for node in nodes if node in read}
     local = {
         node: own
@@ -136,8 +136,8 @@ def unknowns_apart(setting: Setting, nodes: tuple[Expr, ...]) -> UnknownsApart:
     return UnknownsApart(group, len(taken), {node: read[node] for node in local})
 
 
-def _size(setting: Setting, node: Einsum) -> int:
-    return setting.n * number_of_elements(node.dims, setting.sizes)
+def _size(part: ObjectivePart, node: Einsum) -> int:
+    return part.n * number_of_elements(node.dims, part.sizes)
 
 
 def _under(nodes: Collection[Expr], varying: Collection[Expr]) -> set[Expr]:
@@ -155,13 +155,13 @@ def _under(nodes: Collection[Expr], varying: Collection[Expr]) -> set[Expr]:
 
 
 @singledispatch
-def reads(node: Expr, known: Mapping[Expr, Truths], setting: Setting) -> Truths:
+def reads(node: Expr, known: Mapping[Expr, Truths], part: ObjectivePart) -> Truths:
     """Whether an element of a node may depend on an unknown; any may, without a rule."""
     return np.ones((1,) * (node.rank + 1), dtype=bool)
 
 
 @reads.register
-def _(node: Map, known: Mapping[Expr, Truths], setting: Setting) -> Truths:
+def _(node: Map, known: Mapping[Expr, Truths], part: ObjectivePart) -> Truths:
     result = np.zeros((1,) * (node.rank + 1), dtype=bool)
     for operand, axes in zip(node.operands, node.axes, strict=True):
         if operand in known:
@@ -173,21 +173,23 @@ def _(node: Map, known: Mapping[Expr, Truths], setting: Setting) -> Truths:
 @reads.register(Gather)
 @reads.register(Scatter)
 @reads.register(Reshape)
-def _(node: Gather | Scatter | Reshape, known: Mapping[Expr, Truths], setting: Setting) -> Truths:
+def _(
+    node: Gather | Scatter | Reshape, known: Mapping[Expr, Truths], part: ObjectivePart
+) -> Truths:
     index = () if isinstance(node, Reshape) else tables(node.index)
-    arrays = [point(setting.tables[one][np.newaxis]) for one in index]
+    arrays = [point(part.tables[one][np.newaxis]) for one in index]
     own = known[node.operands[0]].astype(np.float64)
-    return np.asarray(range_of(node, [point(own), *arrays], setting.sizes, 1).hi > 0.0)
+    return np.asarray(range_of(node, [point(own), *arrays], part.sizes, 1).hi > 0.0)
 
 
 @reads.register
-def _(node: Extreme, known: Mapping[Expr, Truths], setting: Setting) -> Truths:
+def _(node: Extreme, known: Mapping[Expr, Truths], part: ObjectivePart) -> Truths:
     return np.asarray(known[node.operands[0]].any(axis=tuple(1 + axis for axis in node.axes)))
 
 
 @reads.register
-def _(node: Einsum, known: Mapping[Expr, Truths], setting: Setting) -> Truths:
-    dims = concrete(node.dims, setting.sizes)
+def _(node: Einsum, known: Mapping[Expr, Truths], part: ObjectivePart) -> Truths:
+    dims = concrete(node.dims, part.sizes)
     result = np.zeros((1,) * (len(node.output) + 1), dtype=bool)
     for operand, labels in zip(node.operands, node.inputs, strict=True):
         if operand in known:

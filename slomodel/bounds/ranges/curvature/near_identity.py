@@ -76,7 +76,7 @@ def _from_identity(a: Interval) -> Interval:
 def _slope_at_centre(run: BallGraph, matrix: Expr) -> Array:
     """Upper bounds (batch) on the largest ‖Σ_l v_l ∂N/∂x_l‖ at the centre over unit v."""
     slopes = run.centre.slopes.get(matrix)
-    shape = concrete(matrix.shape, run.setting.sizes)
+    shape = concrete(matrix.shape, run.part.sizes)
     if slopes is None:
         return _frobenius(np.broadcast_to(run.centre.lengths[matrix], shape))
     size = np.moveaxis(slopes.magnitude, 0, -3)
@@ -221,7 +221,7 @@ def with_inverses(
 
     `places` maps the nodes of the region to those in their places here, with their ranges `known`.
     """
-    sizes = run.setting.sizes
+    sizes = run.part.sizes
     near: dict[Expr, tuple[Expr, bool]] = {}
     for one in run.centre.near_identity:
         near[build.transposed(places[one])] = one, True
@@ -249,7 +249,7 @@ def log_determinants_sum(
 ) -> CurvedSum:
     """The sum over the elements of all matrices, as one argument where these are symmetric."""
     own = rows[term.matrix]
-    shape = concrete(term.matrix.shape, run.setting.sizes)
+    shape = concrete(term.matrix.shape, run.part.sizes)
     excess = _excess(norm_from_identity(run, term.matrix))
     weight = adjoint.each(lambda array: _by_elements(array, shape))
     size: Array = up_add(_ONE, excess)

@@ -14,11 +14,11 @@ from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import Array, up_norm
 from slomodel.bounds.ball import Displacements
 from slomodel.bounds.effort import NUMBERS_AT_ONCE
+from slomodel.bounds.part import ObjectivePart, once_per_part
 from slomodel.bounds.ranges.curvature.incidence import unknowns_apart
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
 from slomodel.bounds.ranges.hessian import along_rows
 from slomodel.bounds.ranges.liveness import Live
-from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.calculus import jvp
 from slomodel.ir.build import direction
 from slomodel.ir.dims import concrete, number_of_elements
@@ -26,14 +26,14 @@ from slomodel.ir.expr import Expr, Input
 from slomodel.ir.walk import dependents, first_met, postorder
 
 
-@once_per_setting
-def _slope_graphs(setting: Setting, nodes: tuple[Expr, ...]) -> _Slopes:
-    v = tuple(direction(f"slope.{x.name}", x.shape) for x in setting.variables)
-    graphs = jvp(nodes, dict(zip(setting.variables, v, strict=True)))
+@once_per_part
+def _slope_graphs(part: ObjectivePart, nodes: tuple[Expr, ...]) -> _Slopes:
+    v = tuple(direction(f"slope.{x.name}", x.shape) for x in part.variables)
+    graphs = jvp(nodes, dict(zip(part.variables, v, strict=True)))
     below = postorder(*graphs)
     turning = dependents(below, set(v).__contains__)
-    elements = sum(number_of_elements(g.shape, setting.sizes) for g in below if g in turning)
-    return _Slopes(v, graphs, elements, live_in(setting, *graphs))
+    elements = sum(number_of_elements(g.shape, part.sizes) for g in below if g in turning)
+    return _Slopes(v, graphs, elements, live_in(part, *graphs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +46,24 @@ class _Slopes:
     live: Live
 
 
-def slope_elements(setting: Setting, nodes: Sequence[Expr]) -> int:
+def slope_elements(part: ObjectivePart, nodes: Sequence[Expr]) -> int:
     """The number of elements that depend on the direction in the slopes of these nodes."""
-    return _slope_graphs(setting, tuple(nodes)).elements
+    return _slope_graphs(part, tuple(nodes)).elements
 
 
-def slope_numbers(setting: Setting) -> int:
+def slope_numbers(part: ObjectivePart) -> int:
     """The number of directions times elements for all slopes of the objective's nodes."""
-    varying = [node for node in setting.order if node in setting.varying]
-    groups = unknowns_apart(setting, tuple(node for node in varying if node.dtype == "real"))
+    varying = [node for node in part.order if node in part.varying]
+    groups = unknowns_apart(part, tuple(node for node in varying if node.dtype == "real"))
     return sum(
-        (groups.count if node in groups.reads else setting.n)
-        * number_of_elements(node.shape, setting.sizes)
+        (groups.count if node in groups.reads else part.n)
+        * number_of_elements(node.shape, part.sizes)
         for node in varying
     )
 
 
 def slopes_of(
-    setting: Setting,
+    part: ObjectivePart,
     nodes: Sequence[Expr],
     wanted: Collection[Expr],
     known: Mapping[Expr, Interval],
@@ -73,12 +73,12 @@ def slopes_of(
     """Upper bounds on the lengths of the nodes' gradients g and on g·y over the region, and the
     gradients of the wanted nodes; no bounds on g·y over a ball.
 
-    `known` nodes lie in their ranges, and inputs that are not of the setting are `given`. Unknowns
+    `known` nodes lie in their ranges, and inputs that are not of the part are `given`. Unknowns
     of which each element reads one have one direction (Curtis, Powell and Reid 1974): along it,
     the derivative is that by the unknown that the element reads.
     """
-    own = _slope_graphs(setting, tuple(nodes))
-    groups = unknowns_apart(setting, tuple(nodes))
+    own = _slope_graphs(part, tuple(nodes))
+    groups = unknowns_apart(part, tuple(nodes))
     front = {node: a.each(itemgetter(np.newaxis)) for node, a in known.items()}
     others = {node: a.each(itemgetter(np.newaxis)) for node, a in given.items()}
     lengths: dict[Expr, list[Array]] = {node: [] for node in nodes}
@@ -94,15 +94,15 @@ def slopes_of(
         for start in range(0, len(directions) if chosen else 0, at_once):
             which = slice(start, start + at_once)
             rows = directions[which]
-            boxes = boxed(setting.values, 1) | others | along_rows(setting, own.v, 1, 0, rows)
+            boxes = boxed(part.values, 1) | others | along_rows(part, own.v, 1, 0, rows)
             below = {
                 graph: a.each(partial(groups.by_unknown, node, which=which))
                 for graph, (node, a) in local.items()
                 if graph in inner
             }
-            result = enclose(graphs, boxes, setting.sizes, 1, known=front | below, live=own.live)
+            result = enclose(graphs, boxes, part.sizes, 1, known=front | below, live=own.live)
             for node, graph in zip(chosen, graphs, strict=True):
-                shape = (len(rows), *concrete(node.shape, setting.sizes))
+                shape = (len(rows), *concrete(node.shape, part.sizes))
                 yield node, result[graph].broadcast(shape)
 
     def joined(chosen: Sequence[Expr], directions: Array) -> dict[Expr, Interval]:
@@ -121,7 +121,7 @@ def slopes_of(
             sizes[node] = [groups.by_unknown(node, a.magnitude)]
         if node in parts:
             parts[node] = [a.each(partial(groups.by_unknown, node))]
-    for node, a in along([one for one in nodes if one not in groups.reads], np.eye(setting.n)):
+    for node, a in along([one for one in nodes if one not in groups.reads], np.eye(part.n)):
         lengths[node].append(np.asarray(up_norm(a.magnitude, 0)))
         if not region.is_ball:
             sizes[node].append(a.magnitude)

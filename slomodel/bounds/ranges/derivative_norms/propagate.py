@@ -17,6 +17,7 @@ import slomodel.functions as table
 from slomodel.bounds.arithmetic.interval import Interval, meet, point
 from slomodel.bounds.arithmetic.rounding import Array, Truths, up_add, up_mul, up_norm
 from slomodel.bounds.effort import MOST_NUMBERS
+from slomodel.bounds.part import ObjectivePart, once_per_part
 from slomodel.bounds.ranges.curvature.centre_graph import CentreGraph, centre_graph
 from slomodel.bounds.ranges.curvature.hessian_ranges import BallGraph, ball_graph
 from slomodel.bounds.ranges.derivative_norms.averages import log_sum, spread_of
@@ -29,7 +30,6 @@ from slomodel.bounds.ranges.derivative_norms.node_norms import (
 )
 from slomodel.bounds.ranges.derivative_norms.node_rules import norms_of, slopes_at_centre
 from slomodel.bounds.ranges.enclose import boxed, enclose, range_of
-from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.stopping import pause
 from slomodel.bounds.structure.curved_terms import varying_nodes
 from slomodel.bounds.structure.log_sum_exp import log_sum_operand
@@ -103,32 +103,32 @@ class _Pass:
     `outer` and `centre` are the ranges, slopes and curvatures of nodes that no loop is under.
     """
 
-    setting: Setting
+    part: ObjectivePart
     radius: float
     centre: CentreGraph
     outer: BallGraph
     known: dict[Expr, NodeNorms]
 
 
-def norms_over_ball(setting: Setting, radius: float) -> NodeNorms | None:
+def norms_over_ball(part: ObjectivePart, radius: float) -> NodeNorms | None:
     """The bounds of the objective; None where it is too large."""
-    plan, outside, wanted = _outer(setting)
+    plan, outside, wanted = _outer(part)
     if outside is None:
         return None
-    centre = _centre(setting)
+    centre = _centre(part)
     assert centre is not None
-    run = _Pass(setting, radius, centre, ball_graph(outside, radius, centre), {})
+    run = _Pass(part, radius, centre, ball_graph(outside, radius, centre), {})
     constants = [node for node in plan.order if node not in plan.varying]
-    boxes = boxed(setting.values)
+    boxes = boxed(part.values)
     values = enclose(
-        [node for node in constants if not is_map(node, stop_gradient)], boxes, setting.sizes
+        [node for node in constants if not is_map(node, stop_gradient)], boxes, part.sizes
     )
     for node in plan.order:
         pause()
         if node in run.known:
             continue
         if node not in plan.varying:
-            shape = concrete(node.shape, setting.sizes)
+            shape = concrete(node.shape, part.sizes)
             if is_map(node, stop_gradient):
                 own = run.centre.values.get(node, point(np.zeros(())))
             else:
@@ -140,39 +140,37 @@ def norms_over_ball(setting: Setting, radius: float) -> NodeNorms | None:
             run.known |= zip(node.states, own_states, strict=True)
         else:
             run.known[node] = _node(run, node, plan, run.known, wanted)
-    return run.known[setting.objective]
+    return run.known[part.objective]
 
 
-@once_per_setting
-def _outer(setting: Setting) -> tuple[_NodesRead, Setting | None, frozenset[Expr]]:
-    """The plan, the setting of the nodes that no loop is under, and those that need slopes."""
-    plan = _nodes_read((setting.objective,), setting.variables, False)
+@once_per_part
+def _outer(part: ObjectivePart) -> tuple[_NodesRead, ObjectivePart | None, frozenset[Expr]]:
+    """The plan, the part whose nodes no loop is under, and those that need slopes."""
+    plan = _nodes_read((part.objective,), part.variables, False)
     varying = plan.varying
-    loops = dependents(
-        setting.order, lambda node: isinstance(node, (Recur, Scan)) and node in varying
-    )
-    roots = [setting.objective]
-    if setting.objective in loops:
+    loops = dependents(part.order, lambda node: isinstance(node, (Recur, Scan)) and node in varying)
+    roots = [part.objective]
+    if part.objective in loops:
         read = (operand for node in plan.order if node in loops for operand in node.operands)
         roots = [o for o in dict.fromkeys(read) if o in plan.varying and o not in loops]
         roots = [o for o in roots if o in plan.order and o.dtype == "real"]
     wanted = {u for u, _ in plan.sums.values() if u not in loops}
-    wanted |= {root for root in roots if root in loops or root is not setting.objective}
-    total = setting.objective if roots == [setting.objective] else build.const(0.0)
-    for root in roots if setting.objective in loops else ():
+    wanted |= {root for root in roots if root in loops or root is not part.objective}
+    total = part.objective if roots == [part.objective] else build.const(0.0)
+    for root in roots if part.objective in loops else ():
         # As operands of a function that is not linear, the nodes themselves stay in the graph.
         axes = tuple(range(root.rank))
         over = Map(table.tanh, (root,), (axes,), root.shape)
         total = table.add(total, build.sum_over(over, axes))
-    count = sum(prod(concrete(one.shape, setting.sizes)) for one in plan.order)
-    if count * setting.n > MOST_NUMBERS or not roots:
+    count = sum(prod(concrete(one.shape, part.sizes)) for one in plan.order)
+    if count * part.n > MOST_NUMBERS or not roots:
         return plan, None, frozenset(wanted)
-    return plan, replace(setting, objective=total), frozenset(wanted)
+    return plan, replace(part, objective=total), frozenset(wanted)
 
 
-@once_per_setting
-def _centre(setting: Setting) -> CentreGraph | None:
-    _, own, wanted = _outer(setting)
+@once_per_part
+def _centre(part: ObjectivePart) -> CentreGraph | None:
+    _, own, wanted = _outer(part)
     return None if own is None else centre_graph(own, wanted)
 
 
@@ -184,8 +182,8 @@ def _node(
     wanted: Collection[Expr] = (),
 ) -> NodeNorms:
     """The bounds of one node, with its ranges where these are known or required."""
-    setting = run.setting
-    shape = concrete(node.shape, setting.sizes)
+    part = run.part
+    shape = concrete(node.shape, part.sizes)
     outer, range_ = run.outer.curves.get(node), run.outer.ranges.get(node)
     if isinstance(node, Input) or node.dtype != "real":
         result = NodeNorms.constant(shape)
@@ -194,7 +192,7 @@ def _node(
     elif node in plan.sums:
         result = log_sum(known[plan.sums[node][0]], plan.sums[node][1])
     else:
-        result = norms_of(node, [known[o] for o in node.operands], setting.sizes)
+        result = norms_of(node, [known[o] for o in node.operands], part.sizes)
         result = _known_numbers(result, shape)
     if outer is not None:
         slope, curvature = (np.broadcast_to(a, shape) for a in (outer.slope, outer.curvature))
@@ -208,30 +206,30 @@ def _node(
             result = _where_live(result, live)
         slopes, value = None, run.centre.values[node].broadcast(shape)
         if node in wanted:
-            slopes = run.centre.slopes[node].broadcast((setting.n, *shape))
+            slopes = run.centre.slopes[node].broadcast((part.n, *shape))
         range_ = range_.broadcast(shape) if range_ is not None else None
         return replace(result, slopes=slopes, value=value, range=range_, radius=run.radius)
     is_fixed = all(known[o].is_constant for o in node.operands if o in known)
     if node.operands and is_fixed and node not in plan.sums:
         return _constant(run, node, known)
     if node.dtype == "real" and node not in plan.sums:
-        own = slopes_at_centre(node, [known[o] for o in node.operands], setting.sizes, setting.n)
+        own = slopes_at_centre(node, [known[o] for o in node.operands], part.sizes, part.n)
         result = replace(result, slopes=own)
     if node not in plan.sums:
         values = [known[o].value for o in node.operands]
-        result = replace(result, value=_value(node, values, setting))
+        result = replace(result, value=_value(node, values, part))
     result = _by_slopes(result, run.radius)
     if node in plan.ranged:
         result = replace(result, range=_range(node, result, known, run))
     return replace(result, radius=run.radius)
 
 
-def _value(node: Expr, operands: Sequence[Interval | None], setting: Setting) -> Interval | None:
+def _value(node: Expr, operands: Sequence[Interval | None], part: ObjectivePart) -> Interval | None:
     """The value at the centre, if those of the operands are known."""
     known = [one for one in operands if one is not None]
     if len(known) < len(operands):
         return None
-    return range_of(node, known, setting.sizes, 0).broadcast(concrete(node.shape, setting.sizes))
+    return range_of(node, known, part.sizes, 0).broadcast(concrete(node.shape, part.sizes))
 
 
 def _by_slopes(u: NodeNorms, radius: float) -> NodeNorms:
@@ -249,8 +247,8 @@ def _range(
     ranges = [one for o in node.operands if (one := known[o].range) is not None]
     result = None
     if len(ranges) == len(node.operands):
-        shape = concrete(node.shape, run.setting.sizes)
-        result = range_of(node, ranges, run.setting.sizes, 0).broadcast(shape)
+        shape = concrete(node.shape, run.part.sizes)
+        result = range_of(node, ranges, run.part.sizes, 0).broadcast(shape)
     if node.dtype == "real" and own.value is not None:
         moved = own.value.widened(up_mul(np.asarray(run.radius), own.slope))
         result = moved if result is None else meet(result, moved)
@@ -281,7 +279,7 @@ def _states(
     run: _Pass, node: Recur, operands: Sequence[NodeNorms], above: _NodesRead
 ) -> list[NodeNorms]:
     """The bounds of all states of a loop, executed step by step."""
-    loop, sizes = node.loop, run.setting.sizes
+    loop, sizes = node.loop, run.part.sizes
     length = loop.length.size(sizes)
     has_ranges = not above.ranged.isdisjoint(node.states)
     shapes = [concrete(shape, sizes) for shape in loop.shapes]
@@ -318,7 +316,7 @@ def _states(
             before = states[update.state][place]
             states[update.state][place] = result if before is None else sum_of(before, result)
     return [
-        _joined([_zeros(shape) if one is None else one for one in own], shape, run.setting.n)
+        _joined([_zeros(shape) if one is None else one for one in own], shape, run.part.n)
         for own, shape in zip(states, shapes, strict=True)
     ]
 
@@ -345,14 +343,14 @@ def _body(run: _Pass, value: Expr, plan: _NodesRead, known: dict[Expr, NodeNorms
 
 def _constant(run: _Pass, node: Expr, known: Mapping[Expr, NodeNorms]) -> NodeNorms:
     """A node of a body that does not depend on x."""
-    shape = concrete(node.shape, run.setting.sizes)
+    shape = concrete(node.shape, run.part.sizes)
     values = [known[o].value for o in node.operands if o in known]
     given = [one for one in values if one is not None]
     if is_map(node, stop_gradient):
         return _zeros(shape)  # any one number may stand for it, as nothing depends on its value
     if len(given) < len(node.operands):
         return NodeNorms.constant(shape)
-    result = range_of(node, given, run.setting.sizes, 0).broadcast(shape)
+    result = range_of(node, given, run.part.sizes, 0).broadcast(shape)
     return NodeNorms.constant(shape, result, result)
 
 

@@ -15,13 +15,13 @@ from slomodel.bounds.arithmetic.rounding import Array, Truths, up_mul
 from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.norms.element_derivatives import Weighted
 from slomodel.bounds.norms.loewner import Rows, ratios
+from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.ranges.elements.element_functions import Slots, derivative_graphs
 from slomodel.bounds.ranges.elements.element_ranges import ElementRanges, close_ranges
 from slomodel.bounds.ranges.elements.sparse_rows import SparseRows
 from slomodel.bounds.ranges.enclose import boxed, boxes_over, enclose, live_in
 from slomodel.bounds.ranges.hessian import jacobians
 from slomodel.bounds.ranges.smoothness import Smoothness, roughest, span_of
-from slomodel.bounds.setting import Setting
 from slomodel.bounds.structure.linear_predictors import Elements, Laid
 from slomodel.ir.dims import concrete, number_of_elements
 from slomodel.ir.expr import Expr, Input
@@ -47,23 +47,23 @@ class ElementSum(Generic[AnyRows]):
     rows: tuple[AnyRows, ...]
 
 
-def parts_of(setting: Setting, terms: Sequence[Elements]) -> tuple[ElementSum[Rows], ...] | None:
+def parts_of(part: ObjectivePart, terms: Sequence[Elements]) -> tuple[ElementSum[Rows], ...] | None:
     """The evaluated parts of the objective; None where they are too large."""
-    if setting.n > MOST_VARIABLES:
+    if part.n > MOST_VARIABLES:
         return None
-    sizes = [_count(setting, one) for one in terms]
+    sizes = [_count(part, one) for one in terms]
     numbers = sum(m * len(one.arguments) for m, one in zip(sizes, terms, strict=True))
-    if numbers * setting.n > MOST_NUMBERS or not all(sizes):
+    if numbers * part.n > MOST_NUMBERS or not all(sizes):
         return None
     affine = affine_of(terms)
-    slopes = jacobians(setting, affine)
+    slopes = jacobians(part, affine)
 
     def rows(node: Expr) -> Rows:
-        shape = (setting.n, *concrete(node.shape, setting.sizes))
+        shape = (part.n, *concrete(node.shape, part.sizes))
         whole = slopes[node].broadcast(shape)
-        return Rows.of(whole.each(lambda a: np.ascontiguousarray(a.reshape(setting.n, -1).T)))
+        return Rows.of(whole.each(lambda a: np.ascontiguousarray(a.reshape(part.n, -1).T)))
 
-    return with_rows(setting, terms, {node: rows(node) for node in affine})
+    return with_rows(part, terms, {node: rows(node) for node in affine})
 
 
 def affine_of(terms: Sequence[Elements]) -> list[Expr]:
@@ -72,19 +72,19 @@ def affine_of(terms: Sequence[Elements]) -> list[Expr]:
 
 
 def with_rows(
-    setting: Setting, terms: Sequence[Elements], rows: Mapping[Expr, AnyRows], orders: int = 4
+    part: ObjectivePart, terms: Sequence[Elements], rows: Mapping[Expr, AnyRows], orders: int = 4
 ) -> tuple[ElementSum[AnyRows], ...]:
     """The evaluated parts, with derivatives to an order, from the rows of their affine nodes."""
     affine: list[Expr] = list(rows)
     data: list[Expr] = [laid.node for one in terms for laid in one.data.values()]
     weights: list[Expr] = [one.weight for one in terms]
-    values = enclose([*affine, *data, *weights], boxed(setting.values), setting.sizes)
-    return tuple(_part(setting, one, values, rows, orders) for one in terms)
+    values = enclose([*affine, *data, *weights], boxed(part.values), part.sizes)
+    return tuple(_part(part, one, values, rows, orders) for one in terms)
 
 
-def _live(setting: Setting, own: Elements) -> Truths | None:
+def _live(part: ObjectivePart, own: Elements) -> Truths | None:
     """The live elements, of the shape of `own`; None means all, also where no element is live."""
-    live = live_in(setting).get(own.whole)
+    live = live_in(part).get(own.whole)
     return live if live is not None and live.any() else None
 
 
@@ -96,10 +96,10 @@ class LiveElements:
     kept: NDArray[np.intp] | slice
 
     @classmethod
-    def of(cls, setting: Setting, own: Elements) -> LiveElements:
-        live = _live(setting, own)
+    def of(cls, part: ObjectivePart, own: Elements) -> LiveElements:
+        live = _live(part, own)
         kept = slice(None) if live is None else np.flatnonzero(live)
-        return cls(concrete(own.shape, setting.sizes), kept)
+        return cls(concrete(own.shape, part.sizes), kept)
 
     def along(self, laid: Laid, array: Shaped) -> Shaped:
         """The array broadcast to all elements, restricted to the live ones (m,)."""
@@ -107,19 +107,19 @@ class LiveElements:
         return np.broadcast_to(np.expand_dims(array, missing), self.shape).ravel()[self.kept]
 
 
-def _count(setting: Setting, own: Elements) -> int:
-    live = _live(setting, own)
-    return number_of_elements(own.shape, setting.sizes) if live is None else int(np.sum(live))
+def _count(part: ObjectivePart, own: Elements) -> int:
+    live = _live(part, own)
+    return number_of_elements(own.shape, part.sizes) if live is None else int(np.sum(live))
 
 
 def _part(
-    setting: Setting,
+    part: ObjectivePart,
     own: Elements,
     values: Mapping[Expr, Interval],
     rows: Mapping[Expr, AnyRows],
     orders: int,
 ) -> ElementSum[AnyRows]:
-    live = LiveElements.of(setting, own)
+    live = LiveElements.of(part, own)
 
     def flat(laid: Laid, a: Interval) -> Interval:
         return a.each(lambda array: live.along(laid, array))
@@ -127,7 +127,7 @@ def _part(
     def taken(laid: Laid) -> AnyRows:
         own = rows[laid.node]
         places = np.arange(len(own.length))
-        return own.take(live.along(laid, places.reshape(concrete(laid.node.shape, setting.sizes))))
+        return own.take(live.along(laid, places.reshape(concrete(laid.node.shape, part.sizes))))
 
     whole = Laid(own.weight, tuple(range(len(live.shape))))
     graphs = derivative_graphs(own.value, own.arguments)
@@ -141,27 +141,27 @@ def _part(
     )
 
 
-def part_ranges(setting: Setting, part: ElementSum[AnyRows], radius: float) -> ElementRanges:
-    """The ranges over a ball of the derivatives of a part's elements."""
+def part_ranges(part: ObjectivePart, summed: ElementSum[AnyRows], radius: float) -> ElementRanges:
+    """The ranges over a ball of the derivatives of the elements of a sum."""
     boxes = {}
-    for one, centre, rows in zip(part.own.arguments, part.centre, part.rows, strict=True):
+    for one, centre, rows in zip(summed.own.arguments, summed.centre, summed.rows, strict=True):
         reach: Array = up_mul(np.asarray(radius), rows.length)
         boxes[one] = centre.widened(reach)
-    if setting.limits:
-        live = LiveElements.of(setting, part.own)
-        nodes = [laid.node for laid in part.own.affine]
-        result = enclose(nodes, boxes_over(setting, radius), setting.sizes)
-        for one, laid in zip(part.own.arguments, part.own.affine, strict=True):
+    if part.limits:
+        live = LiveElements.of(part, summed.own)
+        nodes = [laid.node for laid in summed.own.affine]
+        result = enclose(nodes, boxes_over(part, radius), part.sizes)
+        for one, laid in zip(summed.own.arguments, summed.own.affine, strict=True):
             within = result[laid.node].each(partial(live.along, laid))
             boxes[one] = meet(boxes[one], within)
     spans = {}
-    for made, node in part.own.origins.items():
-        span = span_of(node, setting.spans, setting.objective)
+    for made, node in summed.own.origins.items():
+        span = span_of(node, part.spans, part.objective)
         if span is not None:
             spans[made] = span
-    by_length = ratios([rows.length for rows in part.rows])
+    by_length = ratios([rows.length for rows in summed.rows])
     return close_ranges(
-        part.own.value, part.graphs, boxes, part.data, spans, by_length, setting.effort
+        summed.own.value, summed.graphs, boxes, summed.data, spans, by_length, part.effort
     )
 
 
@@ -181,12 +181,12 @@ class Over:
         return self.smooth.reason
 
 
-def parts_over_ball(setting: Setting, parts: Sequence[ElementSum[Rows]], radius: float) -> Over:
-    every = [part_ranges(setting, part, radius) for part in parts]
+def parts_over_ball(part: ObjectivePart, parts: Sequence[ElementSum[Rows]], radius: float) -> Over:
+    every = [part_ranges(part, summed, radius) for summed in parts]
     smooth = roughest(ranges.smooth for ranges in every)
     result = []
-    for part, ranges in zip(parts, every, strict=True):
-        scaled = {slots: part.weight * a for slots, a in ranges.derivatives.items()}
-        dominating = tuple(part.weight * a for a in ranges.dominating)
-        result.append(Weighted(part.rows, scaled, dominating))
+    for summed, ranges in zip(parts, every, strict=True):
+        scaled = {slots: summed.weight * a for slots, a in ranges.derivatives.items()}
+        dominating = tuple(summed.weight * a for a in ranges.dominating)
+        result.append(Weighted(summed.rows, scaled, dominating))
     return Over(result, smooth)

@@ -17,8 +17,8 @@ from slomodel.bounds.arithmetic.interval import Interval, point
 from slomodel.bounds.arithmetic.midpoint_radius import Bounded, exact
 from slomodel.bounds.arithmetic.rounding import underflow, up_add, up_mul, up_norm, up_sqrt
 from slomodel.bounds.norms.loewner import Rows
+from slomodel.bounds.part import Array, ObjectivePart
 from slomodel.bounds.ranges.enclose import boxed, enclose
-from slomodel.bounds.setting import Array, Setting
 from slomodel.calculus import gradient
 from slomodel.ir import build
 from slomodel.ir.dims import concrete
@@ -28,12 +28,12 @@ _PART = 1024
 """Columns of which the Gram matrix is added at once."""
 
 
-def few_rows(setting: Setting, affine: Sequence[Expr]) -> dict[Expr, Rows] | None:
+def few_rows(part: ObjectivePart, affine: Sequence[Expr]) -> dict[Expr, Rows] | None:
     """Rows (size of the node, K) for each affine node, in coordinates of their common span.
 
     Hypothesis: K, the total number of rows, is at most n. None where they overflow doubles.
     """
-    result = [Rows.of(_derivatives(setting, node)) for node in affine]
+    result = [Rows.of(_derivatives(part, node)) for node in affine]
     A, error, length = (np.concatenate([_of(one, k) for one in result]) for k in range(3))
     joined = Rows(Bounded(A, error), length)
     reduced = in_span(joined)
@@ -49,17 +49,17 @@ def _of(rows: Rows, k: int) -> Array:
     return (rows.value, rows.error, rows.length)[k]
 
 
-def _derivatives(setting: Setting, node: Expr) -> Interval:
+def _derivatives(part: ObjectivePart, node: Expr) -> Interval:
     """The derivatives (size of the node, n) of an affine node, one reverse sweep per row."""
-    shape = concrete(node.shape, setting.sizes)
+    shape = concrete(node.shape, part.sizes)
     count = prod(shape)
     weight = build.data("row", node.shape)
     labels = tuple(range(node.rank))
     picked = build.einsum([weight, node], [labels, labels], (), node.shape)
-    graphs = gradient(picked, setting.variables)
-    boxes = boxed(setting.values, 1)
+    graphs = gradient(picked, part.variables)
+    boxes = boxed(part.values, 1)
     boxes[weight] = point(np.eye(count).reshape((count, *shape)))
-    result = enclose(graphs, boxes, setting.sizes, 1)
+    result = enclose(graphs, boxes, part.sizes, 1)
     rows = [result[graph].broadcast((count, *result[graph].shape[1:])) for graph in graphs]
     return Interval.concatenated(
         [row.each(partial(np.reshape, shape=(count, -1))) for row in rows], 1

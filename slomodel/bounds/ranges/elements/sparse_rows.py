@@ -25,8 +25,8 @@ from slomodel.bounds.arithmetic.rounding import (
     up_sum,
 )
 from slomodel.bounds.norms.spectral_norm import collatz_vector
+from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.ranges.enclose import boxed, enclose
-from slomodel.bounds.setting import Setting
 from slomodel.bounds.stopping import pause
 from slomodel.calculus.jvp import tangent
 from slomodel.ir import build
@@ -99,16 +99,16 @@ def _lost(parts: Sequence[tuple[SparseRows, Array]], terms: int) -> float:
     return up_mul(underflow(8 * terms), up_mul(up_mul(largest, largest), weight))
 
 
-def sparse_rows(setting: Setting, affine: Sequence[Expr]) -> dict[Expr, SparseRows] | None:
+def sparse_rows(part: ObjectivePart, affine: Sequence[Expr]) -> dict[Expr, SparseRows] | None:
     """Rows (size of the node, n) for each affine node; None where they have too many entries."""
     order = postorder(*affine)
-    varying = dependents(order, set(setting.variables).__contains__)
+    varying = dependents(order, set(part.variables).__contains__)
     result: dict[Expr, _Entries] = {}
-    for variable, column in setting.by_variable(np.arange(setting.n)).items():
+    for variable, column in part.by_variable(np.arange(part.n)).items():
         result[variable] = _Entries(column[..., np.newaxis], np.ones((*column.shape, 1)))
     for node in order:
         if node in varying and node not in result:
-            entries = _entries(node, result, varying, setting)
+            entries = _entries(node, result, varying, part)
             if (
                 entries is None
                 or entries.size.size > _MOST_ENTRIES
@@ -131,7 +131,7 @@ def _rows(own: _Entries) -> SparseRows:
 
 @singledispatch
 def _entries(
-    node: Expr, known: Mapping[Expr, _Entries], varying: Collection[Expr], setting: Setting
+    node: Expr, known: Mapping[Expr, _Entries], varying: Collection[Expr], part: ObjectivePart
 ) -> _Entries | None:
     """The entries of a linear node from those of its operands; None where they are too many."""
     return None
@@ -139,9 +139,9 @@ def _entries(
 
 @_entries.register
 def _(
-    node: Map, known: Mapping[Expr, _Entries], varying: Collection[Expr], setting: Setting
+    node: Map, known: Mapping[Expr, _Entries], varying: Collection[Expr], part: ObjectivePart
 ) -> _Entries | None:
-    shape = concrete(node.shape, setting.sizes)
+    shape = concrete(node.shape, part.sizes)
     columns, sizes = [], []
     for k, operand in enumerate(node.operands):
         if operand not in varying:
@@ -152,7 +152,7 @@ def _(
         if slope is None:
             continue
         own = known[operand]
-        factor = np.broadcast_to(_magnitude(slope, setting), shape)[..., np.newaxis]
+        factor = np.broadcast_to(_magnitude(slope, part), shape)[..., np.newaxis]
         missing = tuple(axis for axis in range(len(shape)) if axis not in node.axes[k])
         full = (*shape, own.size.shape[-1])
         columns.append(np.broadcast_to(np.expand_dims(own.column, missing), full))
@@ -164,34 +164,34 @@ def _(
 
 @_entries.register
 def _(
-    node: Gather, known: Mapping[Expr, _Entries], varying: Collection[Expr], setting: Setting
+    node: Gather, known: Mapping[Expr, _Entries], varying: Collection[Expr], part: ObjectivePart
 ) -> _Entries | None:
     operand = node.operands[0]
-    indexed = concrete(operand.shape, setting.sizes)
+    indexed = concrete(operand.shape, part.sizes)
     where = positions(
-        node.index, concrete(node.shape, setting.sizes), indexed, setting.sizes, setting.tables
+        node.index, concrete(node.shape, part.sizes), indexed, part.sizes, part.tables
     )
     return _Entries(known[operand].column[where], known[operand].size[where])
 
 
 @_entries.register
 def _(
-    node: Reshape, known: Mapping[Expr, _Entries], varying: Collection[Expr], setting: Setting
+    node: Reshape, known: Mapping[Expr, _Entries], varying: Collection[Expr], part: ObjectivePart
 ) -> _Entries | None:
     own = known[node.operands[0]]
-    shape = (*concrete(node.shape, setting.sizes), own.size.shape[-1])
+    shape = (*concrete(node.shape, part.sizes), own.size.shape[-1])
     return _Entries(own.column.reshape(shape), own.size.reshape(shape))
 
 
 @_entries.register
 def _(
-    node: Scatter, known: Mapping[Expr, _Entries], varying: Collection[Expr], setting: Setting
+    node: Scatter, known: Mapping[Expr, _Entries], varying: Collection[Expr], part: ObjectivePart
 ) -> _Entries | None:
     """An element to which several elements are scattered has the entries of all of them."""
     own = known[node.operands[0]]
     p = own.size.shape[-1]
-    shape = concrete(node.shape, setting.sizes)
-    where = positions(node.index, own.size.shape[:-1], shape, setting.sizes, setting.tables)
+    shape = concrete(node.shape, part.sizes)
+    where = positions(node.index, own.size.shape[:-1], shape, part.sizes, part.tables)
     flat = (
         np.ravel_multi_index(where, shape).ravel() if shape else np.zeros(own.size.size // p, int)
     )
@@ -210,10 +210,10 @@ def _(
 
 @_entries.register
 def _(
-    node: Einsum, known: Mapping[Expr, _Entries], varying: Collection[Expr], setting: Setting
+    node: Einsum, known: Mapping[Expr, _Entries], varying: Collection[Expr], part: ObjectivePart
 ) -> _Entries | None:
     """Σ c u over labels: the entries of every u of the sum, each times the magnitude of its c."""
-    dims = concrete(node.dims, setting.sizes)
+    dims = concrete(node.dims, part.sizes)
     words = (*node.inputs, node.output)
     held = {label for word in words for label in word}
     if len(held) < len(dims) or any(len(set(word)) < len(word) for word in words):
@@ -228,7 +228,7 @@ def _(
     factor = np.ones(shape)
     for k, operand in enumerate(node.operands):
         if k != place:
-            laid = _laid(_magnitude(operand, setting), node.inputs[k], order)
+            laid = _laid(_magnitude(operand, part), node.inputs[k], order)
             factor = up_mul(factor, np.broadcast_to(laid, shape))
     result = (*(dims[label] for label in node.output), -1)
     column = np.broadcast_to(_laid(own.column, node.inputs[place], order), (*shape, p))
@@ -243,5 +243,5 @@ def _laid(array: Shaped, own: Axes, order: Axes) -> Shaped:
     return np.expand_dims(np.transpose(array, axes), missing)
 
 
-def _magnitude(node: Expr, setting: Setting) -> Array:
-    return enclose([node], boxed(setting.values), setting.sizes)[node].magnitude
+def _magnitude(node: Expr, part: ObjectivePart) -> Array:
+    return enclose([node], boxed(part.values), part.sizes)[node].magnitude

@@ -20,6 +20,7 @@ from slomodel.bounds.arithmetic.interval import Interval, from_zero, point
 from slomodel.bounds.arithmetic.monomials import Monomials
 from slomodel.bounds.arithmetic.power_series import PowerSeries, enlarged, exactly, unknown
 from slomodel.bounds.arithmetic.rounding import Array
+from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.ranges.enclose import range_of
 from slomodel.bounds.ranges.power_series.composed import chosen
 from slomodel.bounds.ranges.power_series.functions import (
@@ -45,7 +46,6 @@ from slomodel.bounds.ranges.power_series.node_values import (
 )
 from slomodel.bounds.ranges.power_series.sigmoid_series import log_sum_exp
 from slomodel.bounds.ranges.values import value_range
-from slomodel.bounds.setting import Setting
 from slomodel.bounds.stopping import pause
 from slomodel.bounds.structure.log_sum_exp import log_sum_operand
 from slomodel.functions.compound import stop_gradient
@@ -471,13 +471,13 @@ def _constant_value(table: Monomials, node: Const, wide: Array) -> Value:
     return PowerSeries.constant(table, exactly(wide))
 
 
-def inputs_of(setting: Setting, series: PowerSeries) -> dict[Expr, Value]:
+def inputs_of(part: ObjectivePart, series: PowerSeries) -> dict[Expr, Value]:
     """The series of all inputs: those of the unknowns (n,) by variable, and the data."""
-    parts = [setting.by_variable(array) for array in (series.c, series.tail, series.error)]
+    parts = [part.by_variable(array) for array in (series.c, series.tail, series.error)]
     result: dict[Expr, Value] = {
-        one: PowerSeries(series.table, *(part[one] for part in parts)) for one in setting.variables
+        one: PowerSeries(series.table, *(own[one] for own in parts)) for one in part.variables
     }
-    for node, array in setting.values.items():
+    for node, array in part.values.items():
         if node not in result:
             result[node] = PowerSeries.constant(series.table, exactly(array))
     return result

@@ -27,6 +27,7 @@ import slomodel.functions as table
 from slomodel.bounds.arithmetic.interval import Interval, from_zero, meet, point
 from slomodel.bounds.arithmetic.interval_einsum import contract
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul
+from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.ranges.curvature.hessian_ranges import (
     MOST_FACTORS,
     laid,
@@ -39,7 +40,6 @@ from slomodel.bounds.ranges.enclose import range_of
 from slomodel.bounds.ranges.kinks import order_near, outside
 from slomodel.bounds.ranges.liveness import Live, neutral
 from slomodel.bounds.ranges.matrices import remainder_of_operation
-from slomodel.bounds.setting import Setting
 from slomodel.functions.compound import same, stop_gradient
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import (
@@ -81,7 +81,7 @@ class TaylorForm:
 class TaylorPass:
     """One pass over the graph: ranges of all nodes, forms of those that depend on the variables."""
 
-    setting: Setting
+    part: ObjectivePart
     radius: float
     centre: CentreSlopes
     ranges: dict[Expr, Interval] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class TaylorPass:
     def enclosed(self, node: Expr) -> Interval:
         """The range of a node from the ranges of its operands."""
         operands = [self.ranges[o] for o in node.operands]
-        result = range_of(node, operands, self.setting.sizes, 0)
+        result = range_of(node, operands, self.part.sizes, 0)
         return neutral(node, result, self.centre.live)
 
 
@@ -133,25 +133,25 @@ def remainder_of(node: Expr, run: TaylorPass) -> Array:
 
 @remainder_of.register
 def _(node: Gather, run: TaylorPass) -> Array:
-    sizes = run.setting.sizes
+    sizes = run.part.sizes
     remainder = run.forms[node.operands[0]].remainder
     where = positions(
-        node.index, concrete(node.shape, sizes), remainder.shape, sizes, run.setting.tables
+        node.index, concrete(node.shape, sizes), remainder.shape, sizes, run.part.tables
     )
     return np.asarray(remainder[where])
 
 
 @remainder_of.register
 def _(node: Reshape, run: TaylorPass) -> Array:
-    shape = concrete(node.shape, run.setting.sizes)
+    shape = concrete(node.shape, run.part.sizes)
     return run.forms[node.operands[0]].remainder.reshape(shape)
 
 
 @remainder_of.register
 def _(node: Scatter, run: TaylorPass) -> Array:
     remainder = from_zero(run.forms[node.operands[0]].remainder)
-    known = [point(run.setting.tables[table]) for table in tables(node.index)]
-    return range_of(node, [remainder, *known], run.setting.sizes, 0).hi
+    known = [point(run.part.tables[table]) for table in tables(node.index)]
+    return range_of(node, [remainder, *known], run.part.sizes, 0).hi
 
 
 @remainder_of.register
@@ -161,7 +161,7 @@ def _(node: Einsum, run: TaylorPass) -> Array:
         return _NONE
     forms = [run.forms.get(o) for o in node.operands]
     sizes = [from_zero(run.centre.values[o].magnitude) for o in node.operands]
-    dims = concrete(node.dims, run.setting.sizes)
+    dims = concrete(node.dims, run.part.sizes)
 
     def product(changed: dict[int, Array]) -> Interval:
         factors = [from_zero(changed[k]) if k in changed else size for k, size in enumerate(sizes)]

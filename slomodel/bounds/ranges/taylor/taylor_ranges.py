@@ -17,12 +17,12 @@ import numpy as np
 from slomodel.bounds.arithmetic.interval import Interval, point
 from slomodel.bounds.arithmetic.rounding import Array
 from slomodel.bounds.ball import Displacements
+from slomodel.bounds.part import ObjectivePart, once_per_part
 from slomodel.bounds.ranges.curvature.slopes import slope_elements, slopes_of
 from slomodel.bounds.ranges.enclose import boxed, boxes_over, enclose, live_in
 from slomodel.bounds.ranges.liveness import neutral
 from slomodel.bounds.ranges.taylor.taylor_forms import CentreSlopes, TaylorForm, TaylorPass, put
 from slomodel.bounds.ranges.taylor.taylor_recurrences import put_states
-from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.bounds.stopping import pause
 from slomodel.functions.compound import stop_gradient
 from slomodel.ir.expr import Expr, Input, Map, Recur
@@ -30,17 +30,17 @@ from slomodel.ir.recur import all_bodies
 from slomodel.ir.walk import dependents, postorder
 
 
-@once_per_setting
-def centre_slopes(setting: Setting, most: int) -> CentreSlopes:
+@once_per_part
+def centre_slopes(part: ObjectivePart, most: int) -> CentreSlopes:
     """The centre slopes; lengths are left out beyond `most` directions times elements."""
-    roots = (setting.objective, *setting.gradient)
+    roots = (part.objective, *part.gradient)
     order = tuple(postorder(*roots, *all_bodies(*roots)))
-    live = live_in(setting, *roots)
-    values = enclose(order, boxed(setting.values), setting.sizes, live=live)
+    live = live_in(part, *roots)
+    values = enclose(order, boxed(part.values), part.sizes, live=live)
     for node in order:
         if isinstance(node, Map) and node.function is stop_gradient:
             values[node] = _constant(values[node])
-    return CentreSlopes(order, values, _lengths(setting, order, most), live)
+    return CentreSlopes(order, values, _lengths(part, order, most), live)
 
 
 def _constant(a: Interval) -> Interval:
@@ -48,26 +48,26 @@ def _constant(a: Interval) -> Interval:
     return point(a.mid) if np.isfinite(a.magnitude).all() else a
 
 
-def _lengths(setting: Setting, order: Sequence[Expr], most: int) -> dict[Expr, Array]:
+def _lengths(part: ObjectivePart, order: Sequence[Expr], most: int) -> dict[Expr, Array]:
     """Upper bounds on ‖∇u(c)‖ for each element of the nodes that depend on the variables."""
-    varying = dependents(order, set(setting.variables).__contains__)
+    varying = dependents(order, set(part.variables).__contains__)
     nodes = [n for n in order if n in varying and n.dtype == "real" and not isinstance(n, Input)]
-    if setting.n * slope_elements(setting, nodes) > most:
+    if part.n * slope_elements(part, nodes) > most:
         return {}
-    return slopes_of(setting, nodes, (), {}, Displacements.ball(setting.n, 1.0))[0]
+    return slopes_of(part, nodes, (), {}, Displacements.ball(part.n, 1.0))[0]
 
 
-def taylor_ranges(setting: Setting, radius: float, most: int) -> dict[Expr, Interval]:
+def taylor_ranges(part: ObjectivePart, radius: float, most: int) -> dict[Expr, Interval]:
     """Ranges over the ball of all nodes under the objective and its gradient.
 
     Hypothesis and conclusion are those of `enclose`, over the ball instead of a box. All ranges are
     of one graph in which `stop_gradient` nodes are the same constants. Without slopes (more than
     `most` numbers) the ranges are those of intervals over the box.
     """
-    centre = centre_slopes(setting, most)
-    run = TaylorPass(setting, radius, centre)
-    varying = dependents(centre.order, set(setting.variables).__contains__)
-    boxes = boxes_over(setting, radius)
+    centre = centre_slopes(part, most)
+    run = TaylorPass(part, radius, centre)
+    varying = dependents(centre.order, set(part.variables).__contains__)
+    boxes = boxes_over(part, radius)
     with np.errstate(all="ignore"):
         for node in centre.order:
             pause()

@@ -59,7 +59,7 @@ def put_states(run: TaylorPass, node: Recur) -> None:
     for one in outer:
         _put_before(run, one)
     operands = [run.ranges[operand] for operand in node.operands]
-    result = states_of(node, operands, run.setting.sizes, 0)
+    result = states_of(node, operands, run.part.sizes, 0)
     is_known = all(state in run.centre.lengths for state in states)
     if is_known and _is_verified(run, node, inner, result):
         return
@@ -120,7 +120,7 @@ def _is_verified(
 
 def _remainders_of_steps(run: TaylorPass, node: Recur, inner: Sequence[Expr]) -> list[Array]:
     """Upper bounds on the remainders that each position of a state has from the body alone."""
-    alone = TaylorPass(run.setting, run.radius, run.centre, run.ranges, dict(run.forms))
+    alone = TaylorPass(run.part, run.radius, run.centre, run.ranges, dict(run.forms))
     for state in node.states:
         moved = run.forms[state].moved
         alone.forms[state] = TaylorForm(moved, np.zeros(moved.shape))
@@ -128,7 +128,7 @@ def _remainders_of_steps(run: TaylorPass, node: Recur, inner: Sequence[Expr]) ->
         if one in run.forms:
             moved = run.forms[one].moved
             alone.forms[one] = TaylorForm(moved, numbers(remainder_of(one, alone), moved.shape))
-    loop, sizes = node.loop, run.setting.sizes
+    loop, sizes = node.loop, run.part.sizes
     result = [np.zeros(run.forms[one].moved.shape) for one in node.states]
     for own, first in zip(result, loop.initial, strict=True):
         form = None if first is None else run.forms.get(node.operands[first])
@@ -150,7 +150,7 @@ class _Responses:
     __slots__ = ("_added", "_graphs", "_known", "_shapes", "_sizes", "count")
 
     def __init__(self, run: TaylorPass, node: Recur) -> None:
-        self._sizes = run.setting.sizes
+        self._sizes = run.part.sizes
         self._shapes = [concrete(state.shape, self._sizes) for state in node.states]
         self.count = sum(prod(shape) for shape in self._shapes)
         self._added = tuple(direction(f"added {k}", s.shape) for k, s in enumerate(node.states))

@@ -7,13 +7,13 @@ from math import prod
 
 from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import Array
+from slomodel.bounds.part import ObjectivePart, once_per_part
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_under
 from slomodel.bounds.ranges.liveness import Live
 from slomodel.bounds.ranges.smoothness import place
 from slomodel.bounds.rules.jets.mixed_norms import Norm, below, frobenius, measure
 from slomodel.bounds.rules.jets.norm_rules import NormContext, Rule, demanded, norm_rule
 from slomodel.bounds.rules.jets.normal_form import normal_form
-from slomodel.bounds.setting import Setting, once_per_setting
 from slomodel.errors import MissingRule
 from slomodel.ir.expr import Expr, Input
 from slomodel.ir.walk import dependents, postorder
@@ -34,7 +34,7 @@ class Prepared:
     not the gradient.
     """
 
-    setting: Setting
+    part: ObjectivePart
     roots: tuple[Expr, ...]
     values: dict[Input, Array]
     order: list[Expr]
@@ -72,7 +72,7 @@ class Prepared:
     def enclosed(self, *nodes: Expr) -> dict[Expr, Interval]:
         """Intervals at the centre of these nodes and of those below them; computed on first use."""
         if any(node not in self.centre for node in nodes):
-            self.centre = enclose(nodes, {}, self.setting.sizes, known=self.centre, live=self.live)
+            self.centre = enclose(nodes, {}, self.part.sizes, known=self.centre, live=self.live)
         return self.centre
 
     def root_norm(self, root: Expr) -> Norm:
@@ -86,30 +86,30 @@ class Prepared:
         return next(other for other in own if below(norm, other))
 
 
-def _unruled(setting: Setting, node: Expr) -> str:
+def _unruled(part: ObjectivePart, node: Expr) -> str:
     """The reason for a gap at a node of the gradient, by what has such a node in the objective."""
-    equal = (one for one in setting.order if type(one) is type(node))
-    where = place(next(equal, node), setting.spans, setting.objective)
+    equal = (one for one in part.order if type(one) is type(node))
+    where = place(next(equal, node), part.spans, part.objective)
     return f"{where} has no bound on its derivatives over so large a ball"
 
 
-@once_per_setting
-def prepare(setting: Setting) -> Prepared:
-    """The graph of a setting's gradient with the required norms.
+@once_per_part
+def prepare(part: ObjectivePart) -> Prepared:
+    """The graph of a part's gradient with the required norms.
 
     Raises MissingRule where a node has no rule.
     """
-    roots, values = normal_form(setting.gradient, setting.variables, setting.values, setting.sizes)
+    roots, values = normal_form(part.gradient, part.variables, part.values, part.sizes)
     order = postorder(*roots)
-    varying = dependents(order, set(setting.variables).__contains__)
-    names = sorted(variable.name for variable in setting.variables)
+    varying = dependents(order, set(part.variables).__contains__)
+    names = sorted(variable.name for variable in part.variables)
     blocks = {name: min(k, _MOST_BLOCKS - 1) for k, name in enumerate(names)}
-    scope = NormContext(setting.sizes, varying, setting.tables)
+    scope = NormContext(part.sizes, varying, part.tables)
     boxes = boxed(values)
-    live = live_under(roots, boxes, setting.sizes)
-    prepared = Prepared(setting, roots, values, order, scope, blocks, live)
+    live = live_under(roots, boxes, part.sizes)
+    prepared = Prepared(part, roots, values, order, scope, blocks, live)
     _want(prepared)
-    prepared.centre = enclose(list(values), boxes, setting.sizes, live=live)
+    prepared.centre = enclose(list(values), boxes, part.sizes, live=live)
     return prepared
 
 
@@ -136,7 +136,7 @@ def _want(prepared: Prepared) -> None:
             try:
                 rule = norm_rule(node, norm, prepared.scope)
             except MissingRule as gap:
-                raise MissingRule(_unruled(prepared.setting, node)) from gap
+                raise MissingRule(_unruled(prepared.part, node)) from gap
             prepared.rules[node, norm] = rule
             for operand, word in demanded(rule):
                 demand(operand, word)

@@ -73,11 +73,11 @@ def propagate(
     """
     # Bounds over a larger ball are valid, and products with radii near underflow would be lost.
     radius = max(radius, FLOOR) if radius > 0.0 else 0.0
-    setting = prepared.setting
+    part = prepared.part
     boxes = boxed(prepared.values)
-    boxes.update({v: variable_box(setting, v, radius) for v in setting.variables})
+    boxes.update({v: variable_box(part, v, radius) for v in part.variables})
     ranges = (
-        enclose_narrowed(prepared.roots, boxes, setting.sizes, known, prepared.live)
+        enclose_narrowed(prepared.roots, boxes, part.sizes, known, prepared.live)
         if radius
         else prepared.enclosed(*prepared.roots)
     )
@@ -92,7 +92,7 @@ def propagate(
 def _orders(prepared: Prepared, ranges: dict[Expr, Interval]) -> dict[Expr, int]:
     """How often each node is continuously differentiable over the box; -1: it may jump."""
     replaced = {node: live for node, live in prepared.live.items() if has_neutral(node)}
-    walk = Walk(ranges, 0, replaced, prepared.setting.sizes)
+    walk = Walk(ranges, 0, replaced, prepared.part.sizes)
     result = {}
     for node in prepared.order:
         if node in prepared.scope.varying:

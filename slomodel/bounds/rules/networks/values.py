@@ -14,11 +14,11 @@ from slomodel.bounds.arithmetic.upper_bounds import floored, rounded_up
 from slomodel.bounds.norms.loewner import Rows
 from slomodel.bounds.norms.power_sums import Moments
 from slomodel.bounds.norms.spectral_norm import spectral_norm
+from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.ranges.elements.element_functions import derivative_graphs
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.ranges.smoothness import Smoothness
 from slomodel.bounds.rules.networks.functions import Function, Loss
-from slomodel.bounds.setting import Setting
 from slomodel.bounds.structure.linear_predictors import Elements, Laid
 from slomodel.bounds.structure.networks import Network
 from slomodel.ir.dims import concrete
@@ -80,29 +80,29 @@ def oriented(array: Array, units: int | None) -> Array:
     return array if units == 0 else array.T
 
 
-def network_values(setting: Setting, net: Network) -> Values:
+def network_values(part: ObjectivePart, net: Network) -> Values:
     """Enclosures at the centre of everything that is independent of the radius."""
     functions = (*net.activations, *net.losses)
     nodes = [layer.node for layer in net.layers] + [layer.features for layer in net.layers]
     nodes += [laid.node for function in functions for laid in function.data.values()]
     nodes += [one.weight for one in functions]
     nodes += [] if net.log_sum is None else [net.log_sum.weight]
-    result = enclose(nodes, boxed(setting.values), setting.sizes)
+    result = enclose(nodes, boxed(part.values), part.sizes)
     levels = []
     for layer in net.layers:
         units = layer.weight_axes[0]
-        W = np.asarray(setting.values[layer.weight], dtype=np.float64)
+        W = np.asarray(part.values[layer.weight], dtype=np.float64)
         W = W[np.newaxis] if units is None else (W if units == 0 else W.T)
         z = result[layer.features].each(partial(oriented, units=layer.feature_axes[0]))
         u = result[layer.node].each(partial(oriented, units=layer.units))
         levels.append(_level(np.ascontiguousarray(W), z, u, layer.bias is not None))
     last = net.layers[-1]
     made = [
-        _function(setting, one, layer.units, result)
+        _function(part, one, layer.units, result)
         for one, layer in zip(net.activations, net.layers[:-1], strict=True)
     ]
     loss = Loss(
-        tuple(_function(setting, one, last.units, result) for one in net.losses),
+        tuple(_function(part, one, last.units, result) for one in net.losses),
         None if net.log_sum is None else _laid(result[net.log_sum.weight], levels[-1].u.shape[1]),
     )
     o = levels[-1].u
@@ -133,9 +133,9 @@ def _level(W: Array, z: Interval, u: Interval, has_bias: bool) -> Level:
 
 
 def _function(
-    setting: Setting, own: Elements, units: int | None, ranges: Mapping[Expr, Interval]
+    part: ObjectivePart, own: Elements, units: int | None, ranges: Mapping[Expr, Interval]
 ) -> Function:
-    shape = concrete(own.shape, setting.sizes)
+    shape = concrete(own.shape, part.sizes)
 
     def placed(laid: Laid) -> Interval:
         missing = tuple(k for k in range(len(shape)) if k not in laid.axes)
@@ -146,9 +146,7 @@ def _function(
         return ranges[laid.node].each(view)
 
     weight = Laid(own.weight, tuple(range(own.weight.rank)))
-    spans = {
-        made: setting.spans[node] for made, node in own.origins.items() if node in setting.spans
-    }
+    spans = {made: part.spans[node] for made, node in own.origins.items() if node in part.spans}
     return Function(
         own,
         derivative_graphs(own.value, own.arguments, 0),

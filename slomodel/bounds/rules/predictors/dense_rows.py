@@ -23,6 +23,7 @@ from slomodel.bounds.norms.element_derivatives import (
 )
 from slomodel.bounds.norms.loewner import Rows
 from slomodel.bounds.norms.quartic_norm import MOST_COLUMNS
+from slomodel.bounds.part import ObjectivePart, once_per_part
 from slomodel.bounds.ranges.elements.element_sums import (
     ElementSum,
     Over,
@@ -39,13 +40,12 @@ from slomodel.bounds.refinements.sums import (
     SumRefinement,
 )
 from slomodel.bounds.result import shown
-from slomodel.bounds.setting import Setting, once_per_setting
 
 REFINEMENTS: tuple[SumRefinement, ...] = (quartic_forms, ridge_majorants)
 """Applied in this order, each to the bounds that the ones before it leave."""
 
 
-def over_ball(setting: Setting, parts: tuple[ElementSum[Rows], ...], radius: float) -> Enclosure:
+def over_ball(part: ObjectivePart, parts: tuple[ElementSum[Rows], ...], radius: float) -> Enclosure:
     """The enclosure of f = Σ_i w_i φ_i(u_i), u_pi = a_pi·x + b_pi, by the Loewner order.
 
     H = Σ_i w_i Σ_pq φ_i,pq a_pi a_qiᵀ. Over the ball u_pi is within r‖a_pi‖ of its value at the
@@ -61,14 +61,14 @@ def over_ball(setting: Setting, parts: tuple[ElementSum[Rows], ...], radius: flo
     λ_max(H(c)) + r ‖D³f(c)‖ + r²/2 sup D⁴f[v, v, w, w], and likewise for -f. Hypothesis: each φ_i
     is C¹ (C² for L2), which `smoothness` proves.
     """
-    over = sums_over(setting, parts, radius)
+    over = sums_over(part, parts, radius)
     if over.order < 1:
         return Enclosure(order=over.order, reason=over.reason)
     if over.order < 2:
         ends = second_order_ends(over.parts)
         return Enclosure(over=DerivativeBounds(ends), order=over.order, reason=over.reason)
     if radius == 0.0:
-        centre_only = sums_at_centre(setting, parts).bounds
+        centre_only = sums_at_centre(part, parts).bounds
         return Enclosure(centre_only, centre_only, over.order, over.reason)
     ends = second_order_ends(over.parts)
     first: Mapping[str, float] = {"H elementwise": norm_of(ends)}
@@ -76,9 +76,9 @@ def over_ball(setting: Setting, parts: tuple[ElementSum[Rows], ...], radius: flo
     nearby, fourth, at_centre = float(np.inf), UNKNOWN, DerivativeBounds()
     if over.order > 2:
         known = min(third) if third else third_by_size(over.parts, float(np.inf))
-        centre = sums_at_centre(setting, parts)
+        centre = sums_at_centre(part, parts)
         at_centre = centre.bounds
-        own = SumOverBall(setting, parts, over.parts, centre, radius, ends, known)
+        own = SumOverBall(part, parts, over.parts, centre, radius, ends, known)
         bounds = refine(own, _from_centre(own, first), REFINEMENTS)
         first, nearby, fourth = bounds.first, bounds.second, bounds.fourth
     by_size, by_middles = third or third_order(over.parts, nearby)
@@ -94,22 +94,22 @@ def over_ball(setting: Setting, parts: tuple[ElementSum[Rows], ...], radius: flo
     return Enclosure(at_centre, tightened, over.order, over.reason, *by)
 
 
-def sums_over(setting: Setting, parts: tuple[ElementSum[Rows], ...], radius: float) -> Over:
+def sums_over(part: ObjectivePart, parts: tuple[ElementSum[Rows], ...], radius: float) -> Over:
     """The parts over a ball; cached for the centre alone."""
     if radius > 0.0:
-        return parts_over_ball(setting, parts, radius)
-    return _over_centre(setting, parts)
+        return parts_over_ball(part, parts, radius)
+    return _over_centre(part, parts)
 
 
-@once_per_setting
-def _over_centre(setting: Setting, parts: tuple[ElementSum[Rows], ...]) -> Over:
-    return parts_over_ball(setting, parts, 0.0)
+@once_per_part
+def _over_centre(part: ObjectivePart, parts: tuple[ElementSum[Rows], ...]) -> Over:
+    return parts_over_ball(part, parts, 0.0)
 
 
-@once_per_setting
-def sums_at_centre(setting: Setting, parts: tuple[ElementSum[Rows], ...]) -> SumAtCentre:
+@once_per_part
+def sums_at_centre(part: ObjectivePart, parts: tuple[ElementSum[Rows], ...]) -> SumAtCentre:
     """The parts at the centre, where they are twice differentiable."""
-    own = _over_centre(setting, parts).parts
+    own = _over_centre(part, parts).parts
     return SumAtCentre(own, second_order_ends(own), third_of_sum(own))
 
 

@@ -17,10 +17,10 @@ from slomodel.bounds.enclosure import (
     Enclosure,
 )
 from slomodel.bounds.norms.loewner import Slots, by_lengths
+from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.ranges.elements.element_sums import ElementSum, part_ranges
 from slomodel.bounds.ranges.elements.sparse_rows import SparseRows, largest_eigenvalue_of_sizes
 from slomodel.bounds.result import shown
-from slomodel.bounds.setting import Setting
 from slomodel.calculus import degree
 from slomodel.ir.function import ANALYTIC
 
@@ -28,7 +28,7 @@ Weights = list[tuple[SparseRows, Array]]
 
 
 def of_sparse(
-    setting: Setting, parts: Sequence[ElementSum[SparseRows]], radius: float
+    part: ObjectivePart, parts: Sequence[ElementSum[SparseRows]], radius: float
 ) -> Enclosure:
     """The enclosure of a sum whose rows a have few entries.
 
@@ -40,28 +40,28 @@ def of_sparse(
     sides: tuple[Weights, Weights] = ([], [])
     third: Weights = []
     order, reason = 2, ""
-    for part in parts:
-        result = part_ranges(setting, part, radius)
+    for summed in parts:
+        result = part_ranges(part, summed, radius)
         least = int(np.min(result.smooth.order, initial=2))
         if least < order:
             order, reason = least, result.smooth.reason
-        ranges = {slots: part.weight * a for slots, a in result.derivatives.items()}
-        dominating = [part.weight * a for a in result.dominating]
+        ranges = {slots: summed.weight * a for slots, a in result.derivatives.items()}
+        dominating = [summed.weight * a for a in result.dominating]
         for side, sign in zip(sides, (1.0, -1.0), strict=True):
-            side += _one_side(part.rows, ranges, dominating, sign)
-        every = product(range(len(part.rows)), repeat=3)
+            side += _one_side(summed.rows, ranges, dominating, sign)
+        every = product(range(len(summed.rows)), repeat=3)
         sizes = {slots: ranges[tuple(sorted(slots))].magnitude for slots in every}
-        weights = by_lengths(part.rows, sizes)
-        third += [(rows, weights[k, k]) for k, rows in enumerate(part.rows)]
+        weights = by_lengths(summed.rows, sizes)
+        third += [(rows, weights[k, k]) for k, rows in enumerate(summed.rows)]
     if order < 1:
         return Enclosure(order=order, reason=reason)
     above, below = sides
     if all((low <= high).all() for (_, high), (_, low) in zip(above, below, strict=True)):
         below = []
-    upper = largest_eigenvalue_of_sizes(above, setting.n)
-    lower = largest_eigenvalue_of_sizes(below, setting.n) if below else upper
-    slope = largest_eigenvalue_of_sizes(third, setting.n) if order > 1 else np.inf
-    degrees = [degree(part.own.value, part.own.arguments) for part in parts]
+    upper = largest_eigenvalue_of_sizes(above, part.n)
+    lower = largest_eigenvalue_of_sizes(below, part.n) if below else upper
+    slope = largest_eigenvalue_of_sizes(third, part.n) if order > 1 else np.inf
+    degrees = [degree(summed.own.value, summed.own.arguments) for summed in parts]
     is_cubic = order > 1 and all(k is not None and k <= 3 for k in degrees)
     over = DerivativeBounds((upper, lower), slope, NOTHING if is_cubic else UNKNOWN)
     order = ANALYTIC if is_cubic else order

@@ -48,9 +48,9 @@ from slomodel.bounds.arithmetic.interval import Interval, point
 from slomodel.bounds.arithmetic.midpoint_radius import Bounded, beside, midpoint
 from slomodel.bounds.arithmetic.upper_bounds import rounded_up
 from slomodel.bounds.norms.spectral_norm import DENSE_EIGEN, norms_of
+from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.bounds.rules.series.chain_gaps import Gaps, Layers, gaps_of
-from slomodel.bounds.setting import Setting
 from slomodel.bounds.structure.gram_form import as_written
 from slomodel.bounds.structure.matrix_chains import matrix_chain
 
@@ -225,23 +225,21 @@ _LEAST, _MOST = 1e-30, 1e30
 """Range of norms of which ten may be multiplied or divided without over- or underflow."""
 
 
-def chain_parts(setting: Setting, blocks: Sequence[str]) -> Monomials | None:
+def chain_parts(part: ObjectivePart, blocks: Sequence[str]) -> Monomials | None:
     """Upper bounds on the parts of f of degree >= 2, by exponents in the blocks' lengths.
 
     Those of degree 2 are inf where the objective has other quadratic terms. None where it is not
     such a chain.
     """
-    setting = as_written(setting)
-    chain = matrix_chain(setting)
+    part = as_written(part)
+    chain = matrix_chain(part)
     if chain is None:
         return None
     data = [chain.X, *([] if chain.Y is None else [chain.Y])]
-    ranges = enclose(
-        [chain.weight, *(one for one, _ in data)], boxed(setting.values), setting.sizes
-    )
+    ranges = enclose([chain.weight, *(one for one, _ in data)], boxed(part.values), part.sizes)
     weight = float(ranges[chain.weight].magnitude)
     X, *others = (_matrix(ranges[one], turned) for one, turned in data)
-    W = [_matrix(point(setting.values[one]), turned) for one, turned in chain.factors]
+    W = [_matrix(point(part.values[one]), turned) for one, turned in chain.factors]
     gaps = gaps_of(W, X, others[0] if others else None)
     if not all(norm == 0.0 or _LEAST <= norm <= _MOST for norm in gaps.norms.values()):
         return None

@@ -51,8 +51,8 @@ class Majorants:
 
 def has_polynomial_nodes(prepared: Prepared) -> bool:
     """Whether the objective is a polynomial and so are the nodes of the normal form."""
-    setting, varying = prepared.setting, prepared.scope.varying
-    if not is_polynomial(setting.objective, set(setting.variables)):
+    part, varying = prepared.part, prepared.scope.varying
+    if not is_polynomial(part.objective, set(part.variables)):
         return False
     for node, norms in prepared.norms.items():
         if node not in varying or isinstance(node, Input):
@@ -197,7 +197,7 @@ def objective_majorant(own: Majorants) -> Polynomial:
     """
     prepared = own.prepared
     blocks: dict[int, dict[tuple[int, ...], float]] = {}
-    for variable, root in zip(prepared.setting.variables, prepared.roots, strict=True):
+    for variable, root in zip(prepared.part.variables, prepared.roots, strict=True):
         block = blocks.setdefault(prepared.blocks[variable.name], {})
         coefficients = own.look(root, prepared.root_norm(root))
         for exponent, a in zip(own.exponents[root], coefficients, strict=True):

@@ -1,4 +1,4 @@
-"""The input of a bound: an objective with numeric data, a centre, and the work cached for them."""
+"""What a rule bounds: a part of an objective, or all of it, with its data at a centre."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ Others = ParamSpec("Others")
 
 
 @dataclass(frozen=True)
-class Setting:
-    """An objective of its variables at a centre; everything except x is numeric.
+class ObjectivePart:
+    """A summand of an objective, or all of it, at a centre; everything except x is numeric.
 
     `values` holds an array for every variable (the centre) and every data input. `limits` holds
     the intervals in which variables stay, beside the ball; the centre lies in them. `written` is
-    the setting before it was brought into Gram form. `effort` budgets the work of every rule.
+    the part before it was brought into Gram form. `effort` budgets the work of every rule.
     `forms` has, by the objective, a form of it that chooses between formulas, which has bounds in
     tails where the plain one has none. `product` computes H(x)v from x and v (n,) for estimates,
-    where a kernel does so faster than the graph; parts of the objective have none. Work done once
-    per centre is cached by `once_per_setting`; any other setting, including one by `replace`,
-    starts with an empty cache.
+    where a kernel does so faster than the graph; summands have none. Work done once per centre is
+    cached by `once_per_part`; any other part, including one by `replace`, starts with an empty
+    cache.
     """
 
     objective: Expr
@@ -45,7 +45,7 @@ class Setting:
     sizes: Mapping[str, int]
     known: Known = NOTHING
     spans: Mapping[Expr, Span] = field(default_factory=dict)
-    written: Setting | None = None
+    written: ObjectivePart | None = None
     limits: Mapping[Input, Interval] = field(default_factory=dict)
     effort: Effort = DEFAULT
     forms: Mapping[Expr, Expr] = field(default_factory=dict)
@@ -86,11 +86,11 @@ class Setting:
             return gradient(self.objective, self.variables, self.known)
 
     def rewritten(
-        self, done: Mapping[Expr, Expr], known: Known, written: Setting | None = None
-    ) -> Setting:
-        """The setting with another graph of the same objective; `done` maps old nodes to new.
+        self, done: Mapping[Expr, Expr], known: Known, written: ObjectivePart | None = None
+    ) -> ObjectivePart:
+        """The part with another graph of the same objective; `done` maps old nodes to new.
 
-        The setting itself where the objective is the same node.
+        The part itself where the objective is the same node.
         """
         if done[self.objective] is self.objective:
             return self
@@ -108,13 +108,13 @@ class Setting:
         """The data, as tables for index lookups."""
         return {node: array for node, array in self.values.items() if node.role == "data"}
 
-    def cached(self, compute: Callable[[Setting], Value]) -> Value | None:
-        """The value of a function `once_per_setting`, if it has been computed."""
+    def cached(self, compute: Callable[[ObjectivePart], Value]) -> Value | None:
+        """The value of a function `once_per_part`, if it has been computed."""
         return cast("Value | None", self.cache.get((compute, (), ())))
 
     @property
-    def with_choices(self) -> Setting | None:
-        """The setting with the form that chooses between formulas; None without one."""
+    def with_choices(self) -> ObjectivePart | None:
+        """The part with the form that chooses between formulas; None without one."""
         form = self.forms.get(self.objective)
         return None if form is None else replace(self, objective=form, forms={})
 
@@ -124,19 +124,19 @@ class Setting:
         return sum(int(np.size(self.values[variable])) for variable in self.variables)
 
 
-def once_per_setting(
-    compute: Callable[Concatenate[Setting, Others], Value],
-) -> Callable[Concatenate[Setting, Others], Value]:
-    """The function with its value cached per setting and per hashable further arguments.
+def once_per_part(
+    compute: Callable[Concatenate[ObjectivePart, Others], Value],
+) -> Callable[Concatenate[ObjectivePart, Others], Value]:
+    """The function with its value cached per part and per hashable further arguments.
 
     A cached value must depend on nothing else, so that results do not depend on the order of calls.
     """
 
     @wraps(compute)
-    def cached(setting: Setting, /, *args: Others.args, **named: Others.kwargs) -> Value:
+    def cached(part: ObjectivePart, /, *args: Others.args, **named: Others.kwargs) -> Value:
         key = (cached, args, tuple(named.items()))
-        if key not in setting.cache:
-            setting.cache[key] = compute(setting, *args, **named)
-        return cast("Value", setting.cache[key])
+        if key not in part.cache:
+            part.cache[key] = compute(part, *args, **named)
+        return cast("Value", part.cache[key])
 
-    return cast("Callable[Concatenate[Setting, Others], Value]", cached)
+    return cast("Callable[Concatenate[ObjectivePart, Others], Value]", cached)
