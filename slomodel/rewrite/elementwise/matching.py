@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 from slomodel.functions import add, div, exp, mul, neg, pow, sqrt, square, sub
 from slomodel.functions.compound import limited
@@ -19,9 +21,11 @@ _MOST_FACTORS = 6
 """Operands of a contraction whose products are examined; more are rare."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A node whose axis k is axis `axes[k]` of the whole that it is a part of."""
+class Part(NamedTuple):
+    """A node whose axis k is axis `axes[k]` of the whole that it is a part of.
+
+    A tuple, as rules construct and compare millions of parts of a long model.
+    """
 
     node: Expr
     axes: Axes
@@ -39,23 +43,25 @@ class Part:
 
     def parts(self) -> list[Part]:
         """The operands of a part that is a `Map`."""
-        assert isinstance(self.node, Map)
+        node, axes = self
+        assert isinstance(node, Map)
+        if not axes:
+            return [Part(operand, ()) for operand in node.operands]
         return [
-            Part(operand, tuple(self.axes[k] for k in own))
-            for operand, own in zip(self.node.operands, self.node.axes, strict=True)
+            Part(operand, tuple([axes[k] for k in own]))
+            for operand, own in zip(node.operands, node.axes, strict=True)
         ]
 
 
 def parts_of(node: Map) -> list[Part]:
-    return Part(node, tuple(range(node.rank))).parts()
+    return [Part(operand, own) for operand, own in zip(node.operands, node.axes, strict=True)]
 
 
 def whole(node: Expr) -> Part:
     return Part(node, tuple(range(node.rank)))
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """`coefficient * core`; without a core a constant."""
 
     coefficient: float
@@ -74,6 +80,8 @@ def scaled(part: Part, sign: float = 1.0) -> Term:
         if isinstance(node, Const) and _is_exact(mul, coefficient, node.value):
             return Term(coefficient * node.value, None)
         if not is_map(node, neg, mul, div):
+            return Term(coefficient, part)
+        if not is_map(node, neg) and not any(isinstance(one, Const) for one in node.operands):
             return Term(coefficient, part)
         operands = part.parts()
         constants = [k for k, one in enumerate(operands) if isinstance(one.node, Const)]
@@ -94,6 +102,8 @@ def scaled(part: Part, sign: float = 1.0) -> Term:
 
 def _is_exact(function: ScalarFunction, one: float, other: float) -> bool:
     """Whether a product or quotient is exact in doubles; a quotient by 0 is not."""
+    if math.fabs(other) == 1.0 or (function is mul and math.fabs(one) == 1.0):
+        return True
     if function is div and not other:
         return False
     value = one * other if function is mul else one / other
@@ -246,7 +256,7 @@ def with_better_products(
 
 def varies(node: Expr) -> bool:
     """True when a variable is among the node's inputs."""
-    return Varying()(node)
+    return reaches_variable()(node)
 
 
 def product_of(factors: Sequence[Expr]) -> Expr:
@@ -257,25 +267,35 @@ def product_of(factors: Sequence[Expr]) -> Expr:
     return result
 
 
-class Varying:
-    """Whether a variable is among a node's inputs, cached: each node is visited once."""
+class Reaches:
+    """Whether a wanted node is at or below a node, cached: each node is visited once.
 
-    def __init__(self) -> None:
+    Paths to it lead through nodes that satisfy `passes` alone.
+    """
+
+    def __init__(
+        self, wanted: Callable[[Expr], bool], passes: Callable[[Expr], bool] = lambda _: True
+    ) -> None:
+        self._wanted = wanted
+        self._passes = passes
         self._known: dict[Expr, bool] = {}
 
     def __call__(self, node: Expr) -> bool:
-        stack = [node]
+        known = self._known
+        stack = [] if node in known else [node]
         while stack:
             one = stack[-1]
-            if one in self._known:
-                stack.pop()
-                continue
-            if isinstance(one, Input) or any(self._known.get(o) for o in one.operands):
-                self._known[one] = not isinstance(one, Input) or one.role == "variable"
-                continue
-            waiting = [o for o in one.operands if o not in self._known]
-            if waiting:
+            if self._wanted(one) or any(known.get(operand) for operand in one.operands):
+                known[one] = self._wanted(one) or self._passes(one)
+            elif waiting := [o for o in one.operands if o not in known and self._passes(one)]:
                 stack.append(waiting[-1])
+                continue
             else:
-                self._known[one] = False
-        return self._known[node]
+                known[one] = False
+            stack.pop()
+        return known[node]
+
+
+def reaches_variable() -> Reaches:
+    """Whether a variable is among a node's inputs."""
+    return Reaches(lambda node: isinstance(node, Input) and node.role == "variable")

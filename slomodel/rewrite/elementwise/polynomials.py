@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import product
 
 from slomodel.functions import add, div, mul, neg, pow, square, sub
@@ -19,6 +20,11 @@ _MOST_TERMS = 12
 """Longer polynomials are not expanded: their terms rarely cancel."""
 _MOST_LEVELS = 8
 _LARGEST = 10**250
+_MOST_CACHED = 1 << 14
+"""Parts whose polynomials are cached: rules read those of a node and of nodes not far below it."""
+
+Rational = Fraction | int
+"""Whole numbers are ints: they are added and multiplied many times as fast as Fractions."""
 
 Monomial = tuple[tuple[Part, int], ...]
 """Powers of different parts in order of appearance; the empty product is 1.
@@ -33,7 +39,7 @@ UNIT: Monomial = ()
 class SumOfProducts:
     """The sum of coefficients times monomials; 0 without terms. No coefficient is 0."""
 
-    terms: tuple[tuple[Monomial, Fraction], ...]
+    terms: tuple[tuple[Monomial, Rational], ...]
 
     @property
     def monomials(self) -> frozenset[frozenset[tuple[Part, int]]]:
@@ -41,18 +47,20 @@ class SumOfProducts:
         return frozenset(frozenset(monomial) for monomial, _ in self.terms if monomial)
 
     @property
-    def constant(self) -> Fraction | None:
+    def constant(self) -> Rational | None:
         """The value of a polynomial without variables; None for others."""
-        return None if self.monomials else sum((c for _, c in self.terms), Fraction(0))
+        is_number = not any(monomial for monomial, _ in self.terms)
+        return sum(c for _, c in self.terms) if is_number else None
 
     def __add__(self, other: SumOfProducts) -> SumOfProducts:
         return _polynomial([*self.terms, *other.terms])
 
     def __sub__(self, other: SumOfProducts) -> SumOfProducts:
-        return self + other.scaled(Fraction(-1))
+        return self + other.scaled(-1)
 
-    def scaled(self, factor: Fraction) -> SumOfProducts:
-        return _polynomial([(monomial, factor * c) for monomial, c in self.terms])
+    def scaled(self, factor: Rational) -> SumOfProducts:
+        """The polynomial times a number that is not 0."""
+        return SumOfProducts(tuple([(monomial, factor * c) for monomial, c in self.terms]))
 
     def product(self, other: SumOfProducts) -> SumOfProducts | None:
         """The product, expanded; None if it is too long or its coefficients are extreme."""
@@ -75,12 +83,13 @@ class SumOfProducts:
         return Const(0.0) if total is None else total
 
 
+@lru_cache(maxsize=_MOST_CACHED)
 def polynomial(part: Part, levels: int = _MOST_LEVELS) -> SumOfProducts | None:
     """A part as a polynomial in what is not a sum, product or square; None if it is too long."""
     node = part.node
     if isinstance(node, Const):
         is_number = node.dtype == "real" and node.value - node.value == 0.0
-        return _moderate(_polynomial([(UNIT, Fraction(node.value))])) if is_number else None
+        return _moderate(_polynomial([(UNIT, rational(node.value))])) if is_number else None
     if not levels or not is_map(node, add, sub, neg, mul, square, div):
         return _itself(part)
     own = part.parts()
@@ -93,26 +102,35 @@ def polynomial(part: Part, levels: int = _MOST_LEVELS) -> SumOfProducts | None:
     if is_map(node, add, sub):
         return _moderate(first + last if is_map(node, add) else first - last)
     if is_map(node, neg):
-        return first.scaled(Fraction(-1))
+        return first.scaled(-1)
     if is_map(node, div):
-        return _moderate(first.scaled(1 / last.terms[0][1])) if last.terms else None
+        return _moderate(first.scaled(Fraction(1) / last.terms[0][1])) if last.terms else None
     return first.product(last)
 
 
 def _itself(part: Part) -> SumOfProducts:
     """This part as a polynomial of degree one in itself."""
-    return SumOfProducts(((((part, 1),), Fraction(1)),))
+    return SumOfProducts(((((part, 1),), 1),))
 
 
-def _polynomial(terms: list[tuple[Monomial, Fraction]]) -> SumOfProducts:
-    sums: dict[frozenset[tuple[Part, int]], tuple[Monomial, Fraction]] = {}
+def rational(value: float | Fraction) -> Rational:
+    """The exact value of a finite number."""
+    exact = Fraction(value)
+    return exact.numerator if exact.denominator == 1 else exact
+
+
+def _polynomial(terms: list[tuple[Monomial, Rational]]) -> SumOfProducts:
+    sums: dict[frozenset[tuple[Part, int]], tuple[Monomial, Rational]] = {}
     for monomial, c in terms:
-        first, total = sums.get(frozenset(monomial), (monomial, Fraction(0)))
-        sums[frozenset(monomial)] = first, total + c
-    return SumOfProducts(tuple((monomial, c) for monomial, c in sums.values() if c))
+        key = frozenset(monomial)
+        known = sums.get(key)
+        sums[key] = (monomial, c) if known is None else (known[0], known[1] + c)
+    return SumOfProducts(tuple([one for one in sums.values() if one[1]]))
 
 
 def _joined(one: Monomial, other: Monomial) -> Monomial:
+    if not one or not other:
+        return one or other
     powers = dict(one)
     for part, p in other:
         powers[part] = powers.get(part, 0) + p
@@ -121,6 +139,10 @@ def _joined(one: Monomial, other: Monomial) -> Monomial:
 
 def _moderate(sums: SumOfProducts) -> SumOfProducts | None:
     """The polynomial, if it is short and its coefficients are far from the ends of the doubles."""
-    sizes = [abs(c) for _, c in sums.terms]
-    is_short = len(sizes) <= _MOST_TERMS
-    return sums if is_short and all(1 <= c * _LARGEST <= _LARGEST**2 for c in sizes) else None
+    is_short = len(sums.terms) <= _MOST_TERMS
+    return sums if is_short and all(_is_moderate(c) for _, c in sums.terms) else None
+
+
+def _is_moderate(c: Rational) -> bool:
+    above, below = abs(c.numerator), c.denominator
+    return above <= _LARGEST * below and below <= _LARGEST * above

@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from itertools import combinations
 
 from slomodel.functions import (
@@ -42,31 +43,35 @@ from slomodel.functions import (
     where,
 )
 from slomodel.ir.expr import Const, Expr, Map, is_map
+from slomodel.ir.function import ScalarFunction
 from slomodel.rewrite.elementwise.matching import (
     Part,
-    Varying,
+    Reaches,
     exponent_of_power,
     is_scale,
     is_shifted,
     product_of,
+    reaches_variable,
     scaled,
     whole,
 )
-from slomodel.rewrite.elementwise.polynomials import polynomial
+from slomodel.rewrite.elementwise.polynomials import Rational, polynomial, rational
 from slomodel.rewrite.exponentials.growth import ZONE
 from slomodel.rewrite.exponentials.scaled_logs import ScaledLogarithms
 from slomodel.rewrite.exponentials.scales import Scales
 
 _MOST_FACTORS = 12
 _MOST_POWER = 4.0
+_MOST_CACHED = 1 << 12
 _LARGEST = 650.0
 """Exponents whose magnitudes add up to no more leave no product out of range."""
-_TAILS = {normcdf: (1, Fraction(-1, 2)), erfc: (-1, Fraction(-1))}
+_ARITHMETIC = (neg, sqrt, square, mul, div, add, sub)
+_TAILS: dict[ScalarFunction, tuple[int, Rational]] = {normcdf: (1, Fraction(-1, 2)), erfc: (-1, -1)}
 """Sign s and factor q of functions that decay like exp(q u^2) for u -> -s infinity."""
 
-Rates = dict[frozenset[tuple[Part, int]], tuple[Fraction, Fraction]]
+Rates = dict[frozenset[tuple[Part, int]], tuple[Rational, Rational]]
 """How the logarithm of a factor changes with a monomial of its exponents, upwards and downwards."""
-_NONE = (Fraction(0), Fraction(0))
+_NONE = (0, 0)
 
 
 class ScaledProducts:
@@ -79,13 +84,17 @@ class ScaledProducts:
         self._logarithms = logarithms
         self._written = written
         self._scales = Scales()
-        self._varies = Varying()
+        self._varies = reaches_variable()
+        self._has_exponential = Reaches(
+            lambda node: is_map(node, *_OF_EXPONENT, *_TAILS),
+            lambda node: is_map(node, *_ARITHMETIC),
+        )
         self._powers: dict[Expr, Map] = {}
 
     def of_any(self, node: Map) -> Expr | None:
         """The product or quotient in scaled form; None where no factors may cancel."""
         factors = self._factors(node)
-        if factors is None or not _may_cancel(factors, self._varies) or self._is_scaled_later(node):
+        if factors is None or not self._may_cancel(factors) or self._is_scaled_later(node):
             return None
         powers = [math.fabs(p) for part, p in factors if self._scale_of(part.node) is not None]
         if not powers:
@@ -190,6 +199,24 @@ class ScaledProducts:
                 stack += node.operands
         return False
 
+    def _may_cancel(self, factors: Sequence[tuple[Part, float]]) -> bool:
+        """Whether one factor grows where another one decays, or two tails are divided.
+
+        Factors that are the same at all points are left as they are.
+        """
+        own = [one for one in factors if self._has_exponential(one[0].node)]
+        own = [one for one in own if self._varies(one[0].node)]
+        tails = [p > 0.0 for part, p in own if is_map(part.node, sigmoid, *_TAILS)]
+        if len(set(tails)) > 1:
+            return True
+        rates = [_times(_rates(part), rational(p)) for part, p in own]
+        return any(
+            a * b < 0
+            for one, other in combinations(rates, 2)
+            for key, pair in one.items()
+            for a, b in zip(pair, other.get(key, _NONE), strict=True)
+        )
+
     def _scaled(self, node: Expr, zone: float) -> tuple[Expr, Expr] | None:
         """A factor as exp(shift) * rest, with the shift 0 within the zone; None without scale."""
         scale = self._scale_of(node)
@@ -206,34 +233,21 @@ class ScaledProducts:
         return self._logarithms.times(node, shift), shift
 
 
-def _may_cancel(factors: Sequence[tuple[Part, float]], varies: Callable[[Expr], bool]) -> bool:
-    """Whether one factor grows where another one decays, or two tails are divided.
-
-    Factors that are the same at all points are left as they are.
-    """
-    tails = [(part, p) for part, p in factors if is_map(part.node, sigmoid, *_TAILS)]
-    if len({p > 0.0 for part, p in tails if varies(part.node)}) > 1:
-        return True
-    rates = [(part, _times(_rates(part), Fraction(p))) for part, p in factors]
-    known = [own for part, own in rates if own and varies(part.node)]
-    return any(
-        a * b < 0
-        for one, other in combinations(known, 2)
-        for key, pair in one.items()
-        for a, b in zip(pair, other.get(key, _NONE), strict=True)
-    )
-
-
 def _may_overflow(part: Part) -> bool:
     return any(rate > 0 for pair in _rates(part).values() for rate in pair)
 
 
-def _times(rates: Rates, factor: Fraction) -> Rates:
+def _times(rates: Rates, factor: Rational) -> Rates:
     return {key: (factor * up, factor * down) for key, (up, down) in rates.items()}
 
 
+@lru_cache(maxsize=_MOST_CACHED)
 def _rates(part: Part, depth: int = _MOST_FACTORS) -> Rates:
-    """The rates of a factor; empty if it has no exponentials of short polynomials."""
+    """The rates of a factor; empty if it has no exponentials of short polynomials.
+
+    Cached, as a factor is a part of many products: the paths through a graph may double with each
+    level.
+    """
     node = part.node
     if not isinstance(node, Map) or not depth:
         return {}
@@ -245,19 +259,17 @@ def _rates(part: Part, depth: int = _MOST_FACTORS) -> Rates:
     if is_map(node, neg):
         return _rates(own[0], depth - 1)
     if is_map(node, sqrt, square):
-        return _times(
-            _rates(own[0], depth - 1), Fraction(1, 2) if node.function is sqrt else Fraction(2)
-        )
-    if is_map(node, mul, div, add, sub):
+        return _times(_rates(own[0], depth - 1), Fraction(1, 2) if node.function is sqrt else 2)
+    if is_map(node, *_ARITHMETIC):
         left, right = (_rates(one, depth - 1) for one in own)
         if is_map(node, mul, div):
-            right = _times(right, Fraction(-1)) if is_map(node, div) else right
+            right = _times(right, -1) if is_map(node, div) else right
             return _combined(left, right, lambda a, b: a + b)
         return _combined(left, right, max)
     return {}
 
 
-def _combined(one: Rates, other: Rates, combine: Callable[[Fraction, Fraction], Fraction]) -> Rates:
+def _combined(one: Rates, other: Rates, combine: Callable[[Rational, Rational], Rational]) -> Rates:
     result: Rates = {}
     for key in (*one, *other):
         (a, b), (c, d) = one.get(key, _NONE), other.get(key, _NONE)
@@ -265,33 +277,29 @@ def _combined(one: Rates, other: Rates, combine: Callable[[Fraction, Fraction], 
     return result
 
 
-_OF_EXPONENT: dict[object, Callable[[Fraction], Fraction]] = {
+_OF_EXPONENT: dict[ScalarFunction, Callable[[Rational], Rational]] = {
     exp: lambda c: c,
-    expm1: lambda c: max(c, Fraction(0)),
+    expm1: lambda c: max(c, 0),
     cosh: lambda c: max(c, -c),
     sinh: lambda c: max(c, -c),
-    sigmoid: lambda c: min(c, Fraction(0)),
+    sigmoid: lambda c: min(c, 0),
 }
 """The rate of a function of u from that of u."""
 
 
-def _of_exponent(inner: Part, rate: Callable[[Fraction], Fraction]) -> Rates:
+def _of_exponent(inner: Part, rate: Callable[[Rational], Rational]) -> Rates:
     found = polynomial(inner)
     if found is None:
         return {}
     return {frozenset(monomial): (rate(c), rate(-c)) for monomial, c in found.terms if monomial}
 
 
-def _of_tail(inner: Part, sign: int, factor: Fraction) -> Rates:
+def _of_tail(inner: Part, sign: int, factor: Rational) -> Rates:
     """Of exp(q u^2) where the tail decays, in squares and other monomials of u^2."""
     found = polynomial(inner)
     squared = None if found is None else found.product(found)
     if found is None or squared is None:
         return {}
     result = {frozenset(m): (factor * c, -factor * c) for m, c in squared.terms if m}
-    below = {
-        frozenset(m): (min(sign * c, Fraction(0)), min(-sign * c, Fraction(0)))
-        for m, c in found.terms
-        if m
-    }
+    below = {frozenset(m): (min(sign * c, 0), min(-sign * c, 0)) for m, c in found.terms if m}
     return {**result, **below}

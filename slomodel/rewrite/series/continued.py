@@ -23,7 +23,7 @@ from slomodel.functions import (
 )
 from slomodel.ir.expr import Const, Einsum, Expr, Map, is_map
 from slomodel.ir.walk import postorder
-from slomodel.rewrite.elementwise.matching import Varying, with_better_products
+from slomodel.rewrite.elementwise.matching import reaches_variable, with_better_products
 from slomodel.rewrite.replacement import composed, remade
 from slomodel.rewrite.series.divergences import LOGARITHMIC, divergence
 from slomodel.rewrite.series.expansions import (
@@ -104,7 +104,7 @@ def _summed(objective: Expr, order: Sequence[Expr]) -> set[Expr]:
 
     The digits that an element of a long sum loses are below the rounding of the sum.
     """
-    varies = Varying()
+    varies = reaches_variable()
     terms = {objective}
     for node in reversed(order):
         if node not in terms:

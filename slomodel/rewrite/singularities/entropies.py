@@ -18,7 +18,14 @@ from slomodel.functions import add, div, exp, log, log1p, log2, log10, mul, neg,
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map, is_map
 from slomodel.ir.walk import inputs
-from slomodel.rewrite.elementwise.matching import Part, Varying, is_shifted, parts_of, scaled, whole
+from slomodel.rewrite.elementwise.matching import (
+    Part,
+    is_shifted,
+    parts_of,
+    reaches_variable,
+    scaled,
+    whole,
+)
 from slomodel.rewrite.elementwise.patterns import heads_of
 
 _LOGARITHMS = {log: 1.0, log2: 1.0 / math.log(2.0), log10: 1.0 / math.log(10.0)}
@@ -32,7 +39,7 @@ class Entropies:
 
     def __init__(self, is_finite: Callable[[Expr], bool] = lambda node: False) -> None:
         """`is_finite`: whether a logarithm is known to be one of positive operands."""
-        self._varies = Varying()
+        self._varies = reaches_variable()
         self._is_finite = is_finite
 
     def of_product(self, node: Map) -> Expr | None:

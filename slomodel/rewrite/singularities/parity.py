@@ -10,6 +10,7 @@ from __future__ import annotations
 from slomodel.calculus.signs import parities
 from slomodel.functions import abs, asin, asinh, atan, atanh, cbrt, erf, sinh, tanh
 from slomodel.ir.expr import Expr, Map, is_map
+from slomodel.rewrite.elementwise.matching import Reaches
 from slomodel.rewrite.replacement import remade
 
 _MOST_NODES = 20
@@ -19,13 +20,12 @@ _OF_ONE_SIGN = (asin, asinh, atan, atanh, cbrt, erf, sinh, tanh)
 
 
 class EvenFunctions:
-    """The even functions of absolute values in one graph.
-
-    Which nodes are over an absolute value is remembered, so that each is visited once.
-    """
+    """The even functions of absolute values in one graph."""
 
     def __init__(self) -> None:
-        self._over: dict[Expr, bool] = {}
+        self._is_over_absolute_value = Reaches(
+            lambda node: is_map(node, abs), lambda node: isinstance(node, Map)
+        )
 
     def of_any(self, node: Map) -> Expr | None:
         """An even function of |x| as that of x; None for other nodes."""
@@ -47,19 +47,6 @@ class EvenFunctions:
                     done.setdefault(one, one if operands == one.operands else remade(one, operands))
                 return done[node]
         return None
-
-    def _is_over_absolute_value(self, node: Expr) -> bool:
-        stack = [node]
-        while stack:
-            one = stack[-1]
-            waiting = [o for o in one.operands if o not in self._over]
-            if waiting and not is_map(one, abs):
-                stack.append(waiting[-1])
-                continue
-            over = is_map(one, abs) or any(self._over[o] for o in one.operands)
-            self._over[one] = isinstance(one, Map) and over
-            stack.pop()
-        return self._over[node]
 
 
 def _formula(node: Map) -> list[Map]:

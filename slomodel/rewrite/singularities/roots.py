@@ -7,7 +7,7 @@ from collections.abc import Collection
 from slomodel.functions import add, div, hypot, mul, pow, root, square
 from slomodel.functions.translate import balanced
 from slomodel.ir.expr import Const, Einsum, Expr, Map, is_map
-from slomodel.rewrite.elementwise.matching import Part, Varying, summands, whole
+from slomodel.rewrite.elementwise.matching import Part, reaches_variable, summands, whole
 
 _MOST_SIDES = 8
 
@@ -17,7 +17,7 @@ class Roots:
 
     def __init__(self, shared: Collection[Expr]) -> None:
         self._shared = shared
-        self._varies = Varying()
+        self._varies = reaches_variable()
         self._quadratic: dict[Expr, bool] = {}
 
     def square_root(self, node: Map) -> Expr | None:

@@ -49,7 +49,7 @@ from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Const, Expr, Map, is_map
 from slomodel.ir.function import ScalarFunction
 from slomodel.rewrite.elementwise.matching import Part, scaled, whole
-from slomodel.rewrite.elementwise.polynomials import UNIT, SumOfProducts, polynomial
+from slomodel.rewrite.elementwise.polynomials import UNIT, SumOfProducts, polynomial, rational
 from slomodel.rewrite.singularities.removable import FactoredProduct, Powers, factored
 from slomodel.rewrite.stable_forms.tail_forms import log_between
 
@@ -201,20 +201,25 @@ class AdditionTheorems:
             for part, p in one.powers.items():
                 if p < 0:
                     below[part] = max(below.get(part, 0), -p)
-        numerators = [_numerator(term, below) for term in terms]
-        known = [one for one in numerators if one is not None]
-        if not 0 < sum(below.values()) <= _MOST_DENOMINATORS or len(known) < len(terms):
+        if not 0 < sum(below.values()) <= _MOST_DENOMINATORS:
             return None
+        known: list[SumOfProducts] = []
+        for term in terms:
+            numerator = _numerator(term, below)
+            if numerator is None:
+                return None
+            known.append(numerator)
         total = known[0]
         for numerator in known[1:]:
             total += numerator
+        left = total.monomials
         value: Expr | None = None
         # Where only numbers cancel, as in 1 - 1/(1 + x), the derivative of x/(1 + x) cancels.
-        is_shorter = any(own.monomials - total.monomials for own in known)
+        is_shorter = any(own.monomials - left for own in known)
         if is_shorter and _is_linear(total):
             value = total.written(shape)
         elif len(total.terms) == 2:
-            both = [FactoredProduct(c, dict(powers)) for powers, c in total.terms]
+            both = [FactoredProduct(Fraction(c), dict(powers)) for powers, c in total.terms]
             value = self._difference(both, shape)
         if value is None:
             return None
@@ -313,7 +318,7 @@ def _argument(part: Part) -> SumOfProducts | None:
     """The argument of a function; 1 + u for log1p(u)."""
     inner = polynomial(part.parts()[0])
     is_more = is_map(part.node, log1p) and inner is not None
-    return SumOfProducts(((UNIT, Fraction(1)),)) + inner if is_more and inner else inner
+    return SumOfProducts(((UNIT, 1),)) + inner if is_more and inner else inner
 
 
 def _along(part: Part, shape: Shape) -> Expr:
@@ -323,7 +328,7 @@ def _along(part: Part, shape: Shape) -> Expr:
 
 def _numerator(term: FactoredProduct, below: Mapping[Part, int]) -> SumOfProducts | None:
     """A term times the common denominator, expanded."""
-    result = SumOfProducts(((UNIT, term.number),))
+    result = SumOfProducts(((UNIT, rational(term.number)),))
     powers = dict(term.powers)
     for part, p in below.items():
         powers[part] = powers.get(part, 0) + p

@@ -74,7 +74,9 @@ class Conjugates:
         powers = dict(monomial)
         if not monomial or not all(_divides(powers, own) for own, _ in cached.above.terms):
             return None
-        scaled = _Conjugate(cached.holds, cached.above.scaled(1 / c), cached.below, cached.sum)
+        scaled = _Conjugate(
+            cached.holds, cached.above.scaled(Fraction(1) / c), cached.below, cached.sum
+        )
         return scaled.written(monomial, part.along(node.shape))
 
     def of_log(self, node: Map) -> Expr | None:
