@@ -1,5 +1,6 @@
 """Habits of MATLAB, NumPy, Python, GENO, AMPL and CVX: messages say what to write instead."""
 
+import numpy as np
 import pytest
 
 import slomodel
@@ -114,6 +115,51 @@ def test_habits(text: str, code: str, words: str) -> None:
 
 def test_names_from_elsewhere_are_none_of_the_language() -> None:
     assert not FOREIGN_FUNCTIONS.keys() & {*FUNCTIONS, *ARRAY_FUNCTIONS}
+
+
+# A habit of Python or NumPy that the language shares, and the same written out
+SHARED = [
+    ("sum(x if s > 0 else x^2)", "sum(where(s > 0, x, x^2))"),
+    ("sum(x[i] if y[i] > 0.5 else 2 * x[i]^2 for i in n)", "sum(where(y > 0.5, x, 2 * x^2))"),
+    ("sum(x[i] if y[i] else 7 for i in n if y[i] < 9)", "sum(where(y != 0, x, 7))"),
+    ("2 * (x[0] if x[0] > 0 else -x[0]) + x[1]", "2 * where(x[0] > 0, x[0], -x[0]) + x[1]"),
+    ("x[0] if s > 9 else x[1] if s > 0 and y[0] < 1 else x[0] * x[1]", "x[1]"),
+    ("h(x[0], 2) + x[(0 if s > 9 else 1)] + x[0 if s > 9 else 1]", "h(x[0], 2) + 2 * x[1]"),
+    ("sum([x[0] if s < 9 else 1, x[1]])", "x[0] + x[1]"),
+    ("f(x[0], 2) + sum(f(x, 1))", "h(x[0], 2) + sum(h(x, 1))"),
+    ("sum(r)", "sum(q)"),
+    ("sumsq(A[0] - A[1]) * sum(X[1] * x)", "sumsq(A[0, :] - A[1, :]) * sum(X[1, :] * x)"),
+    (
+        "sum(norm2(X[i] - A[j]) for i in n, j in n)",
+        "sum(norm2(X[i, :] - A[j, :]) for i in n, j in n)",
+    ),
+    ("sum(Y[1] @ x) + sum(Y[0][1] .* x)", "sum(Y[1, :, :] @ x) + sum(Y[0, 1, :] .* x)"),
+    (
+        "sum(X[-1]) + sum(X[0:1][0]) + sum(X[g[i]] @ x for i in n)",
+        "sum(X[1]) + sum(X[0]) + (X[0] + X[1]) @ x",
+    ),
+    ("sum(e[2])", "sum(e[2, :])"),
+]
+TEXT = """dim n = 2
+data A[n, n], Y[n, n, n], y[n], s = 1, g[n] in n
+var x[n], X[n, n]
+fn f(a, b) = a if a > b else b * a^2
+fn h(a, b) = where(a > b, a, b * a^2)
+let r[t in 4] = x[0] if t == 0 else x[1] * r[t-1] + t
+let q[t in 4] = where(t == 0, x[0], x[1] * q[t-1] + t)
+let e[t in 3] = x if t == 0 else tanh(X @ e[t-1])
+minimize """
+
+
+@pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")
+@pytest.mark.parametrize(("text", "same"), SHARED)
+def test_shared_habits(text: str, same: str) -> None:
+    rng = np.random.default_rng(0)
+    data = {"A": rng.random((2, 2)), "Y": rng.random((2, 2, 2)), "y": [0.0, 0.7], "g": [1, 0]}
+    first, second = (slomodel.compile(TEXT + one, data=data) for one in (text, same))
+    for x in rng.standard_normal((2, 6)):
+        assert first.value(x) == pytest.approx(second.value(x), rel=1e-14)
+        np.testing.assert_allclose(first.gradient(x), second.gradient(x), rtol=1e-13, atol=1e-14)
 
 
 @pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")

@@ -73,7 +73,7 @@ CASES = [
     ("minimize sum(x, axis=¦1)", "E208", "there is no axis 1 in an array of 1"),
     ('minimize einsum(¦"i,j", x, x)', "E208", "`->`"),
     ('minimize einsum(¦"i->ii", x)', "E208", "twice in the result"),
-    ("minimize ¦A[0]", "E209", "`A[0, :]`"),
+    ("minimize ¦A[0, 0, 0]", "E209", "one index for each axis"),
     ("minimize ¦c[0]", "E209", "scalar"),
     ("minimize x[¦0.5]", "E209", "not a whole number"),
     ("minimize x[¦s]", "E209", "`s` is an index here"),

@@ -205,7 +205,6 @@ REFUSED = {
     "h[t in n] = a * h[t+1] first a": r"where\(t == n - 1, h0, …\)",
     "h[t in n] = a * C[0, t+1] + h[t+1] first a": "reads step 2, which comes later",
     "h[t in n] = where(t > 0, h[t-1], 0) + where(t < n - 1, h[t+1], 0)": "which comes later",
-    "h[t in n, i in m] = h[t-1] first a": "1 index for the 2 axes",
     "h[i in m, j in n] = h[i-1, j] + h[i, j-1] first a": r"where\(j == 0, h0, …\)",
 }
 

@@ -19,6 +19,7 @@ MODELS = {
     "W205": "data a\nvar x\nminimize (a * x)^2 + log(1 - 2)\n",
     "W206": "dim n, S\ndata y[n], g[n] in S labels\nvar u[S]\nminimize sumsq(y - u[g])\n",
     "W207": "dim n\ndata y[n]\nvar a > 0, b > 0\nmaximize beta_lpdf(y, a, b)\n",
+    "W208": "dim n\ndata y[n], w[n]\nvar m\nmaximize sum(w * normal_lpdf(y, m, 1))\n",
 }
 DATA = {
     "W206": {"y": [1.0, 2.0, 4.0], "g": ["a", "NA", "b"]},
@@ -35,6 +36,25 @@ def test_text_of_each_code(code: str, golden: Callable[[str, str], None]) -> Non
     (told,) = caught
     assert told.category is KINDS.get(code, ModelWarning)
     golden(f"messages/{code}.txt", f"{told.message}\n")
+
+
+@pytest.mark.parametrize(
+    ("objective", "count"),
+    [
+        ("sum(-normal_lpdf(y, m, 1) * w)", 1),
+        ("sum(w + y - normal_lpdf(y, m, 1))", 1),
+        ("sum(w ./ normal_lpdf(y, 0, 1)) + m^2", 1),
+        ("sum(w[i] * normal_lpdf(y[i], m, 1) for i in n)", 0),
+        ("sum(w) + normal_lpdf(y, m, 1) + normal_lpdf(m, 0, 1) * sum(y)", 0),
+        ("sum(w + normal_lpdf(m, 0, 1)) + sum(y)", 0),
+        ("logsumexp(log(k + 1) + normal_lpdf(y - k, m, 1) for k in 3) + sum(w)", 0),
+    ],
+)
+def test_totals_beside_elements(objective: str, count: int) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        slomodel.compile(f"dim n data y[n], w[n] var m maximize {objective}")
+    assert [str(told.message)[:13] for told in caught] == ["warning[W208]"] * count
 
 
 def test_a_label_is_warned_of_once_and_not_if_labels_are_given() -> None:

@@ -259,6 +259,8 @@ class Scope:
         if later is not None:
             message = f"`{name.text}` is used before it is declared"
             remedy = f"move its declaration up, it is on line {later.line}"
+            if name.span.source.text[name.span.end : name.span.end + 1] == "[":
+                remedy += "; recurrences that read each other are joined by `and`"
             return error("E201", message, name.span, remedy)
         known = [*self.local, *self.model.symbols]
         message = f"unknown name `{name.text}`"

@@ -53,7 +53,8 @@ class Value:
     The node `expr` has one axis per label, in the order of the labels, then one for each axis that
     is not None. `row` is the span of a transposed vector that has not been multiplied by `@` yet.
     With a `pattern` the value is a sparse array: it has no axes, one of its labels numbers the
-    entries of the pattern, and all other elements are 0.
+    entries of the pattern, and all other elements are 0. `total_of` names the log density of arrays
+    whose sum the value is.
     """
 
     expr: Expr
@@ -61,6 +62,7 @@ class Value:
     axes: tuple[Axis, ...] = ()
     row: Span | None = None
     pattern: Pattern | None = None
+    total_of: str = ""
 
     @property
     def rank(self) -> int:

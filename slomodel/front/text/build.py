@@ -426,6 +426,12 @@ class TreeBuilder(Transformer[Token, ModelTree]):
             self.problems.append(messages.positional_after_keyword(late.span, meant))
         return FunctionCall(function, args, kwargs, function.span.to(self._span(closing)))
 
+    def choice(self, children: Children) -> FunctionCall:
+        """`a if condition else b` is `where(condition, a, b)`."""
+        first, condition, second = children
+        span = first.span.to(second.span)
+        return FunctionCall(Name("where", span), (condition, first, second), (), span)
+
     def comprehension(self, children: Children) -> Comprehension:
         token, opening, body, *iterations, condition, closing = children
         function = self._name(token)

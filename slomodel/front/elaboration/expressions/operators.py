@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from slomodel.errors import Span
+from slomodel.errors import Diagnostic, Span
 from slomodel.front.elaboration.errors import (
     StatementError,
     dense_needed,
@@ -73,7 +73,7 @@ _COMPARISONS = {"<": lt, "<=": le, ">": gt, ">=": ge, "==": eq, "!=": ne}
 
 def negation(node: Negate, request: ValueRequest) -> Steps:
     value = yield ValueRequest(node.operand, request.scope, row=True, sparse=True)
-    return replace(combine(neg, value), row=value.row, pattern=value.pattern)
+    return replace(value, expr=combine(neg, value).expr)
 
 
 def addition(node: SumChain, request: ValueRequest) -> Steps:
@@ -93,6 +93,7 @@ def addition(node: SumChain, request: ValueRequest) -> Steps:
             nodes = (node.first, *(t.operand for t in node.rest[:k]))
             left = Operand(node.first.span.to(nodes[-1].span), nodes, value)
             raise unequal(scope, f"`{term.op}`", term.op_span, (left, operand(term.operand, other)))
+        _warn_of_totals(scope, (value, other), node.first.span.to(term.operand.span))
         value = combine(function, value, other)
         scope.note(value, node.first.span.to(term.operand.span))
     return value
@@ -116,6 +117,19 @@ def product(node: ProductChain, request: ValueRequest) -> Steps:
                 value = _scaled(scope, factors)
         scope.note(value, node.first.span.to(term.operand.span))
     return value
+
+
+def _warn_of_totals(scope: Scope, values: tuple[Value, Value], span: Span) -> None:
+    """Warn of a log density of arrays beside an array: SciPy's would have an element for each."""
+    for total, other in (values, values[::-1]):
+        if total.total_of and not total.rank and other.rank:
+            message = (
+                f"`{total.total_of}` of arrays is one number, their sum, for each element here"
+            )
+            remedy = (
+                "call it with elements, as in `let l[i in n] = …(y[i], …)`, or apart from arrays"
+            )
+            scope.model.warn(Diagnostic("W208", message, span, help=remedy, severity="warning"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +169,8 @@ def _scaled(scope: Scope, factors: _Factors) -> Value:
     if merged((a, b)) is None:
         remedy = parenthesised(factors.node, factors.k)
         raise unequal(scope, f"`{op}`", factors.span, factors.operands, remedy)
+    left, right = factors.operands
+    _warn_of_totals(scope, (a, b), left.span.to(right.span))
     value = combine(mul if op in ("*", ".*") else div, a, b)
     return value if row is None else replace(value, row=row)
 

@@ -87,6 +87,8 @@ def _need_array(call: ArrayCall) -> None:
     numbers = sorted({one.name for one in inputs(call.x.expr) if one.role == "data"})
     if function.endswith(("_lpdf", "_lpmf")):
         remedy = f"`{function}` is summed over its elements already: leave `{call.name}` out"
+    elif any(not label.name for label in call.x.labels):
+        remedy = "a parameter that is an array is declared with its shape, as in `fn f(v[n]) = …`"
     elif not call.x.rank and not call.x.labels and numbers:
         declared = f"`data {numbers[0]}` declares one number"
         remedy = f"{declared}, and `data {numbers[0]}[n]` an array; {remedy}"

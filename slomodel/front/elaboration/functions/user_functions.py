@@ -240,6 +240,8 @@ def expanded(
         own = [let.name.text for let in group]
         inner = inner.with_local(dict(zip(own, values, strict=True)))
     body = yield ValueRequest(fn.body, inner)
+    if fn.span.source is not model.source and any(one.value.rank for one in arrays.values()):
+        body = replace(body, total_of=fn.name.text)
     if not axes:
         return body
     if body.rank:

@@ -70,11 +70,9 @@ def indexing(node: Index, request: ValueRequest) -> Steps:
     if isinstance(state, Ongoing):
         read = state.read(node, scope)
         base, items, is_earlier = read.value, read.items, read.is_earlier
-        if not items:
-            if base.rank:
-                raise _wrong_count(node, replace(base, labels=(), axes=base.expr.shape), 1)
+        if not items and not base.rank:
             return base
-        if len(items) < base.rank and len(items) < len(node.items):
+        if 0 < len(items) < base.rank and len(items) < len(node.items):
             raise _too_few_of_state(node, base, len(items), state.name)
         node = replace(node, items=items)
     else:
@@ -82,11 +80,13 @@ def indexing(node: Index, request: ValueRequest) -> Steps:
         if base.pattern is not None:
             return entry_value(node, base, scope)
     count = sum(not isinstance(item, NoneLiteral) for item in node.items)
-    if count != base.rank:
-        raise _wrong_count(node, base, count)
+    if count > base.rank:
+        raise _too_many(node, base, count)
+    # The last axes are whole where there is no index for them: `A[i]` is a row, as in NumPy.
+    whole = Slice(None, None, None, node.span)
     picked = _Picked()
     rest = iter(base.axes)
-    for item in node.items:
+    for item in (*node.items, *[whole] * (base.rank - count)):
         if isinstance(item, NoneLiteral):
             picked.axes.append(None)
             continue
@@ -276,17 +276,12 @@ def _too_few_of_state(node: Index, base: Value, left: int, name: str) -> Stateme
     return shape_error("E209", message, node.span, remedy)
 
 
-def _wrong_count(node: Index, base: Value, count: int) -> StatementError:
+def _too_many(node: Index, base: Value, count: int) -> StatementError:
     if not base.rank:
         message = f"`{node.base.span.text}` is a scalar, without an axis to index"
         return shape_error("E209", message, node.span, "omit the index")
     axes = "axis" if base.rank == 1 else f"{base.rank} axes"
-    message = f"{count} {'index' if count == 1 else 'indices'} for the {axes} of"
+    message = f"{count} indices for the {axes} of {show(base)}"
     remedy = "write one index for each axis"
-    if count < base.rank:
-        given = ", ".join(item.span.text for item in node.items)
-        colons = ", :" * (base.rank - count)
-        remedy = "write `:` for an axis that is taken whole"
-        remedy += f": `{node.base.span.text}[{given}{colons}]`"
     result = marks(operand(node.base, base))
-    return shape_error("E209", f"{message} {show(base)}", node.span, remedy, marks=result)
+    return shape_error("E209", message, node.span, remedy, marks=result)

@@ -151,8 +151,14 @@ def _iterations(f: Failure) -> Diagnostic | None:
     if f.found == "COMMA" and "_IF" in inside:
         return messages.late_iteration(f.span)
     if f.found == "_IF":
-        return messages.stray_if(f.span)
+        return messages.stray_if(f.span, is_choice=False)
+    if "_ELSE" in f.accepts and (f.found in _ENDS_CHOICE or f.starts_statement):
+        last = next(token for token in reversed(f.level) if token.type == "_IF")
+        return messages.stray_if(span_of(f.source, last), is_choice=True)
     return None
+
+
+_ENDS_CHOICE = (END, "_FOR", "COMMA", "RPAR", "RSQB")
 
 
 def _comparison(f: Failure) -> Diagnostic | None:

@@ -90,6 +90,7 @@ _TERMINALS = {
     "_FOR": "`for`",
     "_IN": "`in`",
     "_IF": "`if`",
+    "_ELSE": "`else`",
     "_INIT": "`init`",
     "_FIRST": "`first`",
     "_FROM": "`from`",
@@ -405,13 +406,12 @@ def misplaced_any_shape(span: Span) -> Diagnostic:
     return Diagnostic("E123", message, span, help="write the dims, as in `x[m, n]`")
 
 
-def stray_if(span: Span) -> Diagnostic:
-    return Diagnostic(
-        "E124",
-        "`if` may only follow the iterations of a sum",
-        span,
-        help="choose values with `where(condition, a, b)`",
-    )
+def stray_if(span: Span, is_choice: bool) -> Diagnostic:
+    """`is_choice`: an expression stands on both sides, and `else` is missing."""
+    where = "`if` stands after the iterations of a sum or inside a choice"
+    message = "`if` without `else`" if is_choice else where
+    remedy = "choose values with `a if condition else b`" + ("" if is_choice else " in parentheses")
+    return Diagnostic("E124", message, span, help=remedy)
 
 
 def positional_after_keyword(span: Span, meant: str = "") -> Diagnostic:
