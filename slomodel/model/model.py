@@ -8,10 +8,8 @@ from dataclasses import replace
 from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from slomodel.codegen.automatic import Automatic
 from slomodel.codegen.kernels import Compiled
 from slomodel.codegen.native.target import NATIVE
 from slomodel.codegen.runtime import threads as limited
@@ -19,22 +17,21 @@ from slomodel.errors import Diagnostic, DomainError
 from slomodel.front.data.bind import Binding, bind, dense_conditions
 from slomodel.front.data.labels import checked
 from slomodel.front.data.points import Point, Vector
-from slomodel.front.explanation import explanation, warn
+from slomodel.front.explanation import warn
 from slomodel.front.lints.data_values import infinite_terms, missing_labels
-from slomodel.front.lints.gradient_check import gradient_deviation
 from slomodel.front.lints.kinks import kinks_of_data
-from slomodel.front.nonfinite import nonfinite_origin
 from slomodel.front.source import Recipe
-from slomodel.html import table
 from slomodel.ir.dims import show_shape
 from slomodel.ir.show import show
 from slomodel.model.closed_sets import check_value
 from slomodel.model.compiled_constraints import CompiledConstraints
+from slomodel.model.epigraph import epigraph_form
+from slomodel.model.epigraph_run import MOST_UNKNOWNS_OF_PROGRAM, STALLED, EpigraphRun
 from slomodel.model.multistart import LocalRuns, Starts, from_starts, on_display, with_hops
 from slomodel.model.objective import CompiledObjective, start_point
 from slomodel.model.plans import Plans, backend_of, precision_of, target_of
-from slomodel.model.proving import Proving
 from slomodel.model.replaced_variables import held
+from slomodel.model.reporting import Reporting
 from slomodel.model.scipy_arguments import scipy_arguments
 from slomodel.model.unconstrained import UserCoordinates
 from slomodel.problem import Problem
@@ -44,7 +41,7 @@ from slomodel.solve.constrained.entry import solve_constrained
 from slomodel.solve.constrained.objective import PenaltySubproblem
 from slomodel.solve.facts import Product
 from slomodel.solve.methods.table import uses_proofs
-from slomodel.solve.run_options import RunOptions
+from slomodel.solve.run_options import OPTIONS, RunOptions
 
 # Imported by the methods that need it: it takes a sixth of the time of all other imports.
 if TYPE_CHECKING:
@@ -52,7 +49,7 @@ if TYPE_CHECKING:
     from slomodel.model.proofs import Prover
 
 
-class Model(Proving):
+class Model(Reporting):
     """A compiled objective over a flat vector x (n,): variables in declaration order, C order.
 
     Methods that take a point accept such a vector or a mapping of named arrays.
@@ -267,6 +264,9 @@ class Model(Proving):
         inner = self.unconstrained
         # The bounds take a second to load.
         proves = resume is not None or uses_proofs(method, run_options)
+        plain = (
+            method == "auto" and not (proves or checkpoint) and run_options.keys() <= OPTIONS.keys()
+        )
         run_options |= {
             "method": method,
             "sense": self._problem.sense,
@@ -283,7 +283,13 @@ class Model(Proving):
         }
         with limited(threads):
             first = self._first(x0, seed, resume is None)
-            if self._problem.constraints:
+            at_once = plain and bool(self._problem.constraints or inner._within is not None)
+            solution = None
+            if at_once and inner._epigraph and first is not None:
+                solution = inner._epigraph.solution(first, run_options)
+            if solution is not None:
+                solution = solution if model is None else solution.with_model(model)
+            elif self._problem.constraints:
                 constrained = inner._constraints(self._coordinates)
                 solution = solve_constrained(constrained, first, **run_options)
                 solution = solution if model is None else solution.with_model(model)
@@ -294,9 +300,29 @@ class Model(Proving):
                 objective = self._objectives(products)
                 prove = inner._prover() if proves else None
                 solution = solve(objective, first, prove=prove, model=model, **run_options)
+                if plain and not at_once and solution.status in STALLED and inner._epigraph:
+                    solution = inner._epigraph.from_the_end_of(solution, run_options)
         coordinates = self._coordinates
         solution = solution if coordinates is None else coordinates.remarked(solution)
         return self._with_remark_on_scales(solution)
+
+    @cached_property
+    def _epigraph(self) -> EpigraphRun | None:
+        """The epigraph form of a model without open sets, if it is small and smooth."""
+        if not self._problem.constraints and self._smooth:
+            return None
+        most = MOST_UNKNOWNS_OF_PROGRAM - self.n
+        form = epigraph_form(self._problem, self._binding, most)
+        if form is None:
+            return None
+        plans = self._plans.of(form.problem)
+        if not plans.lagrangian.smooth(self._binding):
+            return None
+        compiled = plans.latest(self._binding, self._compiled.target)
+        model = Model(form.problem, self._binding, compiled, plans, self._recipe)
+        sets = model._within, model._in_closed_sets
+        result = EpigraphRun(self, form, model._constraints(), *sets)
+        return result if result.fits else None
 
     @cached_property
     def _objectives(self) -> Callable[[tuple[Product, ...]], CompiledObjective]:
@@ -379,16 +405,6 @@ class Model(Proving):
             compiled = self._plans.compiled(self._binding, target_of(target))
         return compiled.source()
 
-    def explain(self) -> str:
-        """Report on the compilation: shapes, smoothness, rewrites, and where kernels run."""
-        report = explanation(self._problem, self._binding, self._plans.changes(self._binding))
-        change = self._plans.change(self._binding)
-        if change is not None and self._binding.has_all_sizes:
-            report += f"\nsolver     moves {self.unconstrained.n} unconstrained variables"
-        target = self._compiled.target
-        reason = (target.reason or target.note) if isinstance(target, Automatic) else None
-        return f"{report}\nbackend    {self.backend}" + (f": {reason}" if reason else "")
-
     def certify(
         self,
         x: Point | Solution,
@@ -420,20 +436,6 @@ class Model(Proving):
         u = self.to_unconstrained(self._point(x)) if known is None else known
         return in_unconstrained(self.unconstrained._certificate(u, effort, modulo))
 
-    def check_gradient(self, x: Point | Solution | None = None) -> dict[str, float]:
-        """Largest deviation of the gradient at x (default `x0()`), for each variable.
-
-        It is relative to the gradient's norm, and measured against complex steps through the
-        reference interpreter, which shares no code with the kernels. About 1e-15 is expected; at
-        kinks it may be large.
-        """
-        vector = self.x0() if x is None else self._point(x)
-        parts = self.unpack(self.gradient(vector))
-        gradient = self._problem.at(parts)
-        values, sizes = self._values(vector), self._binding.sizes
-        rng = np.random.default_rng(0)
-        return gradient_deviation(self._problem.objective, values, sizes, gradient, rng)
-
     def scipy(self) -> dict[str, object]:
         """`fun`, `jac` and `hessp` for `scipy.optimize.minimize(**model.scipy(), x0=…)`.
 
@@ -447,53 +449,3 @@ class Model(Proving):
         constraints = self._constraints() if self._problem.constraints else None
         own = (self.value, self.gradient, self.hvp, self._within, constraints)
         return scipy_arguments(*own, sign)
-
-    def latex(self) -> str:
-        """Objective, definitions and functions as LaTeX, in index notation."""
-        return self._recipe.latex()
-
-    def _repr_latex_(self) -> str | None:
-        return self._recipe.notebook()
-
-    def _repr_html_(self) -> str | None:
-        """The formula and a table of names, for notebooks; None leaves it to LaTeX."""
-        formula, binding = self._recipe.formula(), self._binding
-        if formula is None:
-            return None
-        given = {True: "given", False: "missing"}
-        rows = [
-            ("variable", variable.name, show_shape(variable.shape), "")
-            for variable in self._problem.variables
-        ]
-        rows += [
-            ("data", one.name, show_shape(one.shape), given[one.name in binding.arrays])
-            for one in self._problem.data
-        ]
-        rows += [("size", name, str(size), "") for name, size in binding.sizes.items()]
-        return formula + table((self.name or "model", "", "", ""), rows)
-
-    def trace_nonfinite(self, x: Point | Solution) -> str | None:
-        """Origin of a NaN or infinity in the value or gradient at x (n,); None if all are finite.
-
-        The sentence names the first sub-expression that computes one from finite numbers, its line,
-        the element and its operands.
-        """
-        self._binding.require_data()
-        vector = self._point(x)
-        value, gradient = self.value_and_gradient(vector)
-        finite = np.isfinite(value) and np.all(np.isfinite(gradient))
-        return None if finite else self._diagnose(vector)
-
-    def _diagnose_free(self, u: Vector) -> str | None:
-        """Origin of a NaN or infinity at the solver's u (m,), in the user's variables if it can be.
-
-        A value may be finite in them where the change of variables has none.
-        """
-        users, inner = self._coordinates, self.unconstrained
-        with np.errstate(all="ignore"):
-            result = None if users is None else self._diagnose(users.to_user(u))
-        return result or inner._diagnose(u)
-
-    def _diagnose(self, x: Vector) -> str | None:
-        roots = (self._problem.objective, *self._plans.written.gradient)
-        return nonfinite_origin(self._problem, roots, self._values(x), self._binding.sizes)

@@ -117,6 +117,10 @@ class Plans:
                 self._free[unbounded] = (change, plans)
             return self._free[unbounded]
 
+    def of(self, problem: Problem) -> Plans:
+        """Plans of another problem with the same passes and precision."""
+        return Plans(problem, self._rewrites, self._precision)
+
     @cached_property
     def lagrangian(self) -> Plans:
         """Plans of the Lagrangian over variables and multipliers."""

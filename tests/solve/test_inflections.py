@@ -98,6 +98,8 @@ def test_a_minimum_with_kinks_is_told_from_a_stall() -> None:
     rng = np.random.default_rng(0)
     data = {"A": rng.standard_normal((20, 4)), "b": rng.standard_normal(20)}
     text = "dim m, n data A[m, n], b[m] var x[n] init 1 minimize sum(abs(A @ x - b)) + sumsq(x)/100"
+    # A kink that has no epigraph form, far from the others.
+    text += " - 0.01*abs(x[0] + 9)"
     model = slomodel.compile(text, data=data, backend="numpy")
     found = model.solve()
     assert found.status == "line_search_stalled"

@@ -1,0 +1,217 @@
+"""The epigraph form of a problem with kinks: values of kinks become variables, their pieces bounds.
+
+Where f does not decrease with |u|, minimising f is the same as minimising it with a variable t in
+the place of |u|, subject to u ≤ t and −u ≤ t: for a given x the least t is the best. The same holds
+for the largest of several, and with opposite signs for the smallest where f does not increase with
+it. The new problem is smooth, and least absolute deviations become a linear program. Boyd &
+Vandenberghe, *Convex Optimization* (2004), Sections 4.1.3 and 6.1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from slomodel.calculus.kinked_products import remaining_kinks
+from slomodel.calculus.monotone import EITHER, FALLING, RISING, directions
+from slomodel.front.data.bind import Binding
+from slomodel.front.data.points import Vector
+from slomodel.functions import abs, differentiated, maximum, minimum, neg, relu, sub
+from slomodel.ir import build
+from slomodel.ir.dims import concrete
+from slomodel.ir.expr import Const, Expr, Extreme, Input, Map, is_map
+from slomodel.ir.walk import dependents
+from slomodel.model.replaced_variables import part_of, replaced, vector_of
+from slomodel.problem import Constraint, DeclaredSet, Problem, Variable
+from slomodel.reference import evaluate
+
+Values = Mapping[Input, NDArray[np.generic]]
+
+
+@dataclass(frozen=True, slots=True)
+class EpigraphForm:
+    """A problem whose last variables stand for the values of `kinks`, nodes of another one."""
+
+    problem: Problem
+    kinks: tuple[Expr, ...]
+
+    def values(self, at: Values, binding: Binding) -> Vector:
+        """The values (k,) of the kinks where the inputs of the other problem have values `at`."""
+        return np.concatenate([np.ravel(one) for one in evaluate(self.kinks, at, binding.sizes)])
+
+
+def epigraph_form(problem: Problem, binding: Binding, most: int) -> EpigraphForm | None:
+    """The epigraph form of a bound problem, with at most so many new numbers.
+
+    None if there is no kink, or one at a place where the form is not equivalent. Kinks of other
+    functions remain.
+    """
+    limits = [one.value for one in problem.constraints]
+    order = differentiated(problem.objective, *limits)
+    varying = dependents(order, set[Expr](problem.inputs).__contains__)
+    if not any(node in varying and (_is_convex(node) or _is_concave(node)) for node in order):
+        return None
+    kinked: set[Expr] = set()
+    for root in (problem.objective, *limits):
+        seen = remaining_kinks(root, differentiated(root), varying).nodes
+        kinked |= {node for node in seen & varying if _is_convex(node) or _is_concave(node)}
+    pieces = _pieces((problem.objective, *limits), kinked)
+    kinks = tuple(node for node in order if node in pieces)
+    sizes = [math.prod(concrete(node.shape, binding.sizes)) for node in kinks]
+    if not 0 < sum(sizes) <= most or not _is_equivalent(problem, binding, order, kinked):
+        return None
+    if problem.vector is None:
+        return _with_arrays(problem, kinks, pieces)
+    return _with_numbers(problem, problem.vector, kinks, pieces)
+
+
+def _is_equivalent(
+    problem: Problem, binding: Binding, order: Sequence[Expr], kinked: Collection[Expr]
+) -> bool:
+    """Whether the objective and the constraints change with all kinks in the right direction."""
+    roots = {problem.objective: FALLING if problem.sense == "maximize" else RISING}
+    for one in problem.constraints:
+        roots[one.value] = roots.get(one.value, 0) | (EITHER if one.is_equation else RISING)
+    varying = dependents(order, set[Expr](problem.inputs).__contains__)
+    seen = directions(roots, order, varying, _signs(problem, binding))
+    return all(seen.get(one) == (RISING if _is_convex(one) else FALLING) for one in kinked)
+
+
+def _is_convex(node: Expr) -> bool:
+    """Whether a node is the largest of pieces."""
+    is_largest = isinstance(node, Extreme) and node.which == "max"
+    return is_largest or is_map(node, abs, maximum, relu)
+
+
+def _is_concave(node: Expr) -> bool:
+    """Whether a node is the smallest of pieces."""
+    return (isinstance(node, Extreme) and node.which == "min") or is_map(node, minimum)
+
+
+def _signs(problem: Problem, binding: Binding) -> Callable[[Expr], int]:
+    """The signs of nodes that depend on data alone."""
+    known = {d.node: binding.arrays[d.name] for d in problem.data}
+
+    @cache
+    def sign(node: Expr) -> int:
+        value = np.asarray(evaluate([node], known, binding.sizes)[0], dtype=np.float64)
+        return 1 if (value >= 0.0).all() else -1 if (value <= 0.0).all() else 0
+
+    return sign
+
+
+def _pieces(roots: Iterable[Expr], kinked: Collection[Expr]) -> dict[Expr, list[Expr]]:
+    """The pieces of the first kinks below the roots, and of those below their pieces.
+
+    A maximum that only another maximum reads is none: its pieces are those of the other.
+    """
+    result: dict[Expr, list[Expr]] = {}
+    stack, seen = [*roots], set(roots)
+    while stack:
+        node = stack.pop()
+        below: Sequence[Expr] = node.operands
+        if node in kinked:
+            below = result[node] = _pieces_of(node)
+        fresh = [one for one in below if one not in seen]
+        seen.update(fresh)
+        stack += fresh
+    return result
+
+
+def _pieces_of(node: Expr) -> list[Expr]:
+    """The arrays whose largest or smallest elements a node has."""
+    convex, result = _is_convex(node), []
+    stack = [node.operands[0] if isinstance(node, Extreme) else node]
+    while stack:
+        one = stack.pop()
+        if convex and is_map(one, abs):
+            stack.append(one.operands[0])
+            result.append(build.apply(neg, one.operands[0]))
+        elif convex and is_map(one, relu):
+            stack += one.operands[0], build.const(0.0)
+        elif isinstance(one, Map) and one.function is (maximum if convex else minimum):
+            stack += build.aligned(one)
+        else:
+            result.append(one)
+    return result
+
+
+def _with_arrays(
+    problem: Problem, kinks: Sequence[Expr], pieces: Mapping[Expr, Sequence[Expr]]
+) -> EpigraphForm:
+    """The form with an array for each kink."""
+    values: dict[Expr, Expr] = {}
+    new: list[Variable] = []
+    bounds: list[Constraint] = []
+    for k, node in enumerate(kinks):
+        t = values[node] = build.variable(f"value of kink {k + 1}", node.shape)
+        numbers, others = _parted(node, pieces[node])
+        new.append(Variable(t, set=_box(node, numbers)))
+        bounds += _bounds(k, node, t, others)
+    result = replaced(_with_bounds(problem, bounds), values)
+    return EpigraphForm(replace(result, variables=(*problem.variables, *new)), tuple(kinks))
+
+
+def _with_numbers(
+    problem: Problem, vector: Input, kinks: Sequence[Expr], pieces: Mapping[Expr, Sequence[Expr]]
+) -> EpigraphForm | None:
+    """The form of a problem over numbers, whose vector gets the elements of the kinks as well.
+
+    None if their shapes depend on data.
+    """
+    if not all(dim.is_literal for node in kinks for dim in node.shape):
+        return None
+    sizes = [math.prod(dim.const for dim in node.shape) for node in kinks]
+    new: list[Variable] = []
+    for k, (node, size) in enumerate(zip(kinks, sizes, strict=True)):
+        box = _box(node, _parted(node, pieces[node])[0])
+        names = [f"value {i + 1} of kink {k + 1}" for i in range(size)]
+        new += [Variable(build.variable(name, ()), set=box) for name in names]
+    variables = (*problem.variables, *new)
+    longer = vector_of(variables)
+    start = len(problem.variables)
+    values: dict[Expr, Expr] = {vector: part_of(longer, 0, start)}
+    bounds: list[Constraint] = []
+    for k, (node, size) in enumerate(zip(kinks, sizes, strict=True)):
+        t = values[node] = build.reshape(part_of(longer, start, size), node.shape)
+        bounds += _bounds(k, node, t, _parted(node, pieces[node])[1])
+        start += size
+    result = replaced(_with_bounds(problem, bounds), values)
+    return EpigraphForm(replace(result, variables=variables, vector=longer), tuple(kinks))
+
+
+def _with_bounds(problem: Problem, bounds: Sequence[Constraint]) -> Problem:
+    return replace(problem, constraints=(*problem.constraints, *bounds))
+
+
+def _parted(node: Expr, pieces: Sequence[Expr]) -> tuple[list[float], list[Expr]]:
+    """The pieces of a kink that are numbers, and the others."""
+    numbers = [one.value for one in pieces if isinstance(one, Const)]
+    return numbers, [one for one in pieces if not isinstance(one, Const)]
+
+
+def _box(node: Expr, numbers: Sequence[float]) -> DeclaredSet | None:
+    """The box of the values of a kink with these numbers among its pieces."""
+    if not numbers:
+        return None
+    if _is_convex(node):
+        return DeclaredSet("box", "values of a kink", low=build.const(max(numbers)))
+    return DeclaredSet("box", "values of a kink", high=build.const(min(numbers)))
+
+
+def _bounds(k: int, node: Expr, t: Expr, pieces: Sequence[Expr]) -> list[Constraint]:
+    """The constraints that the values t of kink k are on the right sides of its pieces."""
+    if isinstance(node, Extreme):
+        t = build.spread(t, node)
+    result = []
+    for j, piece in enumerate(pieces):
+        sides = (piece, t) if _is_convex(node) else (t, piece)
+        name = f"piece {j + 1} of kink {k + 1}"
+        value = build.apply(sub, *sides)
+        result.append(Constraint(name, name, value, is_equation=False, orientation=1))
+    return result

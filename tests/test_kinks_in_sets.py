@@ -1,0 +1,222 @@
+"""Objectives and constraints with kinks, in sets: by their epigraph form, and what it refuses."""
+
+import warnings
+
+import numpy as np
+import pytest
+import sympy as sp
+from scipy.optimize import linprog, minimize
+
+import slomodel
+from slomodel.calculus.monotone import FALLING, RISING, directions
+from slomodel.errors import NonsmoothWarning, StartWarning
+from slomodel.functions import differentiated
+from slomodel.ir.expr import Input
+from slomodel.ir.walk import dependents
+from slomodel.reference import evaluate
+from slomodel.solve import Solution, Status
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::slomodel.errors.NonsmoothWarning"),
+    pytest.mark.filterwarnings("ignore::slomodel.errors.ModelWarning"),
+]
+EPIGRAPH = "epigraph form"
+
+
+def rows(m: int, n: int, seed: int = 0) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return {"A": rng.standard_normal((m, n)), "b": rng.standard_normal(m)}
+
+
+def solved(text: str, data: object = None, **options: object) -> Solution:
+    model = slomodel.compile(text, data=data, backend="numpy")
+    found = model.solve(**options)  # type: ignore[arg-type]
+    assert found.fun == pytest.approx(model.value(found.x), rel=1e-14, abs=1e-14)
+    return found
+
+
+LP = {
+    "sum(abs(A @ x - b))": "sum",
+    "norm1(b - A @ x)": "sum",
+    "max(abs(A @ x - b))": "largest",
+    "max(max(A @ x - b), max(b - A @ x))": "largest",
+    "max(max(A[i, :] @ x - b[i], b[i] - A[i, :] @ x) for i in m)": "largest",
+}
+
+
+@pytest.mark.parametrize("objective", LP)
+def test_fits_in_other_norms_are_linear_programs(objective: str) -> None:
+    """Compared with HiGHS."""
+    data = rows(12, 4)
+    A, b = data["A"], data["b"]
+    ts = -np.eye(12) if LP[objective] == "sum" else -np.ones((12, 1))
+    k = ts.shape[1]
+    known = linprog(
+        np.r_[np.zeros(4), np.ones(k)],
+        A_ub=np.block([[A, ts], [-A, ts]]),
+        b_ub=np.r_[b, -b],
+        bounds=[(0.0, None)] * 4 + [(None, None)] * k,
+    )
+    head = "dim m, n data A[m, n], b[m] var x[n] >= 0 "
+    found = solved(f"{head} minimize {objective}", data)
+    assert found.status is Status.converged
+    assert EPIGRAPH in found.message
+    assert found.fun == pytest.approx(known.fun, rel=1e-12)
+    assert set(found.multipliers) == set(found.active) == {"x"}
+    assert found.jac.shape == found.x.shape == (4,)
+    upward = solved(f"{head} maximize -({objective})", data)
+    assert upward.fun == pytest.approx(-known.fun, rel=1e-12)
+
+
+def test_a_smallest_value_is_made_as_large_as_possible() -> None:
+    data = rows(9, 3)
+    text = "dim m, n data A[m, n], b[m] var x[n] in [-1, 1] maximize min(A @ x + b)"
+    known = linprog(
+        [0.0, 0.0, 0.0, -1.0],
+        A_ub=np.c_[-data["A"], np.ones(9)],
+        b_ub=data["b"],
+        bounds=[(-1.0, 1.0)] * 3 + [(None, None)],
+    )
+    assert solved(text, data).fun == pytest.approx(-known.fun, rel=1e-12)
+
+
+def test_kinks_in_constraints() -> None:
+    """Turnover is limited: compared with purchases and sales as variables of their own."""
+    rng = np.random.default_rng(1)
+    data = {"C": np.cov(rng.standard_normal((5, 20))), "mu": rng.uniform(size=5) / 5}
+    head = "dim n data C[n, n], mu[n] let w0 = 0.2 var w[n] in simplex"
+    own = f"{head} minimize w @ C @ w - mu @ w subject to turnover: sum(abs(w - w0)) <= 0.3"
+    other = (
+        f"{head} var buy[n] >= 0, sell[n] >= 0 minimize w @ C @ w - mu @ w "
+        "subject to w - w0 == buy - sell, sum(buy + sell) <= 0.3"
+    )
+    found = solved(own, data)
+    assert found.status is Status.converged
+    assert set(found.multipliers) == {"w", "turnover"}
+    assert found.multipliers["turnover"] < 0.0
+    assert found.violation <= 1e-9
+    assert np.abs(found["w"] - 0.2).sum() <= 0.3 + 1e-9
+    assert found.fun == pytest.approx(solved(other, data).fun, rel=1e-9)
+
+
+def test_kinks_below_monotone_functions() -> None:
+    """Nested kinks, weights that are data, powers, exponentials; compared with a simplex search."""
+    data = rows(5, 3, 2) | {"lam": np.array([0.3, 0.0, 0.7])}
+    text = (
+        "dim m, n data A[m, n], b[m], lam[n] var x[n] in [-1, 2] "
+        "minimize log(sum(exp(abs(A @ x - b)))) + sum(lam .* abs(x)) + max(0, norm1(x) - 1)^2 "
+        "+ max(x[0], max(abs(x[1] - 1), 0.5))"
+    )
+    found = solved(text, data)
+    assert found.status is Status.converged
+    assert EPIGRAPH in found.message
+    f = slomodel.compile(text, data=data, backend="numpy").value
+    best = min(
+        minimize(
+            f, x, bounds=[(-1.0, 2.0)] * 3, method="Nelder-Mead", options={"maxiter": 4000}
+        ).fun
+        for x in np.random.default_rng(0).uniform(-1.0, 2.0, (4, 3))
+    )
+    assert found.fun <= best + 1e-9
+
+
+def test_kinks_of_symbols_and_in_open_sets() -> None:
+    x, y = sp.symbols("x y", nonnegative=True)
+    model = slomodel.compile(sp.Abs(x - 2 * y + 1) + sp.Max(x, y - 1, 1) + (x - 3) ** 2 / 10)
+    found = model.solve()
+    assert (found.status, EPIGRAPH in found.message) == (Status.converged, True)
+    assert found.fun == pytest.approx(1.4, rel=1e-9)
+    assert found.x == pytest.approx([1.0, 1.0], rel=1e-6)
+    found = solved("var s > 0, z >= 0 minimize s + 1/s + 2*abs(s + z - 3)")
+    assert (found.status, EPIGRAPH in found.message) == (Status.converged, True)
+    assert [found["s"], found["z"]] == pytest.approx([1.0, 2.0], rel=1e-5)
+    assert found.unconstrained is not None
+
+
+def test_without_sets_runs_that_stall_at_kinks_go_on() -> None:
+    data = rows(20, 4)
+    text = "dim m, n data A[m, n], b[m] var x[n] init 1 minimize sum(abs(A @ x - b)) + sumsq(x)/100"
+    found = solved(text, data)
+    assert found.status is Status.converged
+    assert "stalled at kinks" in found.message
+    assert (found.multipliers, found.active) == ({}, {})
+    stopped = solved(text, data, verify=True)
+    assert found.fun <= stopped.fun
+
+
+@pytest.mark.parametrize(
+    "objective",
+    [
+        "x^2 - abs(x)",
+        "x^2 + w*abs(x)",
+        "sin(abs(x) + 4)",
+        "abs(max(x, -1) + 0.5)",
+        "(max(x, -1))^2",
+        "1/(abs(x) - 3)",
+        "x^2 + min(x, 0.3)",
+    ],
+)
+def test_other_kinks_are_left_as_they_are(objective: str) -> None:
+    """The values of these may lie on the wrong side of their pieces at a lower objective."""
+    text = f"data w = -1 var x in [-2, 2] init 0.7 minimize {objective}"
+    model = slomodel.compile(text, backend="numpy")
+    found = model.solve()
+    assert EPIGRAPH not in found.message
+    assert found.fun <= model.value([0.7])
+
+
+@pytest.mark.parametrize("status", ["max_iter", "unbounded", "infeasible"])
+def test_other_ends_are_those_of_the_model(status: str) -> None:
+    ends = {
+        "max_iter": ("var x[3] in [-9, 9] minimize sum(exp(abs(x - 3)))", {"max_iter": 1}),
+        "unbounded": ("var x >= 0, y >= 0 minimize abs(x - y) - x", {}),
+        "infeasible": ("var x, y minimize x subject to max(x, y) <= 0, x + y >= 1", {}),
+    }
+    text, options = ends[status]
+    assert solved(text, **options).status == status
+
+
+def test_a_start_outside_is_moved_with_one_warning() -> None:
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        found = solved("var x[2] in [0, 1] minimize sum(abs(x - 0.5))", x0=[5.0, 0.2])
+    assert [one.category for one in seen if one.category is not NonsmoothWarning] == [StartWarning]
+    assert found.x == pytest.approx([0.5, 0.5])
+
+
+TERMS = (
+    *("x - y", "exp(-x) + y", "a*x + b*y", "-a*tanh(y)", "(abs(x) + 1)^2", "1/(1 + x^2 + abs(y))"),
+    *("sum(w .* abs(v - x))", "x*abs(y)", "max(v) - min(v)", "cumsum(abs(v))[2]", "-(v[1])^3"),
+)
+
+
+@pytest.mark.parametrize("text", TERMS)
+def test_directions_hold_for_all_numbers(text: str) -> None:
+    """Each node whose direction is known is replaced by numbers, that grow."""
+    model = slomodel.compile(
+        f"dim n = 3 data a = 2, b = -1, w[n] var x, y, v[n] minimize {text}",
+        data={"w": [0.0, 1.0, 2.0]},
+        backend="numpy",
+    )
+    problem, rng = model._problem, np.random.default_rng(0)
+    order = differentiated(problem.objective)
+    varying = dependents(order, set(problem.inputs).__contains__)
+    given = {d.node: model._binding.arrays[d.name] for d in problem.data}
+
+    def sign(node: object) -> int:
+        (value,) = evaluate([node], given, {"n": 3})  # type: ignore[list-item]
+        return 1 if (value >= 0).all() else -1 if (value <= 0).all() else 0
+
+    seen = directions({problem.objective: RISING}, order, varying, sign)
+    leaves = {one: seen.get(one, 0) for one in problem.inputs}
+    values: dict[Input, np.ndarray] = dict(given)
+    for _ in range(20):
+        values.update({one: rng.standard_normal([3] * one.rank) for one in problem.inputs})
+        (before,) = evaluate([problem.objective], values, {"n": 3})
+        for one, direction in leaves.items():
+            more = values | {one: values[one] + rng.uniform(0, 2, [3] * one.rank)}
+            (after,) = evaluate([problem.objective], more, {"n": 3})
+            if direction in (0, RISING):
+                assert after >= before - 1e-12
+            if direction in (0, FALLING):
+                assert after <= before + 1e-12
