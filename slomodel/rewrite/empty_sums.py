@@ -6,14 +6,15 @@ the whole gradient into NaN, though exp(log(A)) is 0 around the point. So log(A)
 -inf where A = 0, with derivative 0, and the logarithm elsewhere. The law: the same values; the same
 derivatives where A > 0, and 0 where A = 0.
 
-This is done where data may be the cause: zeros among weights or in logarithms, of which the facts
-of a bind tell. Where A is 0 because a variable is, the derivative by it is not 0 (x in log(x) + y
-as x in x exp(y)), and stays NaN.
+This is done where log(A) is part of an exponent and data may be the cause: zeros among weights or
+in logarithms, of which the facts of a bind tell. Where A is 0 because a
+variable is, the derivative by it is not 0 (x in log(x) + y as x in x exp(y)), and stays NaN.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from slomodel.calculus.signs import is_positive
 from slomodel.functions import (
@@ -33,12 +34,23 @@ from slomodel.functions import (
     neg,
     normcdf,
     sigmoid,
+    softplus,
     sub,
     where,
 )
 from slomodel.functions.compound import limited
 from slomodel.ir import build
-from slomodel.ir.expr import Const, Einsum, Expr, Extreme, Gather, Map, Recur, Reshape, is_map
+from slomodel.ir.expr import (
+    Const,
+    Einsum,
+    Expr,
+    Extreme,
+    Gather,
+    Map,
+    Recur,
+    Reshape,
+    is_map,
+)
 from slomodel.ir.loop import StateAt
 from slomodel.ir.recur import with_values
 from slomodel.ir.walk import dependents, postorder
@@ -49,6 +61,8 @@ from slomodel.rewrite.work import is_varying_input
 _CARRYING = (add, sub, mul, neg, where, maximum, minimum, logaddexp, limited, clip)
 """Functions through which -inf reaches an exponent."""
 _LOGARITHMS = (log, log1p, logaddexp)
+_FLAT_AT_MINUS_INFINITY = (exp, expm1, sigmoid, softplus, normcdf, logaddexp)
+"""Functions that do not depend on operands near -inf."""
 _EXPONENTIALS = (exp, sigmoid, normcdf, erfc)
 """Functions that are 0 by underflow only, together with their derivatives."""
 
@@ -73,13 +87,17 @@ class _Sums:
         self._data: set[Expr] = set()
         self._without_zeros: dict[Expr, bool] = {}
 
-    def rewritten(self, root: Expr) -> Expr:
-        """The graph with choices; itself where no data are the cause."""
+    def rewritten(self, root: Expr, is_step: bool = False) -> Expr:
+        """The graph with choices; itself where no data are the cause.
+
+        The value of a step may be an exponent in a later one.
+        """
         order = postorder(root)
         if not any(is_map(node, *_LOGARITHMS) or isinstance(node, Recur) for node in order):
             return root
         varying = dependents(order, lambda one: is_varying_input(one) and one not in self._data)
         self._data |= {node for node in order if node not in varying}
+        exponents = _parts_of_exponents(order, is_step)
         done: dict[Expr, Expr] = {}
         for node in order:
             operands = tuple(done[operand] for operand in node.operands)
@@ -88,7 +106,7 @@ class _Sums:
                 self._examine(node)
                 if isinstance(node, Recur):
                     result = self._of_loop(node, result)
-                else:
+                elif node in exponents:
                     result = self._guarded(node, result)
             done[node] = result
         return done[root]
@@ -111,8 +129,6 @@ class _Sums:
 
     def _is_absent(self, node: Expr) -> bool:
         """Whether a node may be -inf for these data."""
-        if isinstance(node, Const):
-            return node.value == -math.inf
         if node in self._data and node not in self._absent:
             return _has_logarithm(node) and not self._facts.finite(node)
         return node in self._absent
@@ -141,23 +157,19 @@ class _Sums:
 
     def _may_be_empty(self, node: Expr) -> bool:
         """Whether data may make such a sum 0: exponents of -inf, or weights of 0."""
-        stack, seen = [node], {node}
-        while stack:
-            one = stack.pop()
+        empty: set[Expr] = set()
+        for one in postorder(node):
             if is_map(one, *_EXPONENTIALS, expm1):
-                (exponent,) = one.operands
-                if exponent in self._doubtful:
-                    return False
-                if self._is_absent(exponent):
-                    return not self._is_doubted(node)
-            elif one in self._data or isinstance(one, Const):
-                if one is not node and self._has_zeros(one):
-                    return not self._is_doubted(node)
+                is_empty = self._is_absent(one.operands[0])
+            elif isinstance(one, Const) or one in self._data:
+                is_empty = self._has_zeros(one)
+            elif is_map(one, add, where):
+                is_empty = empty.issuperset(_carried(one))
             else:
-                own = one.operands[1:] if is_map(one, where) else one.operands
-                stack += [part for part in own if part not in seen]
-                seen.update(own)
-        return False
+                is_empty = not empty.isdisjoint(one.operands)
+            if is_empty:
+                empty.add(one)
+        return node in empty and not self._is_doubted(node)
 
     def _is_doubted(self, node: Expr) -> bool:
         return any(
@@ -189,7 +201,7 @@ class _Sums:
         absent, inner = self._steps(node)
         if absent:
             self._absent.update(node.states)
-        values = [inner.rewritten(update.value) for update in node.loop.updates]
+        values = [inner.rewritten(update.value, is_step=True) for update in node.loop.updates]
         if all(new is u.value for new, u in zip(values, node.loop.updates, strict=True)):
             return result
         return with_values(result, values, lambda _: False)[node.state]
@@ -214,7 +226,7 @@ class _Sums:
                     inner._absent.add(one)
             values = [update.value for update in loop.updates]
             for value in values:
-                inner.rewritten(value)
+                inner.rewritten(value, is_step=True)
             found = any(map(inner._is_absent, values))
             if absent or not found:
                 return absent, inner
@@ -228,9 +240,19 @@ def _carried(node: Expr) -> tuple[Expr, ...]:
     return node.operands[:1] if is_map(node, limited, clip) else node.operands
 
 
+def _parts_of_exponents(order: Sequence[Expr], is_step: bool) -> set[Expr]:
+    """The nodes of a graph, operands first, whose being -inf may leave the last one finite."""
+    result = {order[-1]} if is_step else set()
+    for node in reversed(order):
+        if is_map(node, *_FLAT_AT_MINUS_INFINITY) or isinstance(node, Recur):
+            result.update(node.operands)
+        elif node in result and (
+            is_map(node, *_CARRYING) or isinstance(node, Einsum | Gather | Reshape | Extreme)
+        ):
+            result.update(_carried(node))
+    return result
+
+
 def _has_logarithm(node: Expr) -> bool:
     """Whether -inf may occur in a node of data, which is finite itself."""
-    return any(
-        is_map(one, log, log1p) or (isinstance(one, Const) and one.value == -math.inf)
-        for one in postorder(node)
-    )
+    return any(is_map(one, log, log1p) for one in postorder(node))

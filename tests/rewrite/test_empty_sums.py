@@ -108,7 +108,7 @@ def test_two_terms() -> None:
 
 def test_only_data_with_zeros_add_choices() -> None:
     """Nor is the derivative by a variable that is 0 itself taken to be 0."""
-    text = "dim n\ndata w[n]\nvar a[n]\nminimize logsumexp(log(w) + a)"
+    text = "dim n\ndata w[n]\nvar a[n]\nminimize exp(logsumexp(log(w) + a))"
     problem = problem_of(SourceText(text))
     (w,) = (declared.node for declared in problem.data)
     for values, is_same in (([1.0, 2.0], True), ([0.0, 2.0], False)):
