@@ -6,17 +6,20 @@ import math
 
 from slomodel.functions.arithmetic import add
 from slomodel.functions.compound import logaddexp
+from slomodel.functions.piecewise import maximum
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, literal
 from slomodel.ir.expr import Affine, Const, Expr, Input
+from slomodel.ir.function import ScalarFunction
 from slomodel.ir.loop import StateAt, Update
 from slomodel.ir.recur import Reading, SlicesOf
 
+_ACCUMULATED = {"cumlogsumexp": logaddexp, "cummax": maximum}
 _EMPTY = {"cumsum": 0.0, "cumlogsumexp": -math.inf}
 
 
 def cumulative(name: str, array: Expr, axis: int) -> Expr:
-    """`cumsum`, `cumprod` or `cumlogsumexp` along an axis, of the shape of the array."""
+    """`cumsum`, `cumprod`, `cumlogsumexp` or `cummax` along an axis, of the array's shape."""
     if name == "cumsum":
         return build.scan(build.ones(array.shape), array, axis)
     if name == "cumprod":
@@ -24,7 +27,7 @@ def cumulative(name: str, array: Expr, axis: int) -> Expr:
     order = (axis, *(k for k in range(array.rank) if k != axis))
     turned = build.transpose(array, order)
     inverse = tuple(order.index(k) for k in range(array.rank))
-    return build.transpose(_cumulative_logsumexp(turned), inverse)
+    return build.transpose(_accumulated(_ACCUMULATED[name], turned), inverse)
 
 
 def running(name: str, terms: Expr, axis: int, *, from_below: bool) -> Expr:
@@ -56,11 +59,11 @@ def _first_alone(array: Expr, axis: int) -> Expr:
     return build.scatter(build.gather(array, same, shape), same, array.shape)
 
 
-def _cumulative_logsumexp(array: Expr) -> Expr:
-    """The log-sum-exps of the first slices along the first axis."""
+def _accumulated(function: ScalarFunction, array: Expr) -> Expr:
+    """The values of a function of two numbers, such as the larger one, over the first slices."""
     length, *rest = array.shape
     before, own = (Input(text, "step", tuple(rest)) for text in ("before", "own"))
-    value = build.apply(logaddexp, before, own)
+    value = build.apply(function, before, own)
     first = build.steps_of(array, Dim(), literal(1))
     readings: dict[Expr, Reading] = {before: StateAt(0, literal(-1)), own: SlicesOf(array, Dim())}
     update = Update(0, Dim(), literal(1), value)

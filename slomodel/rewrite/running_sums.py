@@ -14,6 +14,15 @@ from dataclasses import dataclass
 
 from slomodel.functions import add, div, exp, ge, gt, le, log, log1p, lt, mul, neg, sub, where
 from slomodel.functions.running import cumulative, running
+from slomodel.functions.separated import (
+    Move,
+    Placed,
+    Separated,
+    combined,
+    in_order,
+    is_of_data,
+    separated,
+)
 from slomodel.functions.shifted import logsumexp
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, literal
@@ -150,8 +159,18 @@ def _of_sum(node: Einsum, scales: Scales, is_scaled: bool) -> tuple[Expr, Expr |
         elsewhere = {*node.output, *(one for k in _others(node, place) for one in node.inputs[k])}
         for order in _orders(condition, chosen.axes[0]):
             own = chosen.axes[1]
-            if order.outer in own or order.inner not in own or labels[order.inner] in elsewhere:
+            if order.inner not in own or labels[order.inner] in elsewhere:
                 continue
+            if order.outer in own:
+                pairs = _of_pairs(terms, own, order, scales if is_scaled else None)
+                if pairs is None:
+                    continue
+                apart, logarithm = pairs
+                along = tuple(labels[axis] for axis in apart.axes)
+                result = _without_label(node, place, apart.expr, along, labels[order.inner])
+                if len(node.operands) > 1 or logarithm is None or not _is_view(result):
+                    return result, None
+                return node, remade(result, (logarithm,))
             along = tuple(labels[order.outer if axis == order.inner else axis] for axis in own)
             axis, dropped = own.index(order.inner), labels[order.inner]
             if is_map(terms, exp) and is_scaled:
@@ -166,6 +185,62 @@ def _of_sum(node: Einsum, scales: Scales, is_scaled: bool) -> tuple[Expr, Expr |
                 continue  # Sums of other terms with exponentials are scaled as they are written.
             return _without_label(node, place, sums, along, dropped), None
     return node, None
+
+
+def _of_pairs(
+    terms: Expr, own: Axes, order: _Order, scales: Scales | None
+) -> tuple[Placed, Expr | None] | None:
+    """The sums of terms of both indices that separate, and their logarithms if they have any.
+
+    The axes are those of the condition. With `scales`, logarithms or quotients are taken of sums.
+    """
+    along, across = own.index(order.inner), own.index(order.outer)
+    apart = separated(terms, along, across)
+    if apart is None or (apart.inner is None and not apart.inner_exponents):
+        return None
+    logs: Expr | None = None
+    if not apart.inner_exponents:
+        assert apart.inner is not None
+        inner = in_order(apart.inner)
+        if scales is not None and scales.of(inner.expr) is not None:
+            return None  # Sums of other terms with exponentials are scaled as they are written.
+        axis = inner.axes.index(along)
+        result = _placed(_sums("cumsum", inner.expr, axis, order), inner, apart)
+    elif apart.inner is None and not is_of_data(apart.inner_exponents):
+        exponents = apart.exponent(apart.inner_exponents)
+        axis = exponents.axes.index(along)
+        result = _placed(_sums("cumlogsumexp", exponents.expr, axis, order), exponents, apart)
+        result = combined(add, apart.exponent(apart.outer_exponents), result)
+        logs = result.expr if apart.outer is None else None
+        result = combined(exp, result)
+    else:
+        of_data = is_of_data(apart.inner_exponents)
+        sums = apart.decayed if of_data else apart.shifted
+        result = sums(*_moves(order, terms.shape[along]))
+    if apart.outer is not None:
+        result = combined(mul, apart.outer, result)
+    return Placed(result.expr, tuple(own[k] for k in result.axes)), logs
+
+
+def _placed(sums: Expr, of: Placed, apart: Separated) -> Placed:
+    axes = tuple(apart.across if k == apart.along else k for k in of.axes)
+    return in_order(Placed(sums, axes))
+
+
+def _moves(order: _Order, dim: Dim) -> tuple[Move, Move, Expr | None]:
+    """How elements are sorted, how the last one in a sum is read, and where there is one."""
+
+    def turned(array: Expr, axis: int) -> Expr:
+        return array if order.from_below else build.flipped(array, axis)
+
+    def read(array: Expr, axis: int) -> Expr:
+        return turned(array if order.may_equal else build.shifted(array, axis, 1), axis)
+
+    if order.may_equal:
+        return turned, read, None
+    place = build.iota(dim)
+    last = sub(build.size_of(dim), 1.0)
+    return turned, read, gt(place, 0.0) if order.from_below else lt(place, last)
 
 
 def _of_log_sum_exp(node: Map) -> Expr | None:
@@ -184,15 +259,32 @@ def _of_log_sum_exp(node: Map) -> Expr | None:
     condition, terms, other = inner.operands
     for order in _orders(condition, inner.axes[0]) if other is Const(-math.inf) else ():
         own = inner.axes[1]
-        if order.outer in own or order.inner not in own:
+        if order.inner not in own:
             continue
         if logsumexp(inner, (order.inner,)) is not node or len(own) < node.rank:
+            continue
+        if order.outer in own:
+            result = _logs_of_pairs(terms, own, order)
+            if result is not None and len(result.axes) == node.rank:
+                return result.expr
             continue
         along = tuple(order.outer if axis == order.inner else axis for axis in own)
         sums = _sums("cumlogsumexp", terms, own.index(order.inner), order)
         rest = [axis for axis in range(inner.rank) if axis != order.inner]
         return build.transpose(sums, tuple(along.index(axis) for axis in rest))
     return None
+
+
+def _logs_of_pairs(terms: Expr, own: Axes, order: _Order) -> Placed | None:
+    """Running log-sum-exps of exponents of both indices that are sums of those of one index."""
+    along, across = own.index(order.inner), own.index(order.outer)
+    apart = separated(build.apply(exp, terms), along, across)
+    if apart is None or not apart.inner_exponents or is_of_data(apart.inner_exponents):
+        return None
+    exponents = apart.exponent(apart.inner_exponents)
+    axis = exponents.axes.index(along)
+    sums = _placed(_sums("cumlogsumexp", exponents.expr, axis, order), exponents, apart)
+    return combined(add, apart.exponent(apart.outer_exponents), sums)
 
 
 def _others(node: Einsum, place: int) -> list[int]:

@@ -72,7 +72,7 @@ def _split(body: Expr, neutral: float, indices: set[str]) -> tuple[Expr, Conditi
         return None if found is None else (replace(body, operand=found[0]), found[1])
     if not isinstance(body, ProductChain) or any(term.op == "@" for term in body.rest):
         return None
-    divides = any(term.op in {"/", "./"} and _names(term.operand) & indices for term in body.rest)
+    divides = any(term.op in {"/", "./"} and names_in(term.operand) & indices for term in body.rest)
     found = None if divides else _split(body.first, neutral, indices)
     if found is not None:
         return replace(body, first=found[0]), found[1]
@@ -99,7 +99,8 @@ def _choice(call: FunctionCall, neutral: float) -> tuple[Expr, Condition] | None
     return None
 
 
-def _names(node: Node) -> set[str]:
+def names_in(node: Node) -> set[str]:
+    """The names that occur in a part of a model."""
     stack, names = [node], set()
     while stack:
         one = stack.pop()

@@ -68,7 +68,7 @@ _BY_INDEX = ("sum", "mean", *_NEUTRAL, *_TERM)
 
 def comprehension(node: Comprehension, request: ValueRequest) -> Steps:
     scope = request.scope
-    own = node if _is_in_recurrence(scope) else with_choices_as_conditions(node, scope)
+    own = node if is_in_recurrence(scope) else with_choices_as_conditions(node, scope)
     if own is not node:
         before = scope.model.requirements()
         try:
@@ -139,7 +139,7 @@ def _over_dependent(node: Comprehension, scope: Scope) -> Steps:
     try:
         return (yield from _over_list(node, scope, guarded=False))
     except StatementError:
-        if not _is_in_recurrence(scope):
+        if not is_in_recurrence(scope):
             raise
         scope.model.restore(before)
         tuples = yield from widest(node, scope)
@@ -159,12 +159,12 @@ def _masked(node: Comprehension, scope: Scope) -> Steps:
     if condition.rank or any(one.role != "data" for one in inputs(condition.expr)):
         raise StatementError(None)
     guarded = replace(inner, guard=condition)
-    if _is_in_recurrence(scope):
+    if is_in_recurrence(scope):
         return (yield from _over(node, scope, TupleSet(labels, guarded, {}, (), (condition,))))
     return (yield from _over(node, scope, TupleSet(labels, guarded, {}, conjuncts(node.condition))))
 
 
-def _is_in_recurrence(scope: Scope) -> bool:
+def is_in_recurrence(scope: Scope) -> bool:
     return any(isinstance(one, Ongoing) for one in scope.local.values())
 
 
