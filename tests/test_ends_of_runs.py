@@ -1,11 +1,18 @@
 """How runs end where there is no minimum, at saddles of the violation, at kinks, near bounds."""
 
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 import slomodel
 from slomodel.solve import Status
+from slomodel.solve.objective import Evaluator
+from slomodel.solve.stagnation.unbounded import Drift
+from slomodel.solve.subroutine import Iterate
 
 TENDS = {
     "reciprocal": ("var x\nminimize 1/x", [1.0]),
@@ -199,3 +206,62 @@ def test_a_ravine_from_an_unstable_start_is_not_stationary() -> None:
     for seed in (1, 2, 4):
         found = model.solve(seed=seed, max_iter=300)
         assert not found.success or found.fun <= 5.985534173923 * (1.0 + 1e-9), found.message
+
+
+ROUNDED = {
+    "along a diagonal": ("var x[3]\nminimize sum(x)^2 + 1e-9*x[0]", [1.0, 2.0, 3.0]),
+    "steeply": ("var x[3]\nmaximize -sum(x)^2 + 1e-3*x[0]", [1.0, 2.0, 3.0]),
+}
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+def test_a_flat_direction_without_end_is_unbounded(name: str) -> None:
+    """Far out, rounding errors of the squares that cancel are larger than the descent."""
+    text, x0 = ROUNDED[name]
+    found = slomodel.compile(text, backend="numpy").solve(x0=np.array(x0))
+    assert found.status is Status.unbounded, found.message
+
+
+def test_the_end_of_a_curved_valley_is_found(tmp_path: Path) -> None:
+    """Steps along a direction would take more than 100,000 iterations."""
+    text = "var x, y\nminimize 10 + sqrt(1 + (x - 300)^2) + 1e4*(y - x^2)^2"
+    model = slomodel.compile(text, backend="c")
+    found = model.solve(x0=[1.0, 1.0])
+    assert found.success, found.message
+    assert_allclose(found.fun, 11.0, rtol=1e-9)
+    assert "along a valley" in str(found.parameters["steps"])
+    watched = model.solve(x0=[1.0, 1.0], callback=lambda state: None)
+    assert_array_equal(watched.x, found.x)
+    path = tmp_path / "run.npz"
+    for most in (512, 1024, found.nit - 1):
+        assert model.solve(x0=[1.0, 1.0], max_iter=most, checkpoint=path).nit == most
+        again = model.solve(resume=path, max_iter=10_000)
+        assert_array_equal(again.history.fun, found.history.fun)
+        assert again.nfev == found.nfev
+
+
+@pytest.mark.parametrize("limit", ["1/x", "1/log(1 + x)"])
+def test_a_curved_valley_without_end_is_no_success(limit: str) -> None:
+    model = slomodel.compile(f"var x, y\nminimize 1 + {limit} + 1e6*(y - x^2)^2", backend="c")
+    found = model.solve(x0=[1.0, 1.0], max_iter=2000)
+    assert not found.success or found.fun < 1.0 + 1e-4, found.message
+    assert found.status is not Status.max_iter
+
+
+def test_a_run_that_only_drifts_away_is_at_no_minimum() -> None:
+    """Its decreases are negligible for many doublings of its steps, while it goes ever farther."""
+
+    def ends(distances: list[float], fall: float) -> bool:
+        # Only the sign of the objective is used.
+        drift, f = Drift(cast(Evaluator, SimpleNamespace(sign=1.0)), np.zeros(2)), 1.0
+        halt = None
+        for k, distance in enumerate(distances):
+            f -= fall
+            at = Iterate(np.array([distance, 0.0]), f, np.zeros(2), 1.0)
+            halt = drift.in_valley(64 * 2**k, at, 2.0)
+        return halt is not None and halt.status is Status.no_minimum
+
+    assert ends([200.0, 400.0, 800.0, 1600.0, 3200.0], 1e-6)
+    assert not ends([200.0, 201.0, 202.0, 202.5, 202.7], 1e-6)
+    assert not ends([2.0, 4.0, 8.0, 16.0, 32.0], 1e-6)
+    assert not ends([200.0, 400.0, 800.0, 1600.0, 3200.0], 1e-2)

@@ -95,8 +95,7 @@ _MEANING = {
         6,
         "There seems to be no minimum on the way of the run: the objective tends to a limit as the "
         "variables grow without end.",
-        "The point found is stationary to the tolerance. Bound the variables, or add a term that "
-        "grows, such as a regulariser.",
+        "Bound the variables, or add a term that grows, such as a regulariser.",
     ),
     Status.infeasible: _Meaning(
         5,
@@ -129,8 +128,7 @@ _OF_A_MAXIMUM = {
         6,
         "There seems to be no maximum on the way of the run: the objective tends to a limit as the "
         "variables grow without end.",
-        "The point found is stationary to the tolerance. Bound the variables, or subtract a term "
-        "that grows, such as a regulariser.",
+        "Bound the variables, or subtract a term that grows, such as a regulariser.",
     ),
     Status.unbounded: _Meaning(
         4,

@@ -19,9 +19,16 @@ from slomodel.solve.run.run_state import RunState
 from slomodel.solve.run.saddle_escape import SaddleWatch, saddles_left
 from slomodel.solve.run.second_descent import creeps, second_descent
 from slomodel.solve.run.stationary_point import Beyond, falls_beyond
+from slomodel.solve.run.valleys import (
+    along_valley,
+    falls_on,
+    is_slow,
+    unresolved_valley,
+    without_end,
+)
 from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.stagnation.pole import PoleWatch, unresolved
-from slomodel.solve.stagnation.unbounded import Drift, depth
+from slomodel.solve.stagnation.unbounded import REACHED, Drift, depth
 from slomodel.solve.status import Status
 from slomodel.solve.subroutine import (
     AcceptedStep,
@@ -39,6 +46,8 @@ SMALL = 1e-6
 BEYOND = "beyond a saddle"
 # That of a step to the end of another descent.
 AGAIN = "second descent"
+# That of a step along a curved valley.
+ALONG = "along a valley"
 _STALLED = (Status.precision, Status.line_search_stalled, Status.not_descent)
 
 
@@ -94,11 +103,11 @@ def minimize(
             if watch:
                 left = left_saddle(watch, monitor, run)
             elif run.status is None:
-                left = run.creeps and descended_again(
-                    subroutine, evaluate, monitor, run, drift.start
-                )
+                left = run.is_slow and sped_up(subroutine, evaluate, monitor, run, drift)
             else:
-                left = went_beyond(evaluate, monitor, run)
+                left = went_beyond(evaluate, monitor, run) or went_on(
+                    evaluate, monitor, run, drift.start
+                )
             if left:
                 stepper = subroutine.stepper(evaluate, run.current, run.tolerance)
                 parts["stepper"] = stepper
@@ -129,7 +138,9 @@ def judge_end(evaluate: Evaluator, run: RunState, drift: Drift, pole: PoleWatch)
             run.halt(drift.where_stalled(run.current, run.depth))
         run.halt(pole.at_end(run.current))
     if run.status in (Status.precision, Status.line_search_stalled):
-        size = max(abs(run.first_f), abs(run.current.f))
+        # Along a valley a run goes where rounding errors may hide all descent that is left.
+        size = 0.0 if ALONG in run.kinds else abs(run.first_f)
+        size = max(size, abs(run.current.f))
         run.halt(unresolved(evaluate, run.current, size))
 
 
@@ -195,16 +206,57 @@ def went_beyond(evaluate: Evaluator, monitor: Monitor, run: RunState) -> bool:
     return True
 
 
-def descended_again(
-    subroutine: Subroutine, evaluate: Evaluator, monitor: Monitor, run: RunState, x0: Vector
+def sped_up(
+    subroutine: Subroutine, evaluate: Evaluator, monitor: Monitor, run: RunState, drift: Drift
 ) -> bool:
-    """Step to the end of a second descent from x0 (n,), if it is lower; True if it is."""
-    run.creeps = False
-    start = Iterate(x0, run.first_f, np.empty_like(x0), 0.0)
-    found = second_descent(subroutine, evaluate, run, start)
-    if found is not None:
-        go_on_from(found, monitor, run, AGAIN)
-    return found is not None
+    """Step to the end of a second descent, or along a curved valley; True if that is lower."""
+    run.is_slow = False
+    if creeps(evaluate, monitor.recorder, run, monitor.k):
+        start = Iterate(drift.start, run.first_f, np.empty_like(drift.start), 0.0)
+        found = second_descent(subroutine, evaluate, run, start)
+        if found is not None:
+            go_on_from(found, monitor, run, AGAIN)
+            return True
+    if not (evaluate.has_products and evaluate.is_smooth) or evaluate.within is not None:
+        return False
+    return went_along(evaluate, monitor, run, drift.gone, drift.start)
+
+
+def went_on(evaluate: Evaluator, monitor: Monitor, run: RunState, x0: Vector) -> bool:
+    """Step on along a valley where a run has ended on the way; True if f falls clearly.
+
+    Where it falls, but rounding errors are too large for further steps, the run is no success.
+    """
+    if ALONG not in run.kinds or monitor.k >= run.options.max_iter:
+        return False
+    if run.status is not Status.converged and run.status not in _STALLED:
+        return False
+    gone = run.current.x - x0
+    least = REACHED * min(abs(run.current.f), run.so_far.gained)
+    with suppress(BudgetSpent, KeyboardInterrupt, EvaluationLost):
+        if went_along(evaluate, monitor, run, gone, x0, least):
+            return True
+        if falls_on(evaluate, run.current, gone, least):
+            run.halt(unresolved_valley(evaluate, run.current, x0))
+    return False
+
+
+def went_along(
+    evaluate: Evaluator,
+    monitor: Monitor,
+    run: RunState,
+    gone: Vector,
+    x0: Vector,
+    least: float = 0.0,
+) -> bool:
+    """Step along a curved valley, from the displacement `gone` (n,); True if f falls by `least`."""
+    found, endless = along_valley(evaluate, run.current, gone)
+    if found is None or not run.current.f - found.f > least:
+        return False
+    go_on_from(found, monitor, run, ALONG)
+    if endless:
+        run.halt(without_end(evaluate, found, x0))
+    return True
 
 
 def left_saddle(watch: SaddleWatch, monitor: Monitor, run: RunState) -> bool:
@@ -283,7 +335,7 @@ def one_epoch(
             ended = has_ended(run, monitor.k, evaluate)
             if keeper:
                 keeper.keep(evaluate, monitor, run.current, at_end=ended)
-            if ended or run.creeps:
+            if ended or run.is_slow:
                 break
             several = blocks.advance() if blocks else None
             taken = several or stepper.step(run.current, run.region)
@@ -305,14 +357,13 @@ def one_epoch(
                 run.halt(drift.far_below(run.current, run.depth))
                 run.examined /= EPS
             if drift and monitor.k >= drift.next:
-                run.halt(drift.after(monitor.k, run.current, run.depth))
-                run.creeps = goes_on and creeps(evaluate, monitor.recorder, run, monitor.k)
+                extrapolate(evaluate, monitor, run, drift, goes_on=goes_on)
             if pole:
                 run.halt(pole.record(run.current))
             if run.status is not None:
                 break
-            # A stop that was asked for, or that of max_iter, comes before a second descent.
-            if goes_on and not run.creeps:
+            # A stop that was asked for, or that of max_iter, comes before attempts to speed it up.
+            if goes_on and not run.is_slow:
                 run.epochs.add(run.region, 1, 0)
                 run.epoch, run.first = run.epoch + 1, monitor.k
                 run.region = stepper.enter(run.region)
@@ -323,6 +374,18 @@ def one_epoch(
         run.epochs.add(run.region, steps, violations)
     run.epoch += 1
     run.region = None
+
+
+def extrapolate(
+    evaluate: Evaluator, monitor: Monitor, run: RunState, drift: Drift, *, goes_on: bool
+) -> None:
+    """Judge the path of a run whose steps have doubled in number: whether it ends, or is slow."""
+    run.halt(drift.after(monitor.k, run.current, run.depth))
+    if goes_on and run.leaves_saddles:
+        run.is_slow = is_slow(monitor.recorder, run, evaluate.sign, monitor.k)
+        drifts = drift.in_valley(monitor.k, run.current, run.first_f)
+        if run.status is None:
+            run.halt(drifts)
 
 
 def inflated(region: EpochRegion, at: Iterate) -> EpochRegion:

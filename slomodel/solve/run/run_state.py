@@ -25,8 +25,9 @@ class RunState:
     total. `proofs` is the source of proved constants, if any. The run began with the value
     `first_f` and ‖x‖ = `first_size`. `sentence` replaces that of the status; with `own_test` the
     method tests its points itself, and the tolerance is 0. With `leaves_saddles` the run goes on
-    from stationary points beyond which f is lower; where it `creeps`, a second descent is made,
-    once (second_descent.py); where it `lingers`, a saddle is left after a stop (saddle_escape.py).
+    from stationary points beyond which f is lower; where it `is_slow`, a second descent is made,
+    once (second_descent.py), and steps along a curved valley (valleys.py); where it `lingers`, a
+    saddle is left after a stop (saddle_escape.py).
     `kinds` has the number of steps of each kind and their decrease of f. `hessian` (n, n) is that
     at the end, if it was computed; `tried` says what was tried at a kink there. f may be unbounded
     below `depth`, which is examined when it is below `examined` first.
@@ -50,7 +51,7 @@ class RunState:
     stop_asked: bool = False
     own_test: bool = False
     leaves_saddles: bool = False
-    creeps: bool = False
+    is_slow: bool = False
     lingers: bool = False
     has_descended_again: bool = False
     depth: float = -math.inf

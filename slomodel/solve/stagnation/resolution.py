@@ -19,6 +19,15 @@ PROBES = 4
 STRETCH = 1.7
 
 
+def spread_nearby(evaluate: Evaluator, at: Iterate) -> float:
+    """The largest change of f over a few ulps of x."""
+    spread = 0.0
+    for k in (*range(-PROBES, 0), *range(1, PROBES + 1)):
+        change = abs(evaluate.value(evaluate.inside(at.x * (1.0 + k * evaluate.eps))) - at.f)
+        spread = max(spread, change if math.isfinite(change) else 0.0)
+    return spread
+
+
 class Resolution:
     """The resolution of f in one run, the lowest f so far, and the best point at the resolution.
 
@@ -48,7 +57,7 @@ class Resolution:
         terms, it is the least change of f along −g in units of the variables' magnitudes.
         """
         before = self.noise(at)
-        spread = self._spread(evaluate, at)
+        spread = spread_nearby(evaluate, at)
         v, t = in_magnitudes(at, longest), self.eps
         while spread == 0.0 and t < 1.0:
             change = abs(evaluate.value(evaluate.inside(at.x + t * v)) - at.f)
@@ -60,15 +69,8 @@ class Resolution:
     def measure_nearby(self, evaluate: Evaluator, at: Iterate) -> bool:
         """Measure the spread of f over a few ulps of x alone; True if it was underestimated."""
         before = self.noise(at)
-        self._assume(at, self._spread(evaluate, at))
+        self._assume(at, spread_nearby(evaluate, at))
         return self._measured > before
-
-    def _spread(self, evaluate: Evaluator, at: Iterate) -> float:
-        spread = 0.0
-        for k in (*range(-PROBES, 0), *range(1, PROBES + 1)):
-            change = abs(evaluate.value(evaluate.inside(at.x * (1.0 + k * self.eps))) - at.f)
-            spread = max(spread, change if math.isfinite(change) else 0.0)
-        return spread
 
     def _assume(self, at: Iterate, spread: float) -> None:
         # A change in more than half the digits of f over a few ulps of x is a jump, not rounding.

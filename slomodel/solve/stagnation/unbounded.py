@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -47,6 +48,10 @@ ONWARD = 0.25
 FAR_OUT = 1e100
 # A run that ends this far from its start, in units of max(1, ‖x0‖), may be diverging.
 FAR = 100.0
+# A run follows a valley without end if it is that far out, and at VALLEY_DOUBLINGS consecutive
+# doublings of its steps f fell by at most BARELY of |f| and of its whole decrease, while in all the
+# distance grew by the factor FARTHER. Towards a minimum it would tend to a constant.
+VALLEY_DOUBLINGS, BARELY, FARTHER = 3, 1e-4, 1.5
 # A stationary point is not a minimum if beyond it f falls for this many doublings of the distance,
 # and then never rises: f tends to a limit that it does not reach, as 1/x and exp(−x) do.
 LEAST_FALLS = 3
@@ -61,6 +66,7 @@ REACHED = 1e-5
 
 
 TENDS = "It tends to a limit as the variables grow without end, and has nearly reached it."
+STATIONARY = "The point found is stationary to the tolerance."
 
 
 def depth(evaluate: Evaluator, first_f: float, n: int) -> float:
@@ -147,7 +153,7 @@ def falls_to_a_limit(evaluate: Evaluator, at: Iterate, gone: Vector, gained: flo
     shown = _shown(evaluate, last, 0.5 * factor * norm(gone))
     if at.f - last <= REACHED * gained:
         return Halt(Status.converged, f"{TENDS} {shown}")
-    return Halt(Status.no_minimum, shown)
+    return Halt(Status.no_minimum, f"{STATIONARY} {shown}")
 
 
 def _falls_before(evaluate: Evaluator, at: Iterate, gone: Vector) -> int:
@@ -223,6 +229,10 @@ class Drift:
         self._evaluate = evaluate
         self._start = start.copy()
         self._mark = start.copy()
+        self.gone = np.zeros_like(start)
+        self._f = math.inf
+        self._distances = np.zeros(VALLEY_DOUBLINGS + 1)
+        self._in_valley = 0
         self.next = FIRST_PROBE
 
     @property
@@ -235,11 +245,31 @@ class Drift:
         if k < self.next:
             return None
         self.next = 2 * k
-        gone, before = at.x - self._mark, self._mark - self._start
+        self.gone = gone = at.x - self._mark
+        before = self._mark - self._start
         np.copyto(self._mark, at.x)
         if not norm(gone) >= ONWARD * norm(before) > 0.0:
             return None
         return self._look(at, gone, lowest)
+
+    def in_valley(self, k: int, at: Iterate, first_f: float) -> Halt | None:
+        """The halt, if any, at a test of `after`, of a run that follows a valley without end."""
+        distances = self._distances
+        distances[:-1] = distances[1:]
+        distances[-1] = distance = norm(at.x - self._start)
+        fell, self._f = self._f - at.f, at.f
+        barely = fell <= BARELY * min(abs(at.f), first_f - at.f)
+        self._in_valley = self._in_valley + 1 if barely else 0
+        far = distance >= FAR * max(1.0, norm(self._start))
+        if self._in_valley < VALLEY_DOUBLINGS or not far or distance < FARTHER * distances[0]:
+            return None
+        way = "rose" if self._evaluate.sign < 0.0 else "fell"
+        detail = (
+            f"The run follows a valley that leads ever farther away: it has come to a distance of "
+            f"{distance:.3g} from its start, and in the last {k // 2:,} steps the objective {way} "
+            f"by {fell:.2g}. The point is not stationary."
+        )
+        return Halt(Status.no_minimum, detail)
 
     def far_below(self, at: Iterate, lowest: float) -> Halt | None:
         """The halt, if any, at a point where f is below `lowest`, along the way from the start."""
@@ -277,4 +307,9 @@ class Drift:
         result = falls_without_end(self._evaluate, at, gone, lowest)
         if result is None and not np.array_equal(rounded, gone):
             result = falls_without_end(self._evaluate, at, rounded, lowest)
+            if result is None and largest >= FAR * max(1.0, norm(self._start)):
+                # Rounding errors of terms that cancel at `at` would grow with the distance.
+                f = self._evaluate.value(self._evaluate.inside(rounded))
+                origin = replace(at, x=rounded, f=f)
+                result = falls_without_end(self._evaluate, origin, rounded, lowest)
         return result
