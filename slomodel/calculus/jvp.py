@@ -1,20 +1,24 @@
 """Directional derivatives by a forward sweep, and Hessian-vector products from it.
 
-`where` needs no guard here: where a branch is not taken, neither is its tangent.
+`where` needs no guard here: where a branch is not taken, neither is its tangent. Where the branch
+that is taken is constant, its tangent is 0, and stays so beside the infinite derivative of a
+function at an end of its domain, as of sqrt(where(i == 0, 0, x)).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import singledispatch
 
 from slomodel.calculus.gradient import gradient, ties, total
 from slomodel.calculus.matrices import tangent_of_operation
 from slomodel.calculus.recurrence import states_along
-from slomodel.functions import add, div, mul, neg, sqrt, where
+from slomodel.functions import add, div, mul, neg, pow, sqrt, where
 from slomodel.functions.translate import partial
 from slomodel.ir import build
 from slomodel.ir.expr import (
+    Const,
     Einsum,
     Expr,
     Extreme,
@@ -27,6 +31,7 @@ from slomodel.ir.expr import (
     Scatter,
     is_map,
 )
+from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import dependents, postorder
 
 Tangents = Sequence[Expr | None]
@@ -76,7 +81,7 @@ def _(node: Map, tangents: Tangents) -> Expr | None:
     for k, varying in enumerate(moved):
         derivative = None if varying is None else partial(node.function, k, operands)
         if varying is not None and derivative is not None:
-            terms.append(build.apply(mul, derivative, varying))
+            terms.append(_scaled(derivative, varying, _has_infinite_slopes(node.function, k)))
     return total(terms) if terms else None
 
 
@@ -94,9 +99,34 @@ def _has_short_partial(quotient: Map, moved: Sequence[Expr | None]) -> bool:
 def _of_quotient(node: Expr, divisor: Expr, above: Expr | None, below: Expr) -> Expr:
     """(a' - (a/b) b') / b: 1/b^2 leaves the range of doubles where b'/b does not."""
     reciprocal = build.apply(div, build.const(1.0), divisor)
-    change = build.apply(neg, build.apply(mul, node, below))
-    change = change if above is None else build.apply(add, above, change)
-    return build.apply(mul, reciprocal, change)
+    change = build.apply(neg, _scaled(node, below, True))
+    if above is None:
+        return _scaled(reciprocal, change, True)
+    return build.apply(mul, reciprocal, build.apply(add, above, change))
+
+
+def _has_infinite_slopes(function: ScalarFunction, k: int) -> bool:
+    """Whether the derivative by operand k may be infinite where the value is finite."""
+    ends = function.domain[k] if function.domain else (-math.inf, math.inf)
+    return function in (div, pow) or any(map(math.isfinite, ends))
+
+
+def _scaled(derivative: Expr, varying: Expr, may_be_infinite: bool) -> Expr:
+    """The product, which is 0 where a choice of 0 and another tangent is 0."""
+    choice = _choice_of_zero(varying) if may_be_infinite else None
+    if choice is None or isinstance(derivative, Const):
+        return build.apply(mul, derivative, varying)
+    condition, *branches = choice
+    zero = build.const(0.0)
+    kept = [b if b is zero else _scaled(derivative, b, may_be_infinite) for b in branches]
+    return build.apply(where, condition, *kept)
+
+
+def _choice_of_zero(node: Expr) -> list[Expr] | None:
+    """The operands of a choice one branch of which is 0; None of other nodes."""
+    if not isinstance(node, Map) or node.function is not where:
+        return None
+    return build.aligned(node) if build.const(0.0) in node.operands[1:] else None
 
 
 @tangent.register
@@ -112,7 +142,13 @@ def _(node: Einsum, tangents: Tangents) -> Expr | None:
 @tangent.register
 def _(node: Gather, tangents: Tangents) -> Expr | None:
     varying = tangents[0]
-    return None if varying is None else build.gather(varying, node.index, node.shape)
+    if varying is None:
+        return None
+    choice = _choice_of_zero(varying)
+    if choice is None:
+        return build.gather(varying, node.index, node.shape)
+    moved = [build.gather(one, node.index, node.shape) if one.rank else one for one in choice]
+    return build.apply(where, *moved)
 
 
 @tangent.register

@@ -216,3 +216,43 @@ def test_no_element_of_a_dead_branch_leaks(point: list[float]) -> None:
     arrays = {x: np.array(point), A: np.arange(9.0).reshape(3, 3)}
     for array in derivatives(f, x, arrays):
         assert np.all(np.isfinite(array))
+
+
+@pytest.mark.parametrize("gathers", [False, True])
+@pytest.mark.parametrize(
+    ("function", "at"),
+    [
+        (fn.sqrt, 0.0),
+        (lambda x: fn.pow(x, 0.3), 0.0),
+        (lambda x: fn.div(1.0, fn.add(fn.sqrt(x), 0.5)), 0.0),
+        (fn.asin, 1.0),
+        (fn.acosh, 1.0),
+        (lambda x: fn.log(fn.add(1.0, fn.sqrt(x))), 0.0),
+        (lambda x: fn.mul(fn.sqrt(x), fn.exp(x)), 0.0),
+    ],
+)
+def test_constants_at_ends_of_a_domain_have_no_slope(
+    function: Callable[[Expr], Expr], at: float, gathers: bool
+) -> None:
+    """Elements of a choice that are constant, where the function's derivative is infinite."""
+    x = Input("x", "variable", (literal(4),))
+    inside = fn.add(0.5, fn.mul(0.1, fn.sin(x)))
+    inside = fn.add(inside, 1.0) if function is fn.acosh else inside
+    # Constants at both ends, as in boundary values of a discretised path.
+    last = fn.eq(build.iota(literal(4)), 3.0)
+    chosen = fn.where(fn.eq(build.iota(literal(4)), 0.0), at, fn.where(last, at, inside))
+    neighbour = fn.mul(element(x, 1), function(chosen))
+    if gathers:
+        ahead = build.gather(function(chosen), [Affine(literal(1), (1,))], (literal(3),))
+        here = build.gather(function(chosen), [Affine(literal(0), (1,))], (literal(3),))
+        neighbour = fn.mul(element(x, 2), fn.mul(ahead, here))
+    f = total(neighbour)
+    v = Input("v", "data", x.shape)
+    (g,) = gradient(f, [x])
+    (product,) = hessian_vector(f, {x: v})
+    rng = np.random.default_rng(0)
+    at_x, direction = rng.standard_normal((2, 4))
+
+    before, after = (evaluate([g], {x: at_x + h * direction}, {})[0] for h in (-1e-5, 1e-5))
+    (found,) = evaluate([product], {x: at_x, v: direction}, {})
+    np.testing.assert_allclose(found, (after - before) / 2e-5, rtol=1e-7, atol=1e-8)
