@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from slomodel.calculus.jvp import jvp
+from slomodel.calculus.rays.collected import collected
 from slomodel.calculus.rays.functions import (
     Value,
     as_midrad,
@@ -64,7 +65,7 @@ def derivative_graph(one: PartialFunction, k: int) -> tuple[tuple[Input, ...], E
         graph = one.function(*arguments)
         for _ in range(k):
             (graph,) = jvp((graph,), {inputs[one.varying]: Const(1.0)})
-    return inputs, graph
+    return inputs, collected(graph) if k > 1 else graph
 
 
 def derivative_at(one: PartialFunction, k: int, operands: Sequence[MidRad]) -> MidRad | None:
