@@ -18,6 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from weakref import WeakKeyDictionary
 
 from slomodel.functions import add, div, maximum, minimum, mul, neg, sub
 from slomodel.ir import build
@@ -90,10 +92,57 @@ class StableForm:
 
     def applied(self, node: Map) -> Expr | None:
         """The replacement of a node; None where it does not match."""
+        if functions_of(self.pattern) & ~functions_below(node):
+            return None
         for match in _matched(self.pattern, Part(node, tuple(range(node.rank))), Match()):
             if self.guard(match):
                 return _replaced(self.replacement, match, node.shape)
         return None
+
+
+_bits: dict[ScalarFunction, int] = {}
+"""A bit for each function, so that sets of them are ints."""
+_below: WeakKeyDictionary[Expr, int] = WeakKeyDictionary()
+
+
+@cache
+def functions_of(pattern: Expr) -> int:
+    """The functions, as bits, that are below every node that matches; sums are any of two."""
+    core = _core(pattern)
+    if not isinstance(core, Map):
+        return 0
+    has_rest = core.function is mul and core.operands[0] is rest
+    own = 0 if has_rest or core.function in (add, sub) else _bit(core.function)
+    for inner in core.operands:
+        own |= functions_of(inner)
+    return own
+
+
+def _bit(function: ScalarFunction) -> int:
+    return _bits.setdefault(function, 1 << len(_bits))
+
+
+def functions_below(node: Expr) -> int:
+    """The functions, as bits, of which a node is composed; each node is visited once.
+
+    A pattern with a function that is missing here is rejected at once, as most are.
+    """
+    known = _below.get(node)
+    if known is not None:
+        return known
+    stack = [node]
+    while stack:
+        one = stack[-1]
+        own, operands = (_bit(one.function), one.operands) if isinstance(one, Map) else (0, ())
+        inner = [_below.get(operand) for operand in operands]
+        if None in inner:
+            stack += [one for one, known in zip(operands, inner, strict=True) if known is None]
+            continue
+        for known in inner:
+            own |= known or 0
+        _below[one] = own
+        stack.pop()
+    return _below[node]
 
 
 def heads(pattern: Expr) -> frozenset[ScalarFunction]:

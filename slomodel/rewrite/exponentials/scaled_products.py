@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from functools import lru_cache
 from itertools import combinations
 
 from slomodel.functions import (
@@ -62,7 +61,6 @@ from slomodel.rewrite.exponentials.scales import Scales
 
 _MOST_FACTORS = 12
 _MOST_POWER = 4.0
-_MOST_CACHED = 1 << 12
 _LARGEST = 650.0
 """Exponents whose magnitudes add up to no more leave no product out of range."""
 _ARITHMETIC = (neg, sqrt, square, mul, div, add, sub)
@@ -85,10 +83,7 @@ class ScaledProducts:
         self._written = written
         self._scales = Scales()
         self._varies = reaches_variable()
-        self._has_exponential = Reaches(
-            lambda node: is_map(node, *_OF_EXPONENT, *_TAILS),
-            lambda node: is_map(node, *_ARITHMETIC),
-        )
+        self._rates = _GrowthRates()
         self._powers: dict[Expr, Map] = {}
 
     def of_any(self, node: Map) -> Expr | None:
@@ -191,7 +186,7 @@ class ScaledProducts:
             if (
                 isinstance(node, Map)
                 and node.function is div
-                and all(map(_may_overflow, whole(node).parts()))
+                and all(map(self._rates.may_overflow, whole(node).parts()))
                 and self._logarithms.of_written_quotient(node) is not None
             ):
                 return True
@@ -204,12 +199,11 @@ class ScaledProducts:
 
         Factors that are the same at all points are left as they are.
         """
-        own = [one for one in factors if self._has_exponential(one[0].node)]
-        own = [one for one in own if self._varies(one[0].node)]
+        own = [(part, p) for part, p in factors if self._varies(part.node)]
         tails = [p > 0.0 for part, p in own if is_map(part.node, sigmoid, *_TAILS)]
         if len(set(tails)) > 1:
             return True
-        rates = [_times(_rates(part), rational(p)) for part, p in own]
+        rates = [_times(found, rational(p)) for part, p in own if (found := self._rates.of(part))]
         return any(
             a * b < 0
             for one, other in combinations(rates, 2)
@@ -233,40 +227,53 @@ class ScaledProducts:
         return self._logarithms.times(node, shift), shift
 
 
-def _may_overflow(part: Part) -> bool:
-    return any(rate > 0 for pair in _rates(part).values() for rate in pair)
-
-
 def _times(rates: Rates, factor: Rational) -> Rates:
     return {key: (factor * up, factor * down) for key, (up, down) in rates.items()}
 
 
-@lru_cache(maxsize=_MOST_CACHED)
-def _rates(part: Part, depth: int = _MOST_FACTORS) -> Rates:
-    """The rates of a factor; empty if it has no exponentials of short polynomials.
+class _GrowthRates:
+    """The rates of the factors of one graph.
 
     Cached, as a factor is a part of many products: the paths through a graph may double with each
     level.
     """
-    node = part.node
-    if not isinstance(node, Map) or not depth:
-        return {}
-    own = part.parts()
-    if node.function in _OF_EXPONENT:
-        return _of_exponent(own[0], _OF_EXPONENT[node.function])
-    if node.function in _TAILS:
-        return _of_tail(own[0], *_TAILS[node.function])
-    if is_map(node, neg):
-        return _rates(own[0], depth - 1)
-    if is_map(node, sqrt, square):
-        return _times(_rates(own[0], depth - 1), Fraction(1, 2) if node.function is sqrt else 2)
-    if is_map(node, *_ARITHMETIC):
-        left, right = (_rates(one, depth - 1) for one in own)
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Part, int], Rates] = {}
+        self._has_exponential = Reaches(
+            lambda node: is_map(node, *_OF_EXPONENT, *_TAILS),
+            lambda node: is_map(node, *_ARITHMETIC),
+        )
+
+    def of(self, part: Part, depth: int = _MOST_FACTORS) -> Rates:
+        """The rates of a factor; empty if it has no exponentials of short polynomials."""
+        if not depth or not self._has_exponential(part.node):
+            return {}
+        known = self._known.get((part, depth))
+        if known is None:
+            known = self._known[part, depth] = self._computed(part, depth)
+        return known
+
+    def may_overflow(self, part: Part) -> bool:
+        return any(rate > 0 for pair in self.of(part).values() for rate in pair)
+
+    def _computed(self, part: Part, depth: int) -> Rates:
+        node = part.node
+        assert isinstance(node, Map)
+        if node.function in _OF_EXPONENT:
+            return _of_exponent(part.parts()[0], _OF_EXPONENT[node.function])
+        if node.function in _TAILS:
+            return _of_tail(part.parts()[0], *_TAILS[node.function])
+        left, *others = (self.of(one, depth - 1) for one in part.parts())
+        if is_map(node, neg):
+            return left
+        if is_map(node, sqrt, square):
+            return _times(left, Fraction(1, 2) if node.function is sqrt else 2)
+        (right,) = others
         if is_map(node, mul, div):
             right = _times(right, -1) if is_map(node, div) else right
             return _combined(left, right, lambda a, b: a + b)
         return _combined(left, right, max)
-    return {}
 
 
 def _combined(one: Rates, other: Rates, combine: Callable[[Rational, Rational], Rational]) -> Rates:

@@ -45,6 +45,7 @@ from slomodel.rewrite.elementwise.matching import (
     whole,
     with_better_products,
 )
+from slomodel.rewrite.elementwise.polynomials import polynomial
 from slomodel.rewrite.exponentials.exponential_sums import (
     Logarithms,
     ShiftedQuotients,
@@ -130,6 +131,7 @@ def _replacements(root: Expr, choices: bool) -> tuple[Mapping[Expr, Expr], Scale
         rules.known.add(result)
         if len(above[node]) > 1:
             shared.add(result)
+    polynomial.cache_clear()  # It would keep the graph alive.
     return done, rules.scaled_logs
 
 

@@ -64,6 +64,8 @@ from slomodel.rewrite.elementwise.matching import Term, parts_of, scaled, two_te
 from slomodel.rewrite.elementwise.patterns import (
     Match,
     StableForm,
+    functions_below,
+    functions_of,
     has_equal_operands,
     heads,
     heads_of,
@@ -315,6 +317,7 @@ class _Candidate:
     """A form with necessary conditions on a node, by which most candidates are rejected at once."""
 
     form: StableForm
+    functions: int
     heads: frozenset[ScalarFunction]
     has_equal_operands: bool
 
@@ -323,7 +326,12 @@ def _by_function() -> dict[ScalarFunction, tuple[_Candidate, ...]]:
     ordered = sorted(FORMS, key=lambda form: form.function.name)
     return {
         function: tuple(
-            _Candidate(form, heads(form.pattern), has_equal_operands(form.pattern))
+            _Candidate(
+                form,
+                functions_of(form.pattern),
+                heads(form.pattern),
+                has_equal_operands(form.pattern),
+            )
             for form in forms
         )
         for function, forms in groupby(ordered, key=lambda form: form.function)
@@ -339,10 +347,13 @@ def elementwise(node: Map) -> Expr | None:
     forms = _FORMS_OF.get(function)
     if forms is None:
         return None
+    missing = ~functions_below(node)
     present = heads_of(node)
     is_one_operand = len(set(node.operands)) == 1
     for candidate in forms:
-        if candidate.heads <= present and (is_one_operand or not candidate.has_equal_operands):
+        if candidate.functions & missing or not candidate.heads <= present:
+            continue
+        if is_one_operand or not candidate.has_equal_operands:
             applied = candidate.form.applied(node)
             if applied is not None:
                 return applied
