@@ -126,6 +126,18 @@ def _tanh(a: Expr, b: Expr) -> Expr:
     return mul(2.0, sigmoid_difference(mul(2.0, a), mul(2.0, b)))
 
 
+def divided_near(function: ScalarFunction, a: Expr, b: Expr) -> tuple[Expr, Expr]:
+    """Where the series of erf or normcdf is used, and (f(a) - f(b))/(a - b) there."""
+    s, (scale, _) = (1.0, _TWO_OVER_ROOT_PI) if function is erf else (0.5, _DENSITY_AT_0)
+    h, m = mul(0.5, sub(a, b)), mul(0.5, add(a, b))
+    p, q = square(mul(mul(2.0 * s, m), h)), mul(2.0 * s, square(h))
+    is_near = land(land(le(p, _NEAR_SLOPE), le(q, _NEAR)), le(abs(m), UNDERFLOW))
+    h, m = where(is_near, h, 0.0), where(is_near, m, 0.0)
+    p, q = square(mul(mul(2.0 * s, m), h)), mul(2.0 * s, square(h))
+    density = mul(scale, exp(mul(-s, square(m))))
+    return is_near, mul(density, add(1.0, _hermite_sum(p, q)))
+
+
 def _difference(
     function: ScalarFunction, stable: Callable[[Expr, Expr], Expr], ulps: int, in_c: int = 0
 ) -> ScalarFunction:

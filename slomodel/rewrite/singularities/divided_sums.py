@@ -16,7 +16,8 @@ from slomodel.functions import add, div, ge, mul, where
 from slomodel.ir import build
 from slomodel.ir.expr import Const, Einsum, Expr, Map, is_map
 from slomodel.rewrite.elementwise.matching import Part, parts_of, two_terms, whole
-from slomodel.rewrite.singularities.removable import cancelled, factored, rebuilt
+from slomodel.rewrite.singularities.factored_products import factored, rebuilt
+from slomodel.rewrite.singularities.removable import cancelled
 
 
 @dataclass(frozen=True, slots=True)

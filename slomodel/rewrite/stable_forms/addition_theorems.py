@@ -50,7 +50,11 @@ from slomodel.ir.expr import Const, Expr, Map, is_map
 from slomodel.ir.function import ScalarFunction
 from slomodel.rewrite.elementwise.matching import Part, scaled, whole
 from slomodel.rewrite.elementwise.polynomials import UNIT, SumOfProducts, polynomial, rational
-from slomodel.rewrite.singularities.removable import FactoredProduct, Powers, factored
+from slomodel.rewrite.singularities.factored_products import (
+    FactoredProduct,
+    Powers,
+    factored,
+)
 from slomodel.rewrite.stable_forms.tail_forms import log_between
 
 _MOST_TERMS = 6

@@ -17,7 +17,7 @@ from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Const, Expr, Map, is_map
 from slomodel.rewrite.elementwise.matching import Part, whole
 from slomodel.rewrite.elementwise.polynomials import UNIT, Monomial, SumOfProducts, polynomial
-from slomodel.rewrite.singularities.removable import factored
+from slomodel.rewrite.singularities.factored_products import factored
 from slomodel.rewrite.stable_forms.addition_theorems import terms_of_sum
 from slomodel.rewrite.stable_forms.table import elementwise
 
