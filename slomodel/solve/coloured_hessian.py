@@ -6,8 +6,9 @@ What color is your Jacobian? Graph coloring for computing derivatives (2005), Se
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,13 +18,16 @@ from slomodel.solve.norms import Vector
 
 Sparse: TypeAlias = Any
 """A square matrix of scipy.sparse."""
-Indices = NDArray[np.intp]
+Indices = NDArray[np.signedinteger[Any]]
+"""Of 32 bits where there is one for each entry or unknown, to save memory."""
 
 # A row is that of a hub if it has this many times the mean number of entries, and at least so many.
 # Hubs are eliminated last, and are left out of the ordering by which fill is estimated.
 HUB, FULL = 10.0, 20
 # The most elements of a factor (400 MB), and operations to compute it (some seconds).
 MOST_FILL, MOST_FLOPS = 5e7, 2e10
+# Unknowns whose neighbours are lists of Python at the same time while colours are chosen.
+CHUNK = 4096
 # Largest bandwidth for which LAPACK's band factorisation takes less time than a general one.
 WIDEST = 20
 
@@ -46,10 +50,11 @@ class Band:
 class ColouredHessian:
     """A symmetric pattern (n, n) with colours (n,) such that every entry is in some product.
 
-    `products` is the number of colours. The entry at `rows`, `columns` is the element `at` of the
-    product with the sum of the unit vectors of colour `group`. `fill` estimates, from above, the
-    entries of a Cholesky factor, and `flops` the multiplications to compute it. `band` is that of
-    the matrix, if it is narrow.
+    `products` is the number of colours. The entries are at `rows`, `columns`; those of row i begin
+    with number `first[i]`. The product with the sum of the unit vectors of colour c has the entries
+    `order[ends[c]]`, …, up to `ends[c + 1]`, as its elements at the same places of `at`. `fill`
+    estimates, from above, the entries of a Cholesky factor, and `flops` the multiplications to
+    compute it. `band` is that of the matrix, if it is narrow.
     """
 
     n: int
@@ -57,24 +62,28 @@ class ColouredHessian:
     products: int
     rows: Indices
     columns: Indices
-    group: Indices
+    first: Indices
+    order: Indices
     at: Indices
+    ends: tuple[int, ...]
     fill: float
     flops: float
     band: Band | None = None
 
     def entries(self, product: Callable[[Vector, Vector], None]) -> Vector:
         """The entries of the Hessian; `product(v, out)` writes its product with v (n,) into out."""
-        result = np.empty((self.products, self.n))
-        for colour, out in enumerate(result):
-            product((self.colours == colour).astype(np.float64), out)
-        return result[self.group, self.at]
+        result, v, Hv = np.empty(len(self.order)), np.empty(self.n), np.empty(self.n)
+        for colour, (first, end) in enumerate(pairwise(self.ends)):
+            np.equal(self.colours, colour, out=v)
+            product(v, Hv)
+            result[self.order[first:end]] = Hv[self.at[first:end]]
+        return result
 
     def matrix(self, entries: Vector) -> Sparse:
-        """The matrix (n, n) of some entries, in CSC format."""
+        """The matrix (n, n) of some entries, the same for (i, j) and (j, i), in CSC format."""
         from scipy.sparse import csc_array
 
-        return csc_array((entries, (self.rows, self.columns)), shape=(self.n, self.n))
+        return csc_array((entries, self.columns, self.first), shape=(self.n, self.n))
 
 
 def coloured(
@@ -95,14 +104,11 @@ def coloured(
     fill, flops, _ = factor
     if factored and (fill > MOST_FILL or flops > MOST_FLOPS):
         return None
-    indptr, indices = pattern.indptr.tolist(), pattern.indices.tolist()
-    degrees = np.diff(pattern.indptr)
     # Bit sets: the colours of the neighbours of each unknown so far.
     near = [0] * n
     colours = [-1] * n
     products = 0
-    for v in np.argsort(-degrees, kind="stable").tolist():
-        own = indices[indptr[v] : indptr[v + 1]]
+    for v, own in _by_degree(pattern):
         taken = 0
         for w in own:
             colour = colours[w]
@@ -116,21 +122,45 @@ def coloured(
         products = max(products, free + 1)
         if most is not None and products > most:
             return None
-    return _of(pattern, np.array(colours, np.intp), products, factor)
+    narrow = np.int16 if products < np.iinfo(np.int16).max else np.int32
+    return _of(pattern, np.array(colours, narrow), products, factor)
+
+
+def _by_degree(pattern: Sparse) -> Iterator[tuple[int, list[int]]]:
+    """The unknowns with their neighbours, those with most neighbours first."""
+    indptr, indices = pattern.indptr, pattern.indices
+    order = np.argsort(-np.diff(indptr), kind="stable")
+    for k in range(0, len(order), CHUNK):
+        chunk = order[k : k + CHUNK]
+        ranges = zip(
+            chunk.tolist(), indptr[chunk].tolist(), indptr[chunk + 1].tolist(), strict=True
+        )
+        for v, first, end in ranges:
+            yield v, indices[first:end].tolist()
 
 
 def _of(
     pattern: Sparse, colours: Indices, products: int, factor: tuple[float, float, Indices | None]
 ) -> ColouredHessian:
-    entries = pattern.tocoo()
-    rows, columns = entries.row.astype(np.intp), entries.col.astype(np.intp)
+    pattern.sort_indices()
+    columns, first = pattern.indices.astype(np.int32), pattern.indptr.astype(np.int32)
+    rows = _rows(pattern)
     lower = colours[rows] < colours[columns]
     group = np.where(lower, colours[rows], colours[columns])
-    at = np.where(lower, columns, rows)
+    order = np.argsort(group, kind="stable").astype(np.int32)
+    at = np.where(lower, columns, rows)[order]
+    ends = (0, *np.cumsum(np.bincount(group, minlength=products)).tolist())
     fill, flops, place = factor
     band = None if place is None else _band(place, rows, columns)
-    own = (len(colours), colours, products, rows, columns, group, at, fill, flops, band)
-    return ColouredHessian(*own)
+    n = len(colours)
+    return ColouredHessian(
+        *(n, colours, products, rows, columns, first, order, at, ends, fill, flops, band)
+    )
+
+
+def _rows(pattern: Sparse) -> Indices:
+    """The row of each entry of a matrix in CSR format."""
+    return np.repeat(np.arange(pattern.shape[0], dtype=np.int32), np.diff(pattern.indptr))
 
 
 def _factor(pattern: Sparse) -> tuple[float, float, Indices | None]:
@@ -144,13 +174,12 @@ def _factor(pattern: Sparse) -> tuple[float, float, Indices | None]:
     degrees = np.diff(pattern.indptr)
     kept = degrees <= max(FULL, HUB * float(degrees.mean() if n else 0.0))
     hubs = n - int(kept.sum())
-    rest = pattern[kept][:, kept].tocsr()
+    rest = pattern[kept][:, kept].tocsr() if hubs else pattern
     order = reverse_cuthill_mckee(rest, symmetric_mode=True)
-    place = np.empty(len(order), np.intp)
-    place[order] = np.arange(len(order))
-    entries = rest.tocoo()
-    first = np.arange(len(order))
-    np.minimum.at(first, place[entries.row], place[entries.col])
+    place = np.empty(len(order), np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    first = np.arange(len(order), dtype=np.int32)
+    np.minimum.at(first, place[_rows(rest)], place[rest.indices])
     widths = np.arange(len(order)) - first + 1.0 + hubs
     fill, flops = (
         float(widths.sum()) + hubs * hubs,
@@ -166,5 +195,5 @@ def _band(place: Indices, rows: Indices, columns: Indices) -> Band | None:
     if width > WIDEST:
         return None
     chosen = np.flatnonzero(below >= 0)
-    at = below[chosen] + (width + 1) * place[columns[chosen]]
+    at = below[chosen] + (width + 1) * place[columns[chosen]].astype(np.intp)
     return Band(np.argsort(place), width, chosen, at)

@@ -112,11 +112,13 @@ class SparseNewton:
         assert structure is not None
         assert self._entries is not None
         assert self.units is not None
+        scaled = self.units[structure.rows]
+        scaled *= self.units[structure.columns]
+        scaled *= self._entries
         if structure.band is not None:
-            scaled = self._entries * self.units[structure.rows] * self.units[structure.columns]
             factor = partial(positive_band, structure.band, scaled)
         else:
-            factor = partial(positive_factor, _scaled(structure.matrix(self._entries), self.units))
+            factor = partial(positive_factor, structure.matrix(scaled))
         while self._shift <= MOST_SHIFT:
             self._factor = factor(self._shift)
             if self._factor is not None:
@@ -152,14 +154,6 @@ def positive_band(band: Band, entries: Vector, shift: float) -> BandFactor | Non
     matrix = elements.reshape((band.width + 1, n), order="F")
     factor, failed = dpbtrf(matrix, lower=1, overwrite_ab=1)
     return None if failed else BandFactor(band, factor)
-
-
-def _scaled(H: Sparse, units: Vector) -> Sparse:
-    """S H S for the diagonal matrix S of units (n,)."""
-    scaled = H.copy()
-    scaled.data *= units[scaled.indices]
-    scaled.data *= np.repeat(units, np.diff(scaled.indptr))
-    return scaled
 
 
 def positive_factor(H: Sparse, shift: float) -> Any:
