@@ -21,7 +21,7 @@ _RANDOM_POINTS = 4
 _STEPS = 3
 """Power steps for the direction in which H, or a difference of two, is largest."""
 _APART = 0.1
-"""ObjectivePart of the way from the centre between two points whose Hessians are compared."""
+"""Part of the way from the centre between two points whose Hessians are compared."""
 _OUTWARD = (0.1, 1.0)
 """Parts of the radius at which the ball is looked at."""
 
