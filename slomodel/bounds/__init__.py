@@ -7,7 +7,7 @@
     rules/                the ways to bound a part, one principle a file
     refinements/          second looks at what rules return
     closure               Taylor's theorem: from an enclosure to both constants
-    centre                derivatives at the centre, by `calculus`
+    centre                derivatives at the centre, by graphs of `calculus`
     lipschitz, result     the constants and their reasons, as users see them
     arithmetic/           rounding of sums, of products, of matrices and of intervals
     norms/                norms of matrices, of cubic and of quartic forms

@@ -187,8 +187,9 @@ def _pair(k: int, alpha: float, first: float, second: float) -> Monomials:
 def _third_norm(centre: Centre) -> float:
     """Upper bound on ‖D³f(c)‖/w; inf for many unknowns.
 
-    Written by hand, as the graph of D³f would hold tensors of dᵏ elements along n² directions:
-    80 ms for 40 unknowns of order 5, where that exceeds every effort.
+    Written by hand, as the graph of D³f holds tensors of dᵏ elements along n² directions: it takes
+    36 times as long for 12 unknowns of order 3 and 155 times for 24, measured by
+    `benchmarks/centre_derivatives.py`.
 
     f_3(h)/w = -2 C(k, 3) Σ R(c_i^(k-3), h_i³) + Σ_ij 2 k(k-1) α^(k-2) γ β + k(k-1)(k-2) α^(k-3) β²
     β', with (i, j) and (j, i) combined, and D³f is 6 times its symmetric form.

@@ -5,8 +5,9 @@ them for the third derivative. The results are polynomials in numbers with known
 the errors of the results by `sums_of_products`, along directions of ones: row sums bound the norm
 of nonnegative forms, A[v, v, v] <= Σ A_ijk (|v_i|³ + |v_j|³ + |v_k|³) / 3.
 
-Written by hand because it takes 5 to 20 times less than intervals of the Hessian's graph: 5 and 39
-ms for 57 unknowns and 100 samples, 11 and 218 ms for two hidden layers of 89 unknowns.
+Written by hand because intervals of the graphs of `calculus` take 5 to 15 times as long for H(c)
+and 10 to 50 times for D³f(c), which the default effort does not allow beyond 40 unknowns; measured
+by `benchmarks/centre_derivatives.py`.
 """
 
 from __future__ import annotations
