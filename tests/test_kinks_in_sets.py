@@ -15,6 +15,10 @@ from slomodel.ir.expr import Input
 from slomodel.ir.walk import dependents
 from slomodel.reference import evaluate
 from slomodel.solve import Solution, Status
+from slomodel.solve.run.kinks import combination, outward_normals
+from slomodel.solve.sets.ball import EuclideanBall
+from slomodel.solve.sets.box import Box
+from slomodel.solve.sets.simplex import Simplex
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::slomodel.errors.NonsmoothWarning"),
@@ -220,3 +224,54 @@ def test_directions_hold_for_all_numbers(text: str) -> None:
                 assert after >= before - 1e-12
             if direction in (0, FALLING):
                 assert after <= before + 1e-12
+
+
+def test_kinks_without_a_form_are_left_by_steps_on_the_whole_space() -> None:
+    """Quantile regression with `where`, against its linear program; no false success."""
+    data = rows(24, 5, 3)
+    head = "dim m, n data A[m, n], b[m] var x[n] in [-0.4, 0.4] let r = b - A @ x minimize "
+    found = solved(f"{head} sum(where(r > 0, 0.9*r, -0.1*r))", data)
+    known = solved(f"{head} sum(max(0.9*r, -0.1*r))", data)
+    assert EPIGRAPH not in found.message
+    assert known.status is Status.converged
+    assert found.fun == pytest.approx(known.fun, rel=1e-7)
+    assert not found.success or found.fun == pytest.approx(known.fun, rel=1e-9)
+    assert (np.abs(found["x"]) <= 0.4).all()
+
+
+def test_norms_that_are_0_at_the_minimum_in_a_box() -> None:
+    """The lasso of groups: a norm is 0, and a bound is active; the message says so."""
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((20, 3, 2))
+    data = {"A": A, "y": A[:, 1] @ [1.0, -1.0] + 0.1 * rng.standard_normal(20)}
+    text = (
+        "dim m, g, k data A[m, g, k], y[m] var W[g, k] in [-2, 0.5] minimize "
+        "0.5*sum((sum(A[i, a, b]*W[a, b] for a in g, b in k) - y[i])^2 for i in m) "
+        "+ 4*sum(norm2(W[a, :]) for a in g)"
+    )
+    found = solved(text, data)
+    assert "it is stationary" in found.message
+    assert np.abs(found["W"][2]).max() <= 1e-9
+    assert found["W"][1, 0] == 0.5
+    other = minimize(
+        slomodel.compile(text, data=data, backend="numpy").value,
+        found.x,
+        method="Nelder-Mead",
+        bounds=[(-2.0, 0.5)] * 6,
+    )
+    assert found.fun <= other.fun + 1e-9
+
+
+def test_normals_of_bounds_count_in_combinations_of_gradients() -> None:
+    box = Box(np.zeros(3), np.array([1.0, 1.0, np.inf]))
+    x = np.array([0.0, 1.0, 0.5])
+    normals = outward_normals(box, x)
+    assert normals is not None
+    assert normals.tolist() == [[-1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    gradients = np.array([[2.0, -1.0, 1.0], [1.0, -3.0, -1.0]])
+    assert np.linalg.norm(combination(gradients, normals)) <= 1e-6
+    assert np.linalg.norm(combination(-gradients, normals)) >= 1.0
+    simplex = outward_normals(Simplex((3,), 0), np.array([0.0, 0.4, 0.6]))
+    assert simplex is not None
+    assert np.linalg.norm(combination(np.array([[3.0, 2.0, 2.0]]), simplex)) <= 1e-6
+    assert outward_normals(EuclideanBall(np.zeros(3), 1.0), x) is None

@@ -19,8 +19,9 @@ from slomodel.front.data.labels import checked
 from slomodel.front.data.points import Point, Vector
 from slomodel.front.explanation import warn
 from slomodel.front.lints.data_values import infinite_terms, missing_labels
-from slomodel.front.lints.kinks import kinks_of_data
+from slomodel.front.lints.kinks import kinks_of_data, smoothness
 from slomodel.front.source import Recipe
+from slomodel.functions import hypot, root
 from slomodel.ir.dims import show_shape
 from slomodel.ir.show import show
 from slomodel.model.closed_sets import check_value
@@ -316,7 +317,9 @@ class Model(Reporting):
         if form is None:
             return None
         plans = self._plans.of(form.problem)
-        if not plans.lagrangian.smooth(self._binding):
+        # Norms are smooth but at 0, where their gradient is taken as 0, a subgradient.
+        lagrangian = plans.lagrangian.problem
+        if smoothness(lagrangian, self._binding.arrays, apart_from=(root, hypot)) <= 0:
             return None
         compiled = plans.latest(self._binding, self._compiled.target)
         model = Model(form.problem, self._binding, compiled, plans, self._recipe)

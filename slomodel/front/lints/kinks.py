@@ -28,7 +28,7 @@ from slomodel.functions import (
     where,
 )
 from slomodel.ir import build
-from slomodel.ir.expr import Const, Expr, Extreme, Input, Map, Recur
+from slomodel.ir.expr import Const, Expr, Extreme, Input, Map, Recur, is_map
 from slomodel.ir.function import ANALYTIC, ScalarFunction
 from slomodel.ir.walk import dependents, postorder
 from slomodel.problem import NONSMOOTH, Check, DataDeclaration, Problem
@@ -173,11 +173,14 @@ def _remark(function: ScalarFunction, span: Span) -> Diagnostic:
 
 
 def smoothness(
-    problem: Problem, arrays: Mapping[str, NDArray[np.float64]] = MappingProxyType({})
+    problem: Problem,
+    arrays: Mapping[str, NDArray[np.float64]] = MappingProxyType({}),
+    apart_from: Collection[ScalarFunction] = (),
 ) -> int:
     """Lower bound on the order of continuous differentiability of the objective.
 
-    It is the minimum over its functions; a joint of a `where` may be smoother than is proved.
+    It is the minimum over its functions, `apart_from` some; a joint of a `where` may be smoother
+    than is proved.
     `arrays` holds data by name; the values of other data are unknown.
     """
     variables: set[Expr] = set(problem.inputs)
@@ -191,7 +194,7 @@ def smoothness(
         for node in order
         if isinstance(node, (Map, Extreme)) and node in varying and node in kinks.nodes
         if node not in problem.joins
-        if node.dtype == "real"
+        if node.dtype == "real" and not is_map(node, *apart_from)
     ]
     return min([kinks.order, *classes])
 

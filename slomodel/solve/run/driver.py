@@ -14,6 +14,7 @@ from slomodel.solve.objective import BudgetSpent, EvaluationLost, Evaluator
 from slomodel.solve.run.blocks import blocks_of
 from slomodel.solve.run.checkpoint import Keeper
 from slomodel.solve.run.kinks import falls_at_a_kink, stationary_within
+from slomodel.solve.run.kinks_in_sets import descent_in_a_polyhedron
 from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.run.run_state import RunState
 from slomodel.solve.run.saddle_escape import SaddleWatch, saddles_left
@@ -105,8 +106,10 @@ def minimize(
             elif run.status is None:
                 left = run.is_slow and sped_up(subroutine, evaluate, monitor, run, drift)
             else:
-                left = went_beyond(evaluate, monitor, run) or went_on(
-                    evaluate, monitor, run, drift.start
+                left = (
+                    went_beyond(evaluate, monitor, run)
+                    or went_on(evaluate, monitor, run, drift.start)
+                    or (run.status in _STALLED and left_kinks(evaluate, monitor, run))
                 )
             if left:
                 stepper = subroutine.stepper(evaluate, run.current, run.tolerance)
@@ -149,9 +152,13 @@ def describe_curvature(
 ) -> None:
     """Report what is known about saddles and kinks at the end of a run of k steps."""
     said = ""
-    if run.status in (Status.line_search_stalled, Status.not_descent) and not run.facts.smooth:
+    in_set = evaluate.within is not None
+    if run.status in (_STALLED if in_set else _STALLED[1:]) and not run.facts.smooth:
         with suppress(BudgetSpent, KeyboardInterrupt, EvaluationLost):
             run.tried = stationary_within(evaluate, run.current)
+            if run.status is Status.precision and not run.tried:
+                # Beside kinks and bounds f may be flat along the projected gradient alone.
+                run.end(Status.line_search_stalled, run.detail)
     if watch and run.status is not Status.unbounded:
         said = watch.verdict
     elif BEYOND in run.kinds:
@@ -212,6 +219,8 @@ def sped_up(
     """Step to the end of a second descent, or along a curved valley; True if that is lower."""
     run.is_slow = False
     if creeps(evaluate, monitor.recorder, run, monitor.k):
+        if evaluate.within is not None:
+            return left_kinks(evaluate, monitor, run)
         start = Iterate(drift.start, run.first_f, np.empty_like(drift.start), 0.0)
         found = second_descent(subroutine, evaluate, run, start)
         if found is not None:
@@ -257,6 +266,18 @@ def went_along(
     if endless:
         run.halt(without_end(evaluate, found, x0))
     return True
+
+
+def left_kinks(evaluate: Evaluator, monitor: Monitor, run: RunState) -> bool:
+    """Step to the end of a descent among kinks in a polyhedron, once in a run of `auto`."""
+    able = run.leaves_saddles and not run.facts.smooth and not run.has_descended_again
+    if not able or monitor.k >= run.options.max_iter:
+        return False
+    run.has_descended_again = True
+    found = descent_in_a_polyhedron(evaluate, run.current)
+    if found is not None:
+        go_on_from(found, monitor, run, AGAIN)
+    return found is not None
 
 
 def left_saddle(watch: SaddleWatch, monitor: Monitor, run: RunState) -> bool:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
+from typing import Protocol
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from slomodel.solve.run.stationary_point import (
     SoFar,
     lower_at,
 )
+from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.stagnation.resolution import ROUNDING
 from slomodel.solve.stagnation.scaled_descent import CLEAR
 from slomodel.solve.subroutine import Iterate
@@ -39,6 +41,16 @@ DESCENT, FLATTER, TRIALS = 1e-4, 0.5, 30
 # unknowns: SAMPLES and two for each. A combination below SMALL times the gradient is about 0.
 # WEIGHT is that of the condition on the sum of the weights.
 DISTANCES, MOST_SAMPLED, SAMPLES, SMALL, WEIGHT = (1e-9, 1e-7, 1e-5), 60, 20, 1e-3, 10.0
+
+
+class KinkedFunction(Protocol):
+    """A function of x (n,) to be minimised."""
+
+    def value(self, x: Vector) -> float: ...
+
+    def gradient(self, x: Vector, out: Vector) -> float:
+        """Write the gradient at x into `out`, both (n,)."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,43 +99,66 @@ def falls_at_a_kink(evaluate: Evaluator, at: Iterate, so_far: SoFar) -> Examined
 def stationary_within(evaluate: Evaluator, at: Iterate) -> str:
     """A sentence if gradients close to a point have a convex combination that is about 0, or "".
 
-    For those at points within a distance this is a necessary condition of a minimum with kinks. The
+    For those at points within a distance this is a necessary condition of a minimum with kinks; in
+    a polyhedron, if outward normals of the bounds at the point, times numbers ≥ 0, are added. The
     next gradient is one along minus the shortest combination so far, which is where a convex f has
     the one that shortens it most. Wolfe, A method of conjugate subgradients for minimizing
     nondifferentiable functions (1975).
     """
     n = len(at.x)
-    if not 0 < n <= MOST_SAMPLED or evaluate.within is not None or not 0.0 < at.gnorm < math.inf:
+    normals = outward_normals(evaluate.within, at.x)
+    steep = norm(at.g)
+    if normals is None or not 0 < n <= MOST_SAMPLED or not 0.0 < steep < math.inf:
         return ""
     for distance in DISTANCES:
         length = distance * max(1.0, norm(at.x))
         gradients = [at.g]
         for _ in range(SAMPLES + 2 * n):
-            rows = np.array(gradients) / at.gnorm
+            rows = np.array(gradients) / steep
             if not np.isfinite(rows).all():
                 return ""
-            shortest = combination(rows)
+            shortest = combination(rows, normals)
             least = norm(shortest)
             if least <= SMALL:
+                with_bounds = " with normals of its bounds" if len(normals) else ""
                 return (
-                    f"Gradients within {length:.1g} of the point have a convex combination of norm "
-                    f"{at.gnorm * least:.1g}: with its kinks it is stationary to that accuracy."
+                    f"Gradients within {length:.1g} of the point have a convex combination"
+                    f"{with_bounds} of norm {steep * least:.1g}: with its kinks it is stationary "
+                    "to that accuracy."
                 )
             gradients.append(_gradient(evaluate, at, (-length / least) * shortest))
     return ""
 
 
-def combination(gradients: Vector) -> Vector:
-    """The shortest convex combination (n,) of rows (k, n), of about the length 1."""
+def outward_normals(within: Set | None, x: Vector) -> Vector | None:
+    """The normals (k, n) of the bounds of a polyhedron that are active at x (n,).
+
+    None for a set whose boundary is curved. Those of equations are there with both signs.
+    """
+    if within is None:
+        return np.zeros((0, len(x)))
+    polyhedron, unit = within.polyhedron(), np.eye(len(x))
+    if polyhedron is None:
+        return None
+    low, high = x <= polyhedron.low, x >= polyhedron.high
+    return np.concatenate([-unit[low], unit[high], polyhedron.E, -polyhedron.E])
+
+
+def combination(gradients: Vector, normals: Vector | None = None) -> Vector:
+    """The shortest sum (n,) of a convex combination of rows (k, n), of about the length 1, and of
+    `normals` (j, n) times numbers ≥ 0.
+    """
     from scipy.optimize import nnls
 
+    k, n = gradients.shape
+    rows = gradients if normals is None else np.vstack([gradients, normals])
     # The weights add up to 1 up to 1/WEIGHT, and are divided by their sum.
-    system = np.vstack([gradients.T, np.full(len(gradients), WEIGHT)])
+    system = np.vstack([rows.T, WEIGHT * (np.arange(len(rows)) < k)])
     try:
-        weights, _ = nnls(system, np.append(np.zeros(gradients.shape[1]), WEIGHT))
+        weights, _ = nnls(system, np.append(np.zeros(n), WEIGHT))
     except RuntimeError:  # it limits its iterations
-        weights = np.ones(len(gradients))
-    return np.asarray(weights @ gradients / weights.sum())
+        weights = (np.arange(len(rows)) < k).astype(float)
+    return np.asarray(weights @ rows / weights[:k].sum())
 
 
 def _gradient(evaluate: Evaluator, at: Iterate, step: Vector) -> Vector:
@@ -189,7 +224,7 @@ def _descent(evaluate: Evaluator, at: Iterate, step: Vector, noise: float) -> Ve
         slope = float(g.dot(v))
         if not -math.inf < slope < 0.0:
             return None
-        found = _weak_wolfe(evaluate, x, f, v, slope)
+        found = weak_wolfe(evaluate, x, f, v, slope)
         if found is None:
             return None
         new, f, after = found
@@ -199,18 +234,23 @@ def _descent(evaluate: Evaluator, at: Iterate, step: Vector, noise: float) -> Ve
         if not nearest < norm(new - at.x) < farthest:
             return None
         s, y = new - x, after - g
-        sy = float(s.dot(y))
-        if sy > 0.0:
-            u, w = s / sy, H.dot(y)
-            w -= (0.5 * (sy + float(y.dot(w)))) * u
-            change = np.multiply.outer(u, w)
-            H -= change + change.T
+        learn(H, s, y)
         x, g = new, after
     return None
 
 
-def _weak_wolfe(
-    evaluate: Evaluator, x: Vector, f: float, v: Vector, slope: float
+def learn(H: Vector, s: Vector, y: Vector) -> None:
+    """Change H (n, n), an inverse Hessian, by the secant pair of a step s and y (n,): BFGS."""
+    sy = float(s.dot(y))
+    if sy > 0.0:
+        u, w = s / sy, H.dot(y)
+        w -= (0.5 * (sy + float(y.dot(w)))) * u
+        change = np.multiply.outer(u, w)
+        H -= change + change.T
+
+
+def weak_wolfe(
+    evaluate: KinkedFunction, x: Vector, f: float, v: Vector, slope: float
 ) -> tuple[Vector, float, Vector] | None:
     """A point along v (n,) that is lower and less steep, with its value and gradient, by halving.
 

@@ -32,9 +32,14 @@ DIRECTION = "newton-cg"
 
 
 def creeps(evaluate: Evaluator, recorder: Recorder, run: RunState, k: int) -> bool:
-    """Whether a run of `auto` makes next to no progress after k steps, for the first time."""
+    """Whether a run of `auto` makes next to no progress after k steps, for the first time.
+
+    In sets only runs with kinks are judged, for which there are other steps (kinks_in_sets.py).
+    """
     few = evaluate.weighted_work < LONG + LONG_PER_UNKNOWN * len(run.current.x)
-    if few or run.has_descended_again or not run.leaves_saddles or evaluate.within is not None:
+    if few or run.has_descended_again or not run.leaves_saddles:
+        return False
+    if evaluate.within is not None and run.facts.smooth:
         return False
     f = run.current.f
     fell = evaluate.sign * recorder.value(k // 2) - f
