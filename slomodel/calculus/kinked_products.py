@@ -12,6 +12,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
+from slomodel.calculus.signs import NeverZero
 from slomodel.functions import (
     abs,
     div,
@@ -42,19 +43,22 @@ _MOST_FACTORS = 8
 class KinkedPower:
     """|base|^degree with a constant factor on each side of 0; `kinked` if the two may differ.
 
-    With `is_squared` the base is a sum of squares ‖u‖², so that the power is ‖u‖^(2 degree).
+    With `is_squared` the base is a sum of squares ‖u‖², so that the power is ‖u‖^(2 degree). A base
+    that `never_vanishes` stays on one side.
     """
 
     base: Expr
     degree: float
     kinked: bool
     is_squared: bool = False
+    never_vanishes: bool = False
 
     @property
     def order(self) -> int:
         """A k for which the power is C^k in its base, or in the terms that are squared."""
         degree = 2.0 * self.degree if self.is_squared else self.degree
-        return ceil(min(degree, ANALYTIC)) - 1 if self.kinked else ANALYTIC
+        has_kink = self.kinked and not self.never_vanishes
+        return ceil(min(degree, ANALYTIC)) - 1 if has_kink else ANALYTIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,7 @@ class KinkedProducts:
 
     def __init__(self, varying: Collection[Expr]) -> None:
         self._varying = varying
+        self._never_zero = NeverZero(varying)
         self._cached: dict[Expr, Product] = {}
 
     def powers(self, node: Expr) -> Sequence[KinkedPower]:
@@ -133,20 +138,27 @@ class KinkedProducts:
         if function is pow and varying == [0] and isinstance(node.operands[1], Const):
             return _raised(parts[0], node.operands[1].value)
         if function is abs or (function is relu and len(parts[0]) == 1):
-            return {place: replace(one, kinked=True) for place, one in parts[0].items()}
+            return self._kinked(parts[0])
         if function is root:
             operand = node.operands[0]
             return {_own(operand).along(node.axes[0]): KinkedPower(operand, 0.5, True, True)}
         if function is relu or (function in (maximum, minimum) and _has_zero(node)):
             operand = node.operands[varying[0]]
-            axes = node.axes[varying[0]]
-            return {_own(operand).along(axes): KinkedPower(operand, 1.0, True)}
+            return self._kinked({_own(operand).along(node.axes[varying[0]]): _whole(operand)})
         if function is sign:
             operand = node.operands[0]
-            return {_own(operand).along(node.axes[0]): KinkedPower(operand, 0.0, True)}
+            steps = replace(_whole(operand), degree=0.0)
+            return self._kinked({_own(operand).along(node.axes[0]): steps})
         if function in (maximum, minimum) and len(varying) == 2 and _are_opposite(node):
-            return {place: replace(one, kinked=True) for place, one in parts[0].items()}
+            return self._kinked(parts[0])
         return None
+
+    def _kinked(self, product: Product) -> Product:
+        """The powers of the absolute value of a product, or of its part above 0."""
+        return {
+            place: replace(one, kinked=True, never_vanishes=one.base in self._never_zero)
+            for place, one in product.items()
+        }
 
     def _of_einsum(self, node: Einsum) -> Product | None:
         """The powers of an einsum without a sum, each label at most once per operand and output."""
@@ -181,8 +193,12 @@ def _own(node: Expr) -> _Place:
     return _Place(node, tuple(range(node.rank)))
 
 
+def _whole(node: Expr) -> KinkedPower:
+    return KinkedPower(node, 1.0, False)
+
+
 def _itself(node: Expr) -> Product:
-    return {_own(node): KinkedPower(node, 1.0, False)}
+    return {_own(node): _whole(node)}
 
 
 def _has_kinks(product: Product) -> bool:
@@ -197,7 +213,8 @@ def _multiplied(parts: Iterable[Product]) -> Product | None:
                 other = result[place]
                 degree, kinked = one.degree + other.degree, one.kinked or other.kinked
                 squared = one.is_squared or other.is_squared
-                result[place] = KinkedPower(one.base, degree, kinked, squared)
+                never = one.never_vanishes or other.never_vanishes
+                result[place] = KinkedPower(one.base, degree, kinked, squared, never)
             else:
                 result[place] = one
         if len(result) > _MOST_FACTORS:

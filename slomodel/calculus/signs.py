@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from weakref import WeakKeyDictionary
 
@@ -79,6 +80,68 @@ def is_positive(node: Expr) -> bool:
             stack.append(one.operands[0])
     _positive.update(dict.fromkeys(seen, False))
     return False
+
+
+class NeverZero:
+    """Whether nodes are 0 for no values of what varies, or for all: their sign is that of data.
+
+    In exact arithmetic: an exponential may underflow to 0.
+    """
+
+    def __init__(self, varying: Collection[Expr]) -> None:
+        self._varying = varying
+        self._known: dict[Expr, bool] = {}
+
+    def __contains__(self, node: Expr) -> bool:
+        stack = [node]
+        while stack:
+            below = self._factors(stack[-1])
+            waiting = [one for one in below if one not in self._known]
+            stack += waiting
+            if not waiting:
+                one = stack.pop()
+                self._known[one] = self._found(one, below)
+        return self._known[node]
+
+    def _factors(self, node: Expr) -> tuple[Expr, ...]:
+        """The operands on whose signs that of a node depends."""
+        if node not in self._varying:
+            return ()
+        if isinstance(node, (Gather, Reshape)) or (
+            isinstance(node, Map)
+            and node.function
+            in (table.mul, table.neg, table.abs, table.square, table.sqrt, table.add)
+        ):
+            return node.operands
+        is_ratio = isinstance(node, Map) and node.function in (table.div, table.pow)
+        return node.operands[:1] if is_ratio else ()
+
+    def _found(self, node: Expr, factors: tuple[Expr, ...]) -> bool:
+        if node not in self._varying:
+            return True
+        signs = [self._known[one] for one in factors]
+        if not isinstance(node, Map):
+            return bool(signs) and all(signs)
+        if node.function is table.add:
+            moving = [
+                known for one, known in zip(factors, signs, strict=True) if one in self._varying
+            ]
+            return is_positive(node) or (any(moving) and is_nonnegative(node))
+        if node.function is table.pow:
+            base = factors[0].value if isinstance(factors[0], Const) else 0.0
+            return base > 0.0 or (node.operands[1] not in self._varying and signs[0])
+        return all(signs) if signs else _is_positive_everywhere(node.function)
+
+
+@cache
+def _is_positive_everywhere(function: ScalarFunction) -> bool:
+    """Whether all values are above 0: strictly monotone functions do not attain their limit 0."""
+    stated = function.monotonicity
+    if stated is None or function.kinks:
+        return False
+    everywhere = all(map(math.isinf, (end for ends in function.domain for end in ends)))
+    is_monotone = not stated.critical_points[0] and everywhere
+    return stated.image[0] > 0.0 or (stated.image[0] == 0.0 and is_monotone)
 
 
 @cache

@@ -36,6 +36,12 @@ SMOOTH = [
     "where(abs(x) > 1, (abs(x) - 1)^2, 0)",
     "where(2 < abs(x), 1 + 3*(abs(x) - 2)^2*y, 1)",
     "where(sqrt(x^2 + y^2) > 1, (sqrt(x^2 + y^2) - 1)^2, 0)",
+    "abs(-3*exp(x))",
+    "abs(2/(1 + x^2)) + relu(-cosh(x)/(y^2 + 3))",
+    "abs(normcdf(x)*2^y)*y",
+    "max(sigmoid(x)*softplus(y), 0) + sign(-exp(x))",
+    "abs(x^2 + exp(y)) + abs(exp(x) + softplus(y))",
+    "abs(exp(x)/y)*y^2",
 ]
 ROUGH = [
     "where(abs(x) > 0.5, 1, 1 + 0*abs(x))",
@@ -52,6 +58,13 @@ ROUGH = [
     "x*abs(y)",
     "abs(abs(x) - 1)^3",
     "relu(x)*(x + 1)",
+    "abs(exp(x)*y)",
+    "abs(exp(x) - 1)",
+    "abs(exp(x) + y)",
+    "abs(sinh(x)/cosh(x))",
+    "abs(x^2 - 1 + exp(y))",
+    "max(exp(x), exp(y))",
+    "abs((-2)^3*x)",
 ]
 
 
