@@ -273,6 +273,11 @@ class Subroutine(Protocol):
         ...
 
     @property
+    def second_descent(self) -> Subroutine | None:
+        """The method of another descent from the start of a run that creeps; None without one."""
+        ...
+
+    @property
     def inequalities(self) -> tuple[TheoremInequality, ...]:
         """The inequalities that the theorems state about every run of the method."""
         ...

@@ -81,6 +81,7 @@ class Halting:
     name: str = "halting"
     own_test: bool = False
     linearises: bool = False
+    second_descent: None = None
 
     @property
     def parameters(self) -> dict[str, float | str]:

@@ -34,6 +34,7 @@ class Truncated:
     name: str = "truncated"
     own_test: bool = False
     linearises: bool = False
+    second_descent: None = None
     overshoot: float = 1.0
 
     @property

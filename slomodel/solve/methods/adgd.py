@@ -30,6 +30,7 @@ class AdGD(FreeMethod):
     name = "adgd"
     own_test = False
     linearises = False
+    second_descent = None
 
     @property
     def parameters(self) -> dict[str, float | str]:

@@ -59,6 +59,7 @@ class AGP:
     name = "agp"
     own_test = False
     linearises = False
+    second_descent = None
 
     @property
     def parameters(self) -> dict[str, float | str]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from slomodel.solve.compiled.loop import LoopState
+from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.facts import ObjectiveFacts
 from slomodel.solve.norms import EPS, Vector, norm
 from slomodel.solve.sets.convex_set import Set
@@ -29,6 +33,19 @@ out: a longer step, as along negative curvature, may end where no gradient leads
 
 BENDS = 12
 """Rejected trials that a direction may answer by bending."""
+
+_SECOND = "newton-cg"
+SECOND_DESCENT: Mapping[str, Any] = {
+    "direction": _SECOND,
+    "alpha": DIRECTIONS[_SECOND].alpha,
+    "initial_step": DIRECTIONS[_SECOND].initial_step,
+    "sigma": 0.3,
+    "interpolates": False,
+    "grows": False,
+    "gtol": None,
+}
+"""How a second descent differs from that of a run that creeps: its steps are not lengthened, since
+those of the first may have been led astray, and a search demands more descent of them."""
 
 # Lower bounds on |f| in the test: a fraction of the change of f that its curvatures cause over
 # |x|, and an absolute value.

@@ -58,6 +58,7 @@ class Certified:
 
     own_test = False
     linearises = False
+    second_descent = None
 
     @property
     def parameters(self) -> dict[str, float | str]:

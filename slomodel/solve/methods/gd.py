@@ -37,6 +37,7 @@ class GD:
     name = "gd"
     own_test = False
     linearises = False
+    second_descent = None
 
     @property
     def parameters(self) -> dict[str, float | str]:

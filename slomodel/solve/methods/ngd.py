@@ -27,6 +27,7 @@ class NGD(FreeMethod):
     name = "ngd"
     own_test = False
     linearises = False
+    second_descent = None
 
     @property
     def parameters(self) -> dict[str, float | str]:

@@ -19,7 +19,7 @@ from slomodel.solve.line_search.exact import Ray
 from slomodel.solve.line_search.initial_step import INITIAL_STEPS, WANTS_PAIRS, StepMemory
 from slomodel.solve.line_search.interpolating import InterpolatingSearch
 from slomodel.solve.line_search.proved_values import ProvedValues
-from slomodel.solve.methods.auto import BENDS, LOGARITHMIC_MOVE, PredictedDecrease
+from slomodel.solve.methods.auto import BENDS, LOGARITHMIC_MOVE, SECOND_DESCENT, PredictedDecrease
 from slomodel.solve.methods.ball import ball_of_a_step, grown, widened
 from slomodel.solve.norms import EPS, LARGEST, Vector, norm, slope_along
 from slomodel.solve.objective import Evaluator
@@ -88,9 +88,12 @@ class NormArmijo:
         return DIRECTIONS[self.direction].linearises
 
     @property
+    def second_descent(self) -> NormArmijo | None:
+        return replace(self, **SECOND_DESCENT) if self.chosen_for else None
+
+    @property
     def parameters(self) -> dict[str, float | str]:
-        search = "" if self.degree is None else "exact"
-        search = "certified" if self.certified else search
+        search = "certified" if self.certified else "" if self.degree is None else "exact"
         search = "interpolating" if self.interpolates else search
         more = {"line_search": search, "chosen_for": self.chosen_for}
         return {

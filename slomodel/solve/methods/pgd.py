@@ -34,6 +34,7 @@ class PGD:
     name = "pgd"
     own_test = False
     linearises = False
+    second_descent = None
 
     @property
     def parameters(self) -> dict[str, float | str]:

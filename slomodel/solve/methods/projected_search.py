@@ -19,7 +19,6 @@ from slomodel.solve.methods.auto import FEW, PredictedDecrease
 from slomodel.solve.methods.ball import ball_of_a_step, grown, widened
 from slomodel.solve.norms import EPS, LARGEST, Vector, norm
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.quadratics.hessian import HessianProducts
 from slomodel.solve.quadratics.limited_memory import MOST
 from slomodel.solve.quadratics.minimize import minimiser
 from slomodel.solve.quadratics.quadratic import Quadratic
@@ -78,6 +77,7 @@ class ProjectedSearch:
     name = "norm-armijo"
     own_test = False
     linearises = False
+    second_descent = None
 
     @property
     def parameters(self) -> dict[str, float | str]:
@@ -216,7 +216,7 @@ class ProjectedSearchRun:
         """Replace a model that takes too much work, for the rest of the run."""
         if self._model is None or not self._model.is_spent:
             return
-        forms = isinstance(self._model, HessianProducts) and self._model.may_form
+        forms = self._model.may_form
         goal = self._goal if forms else 0.0
         name = INSTEAD[0] if forms else INSTEAD[1]
         self._model = MODELS[name](self._evaluate, at, self._method.first_step, goal)

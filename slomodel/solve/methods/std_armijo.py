@@ -41,6 +41,7 @@ class StdArmijo:
     name = "std-armijo"
     own_test = False
     linearises = False
+    second_descent = None
 
     @property
     def parameters(self) -> dict[str, float | str]:

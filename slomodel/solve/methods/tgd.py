@@ -40,6 +40,7 @@ class TGD:
     name = "tgd"
     own_test = False
     linearises = False
+    second_descent = None
 
     @property
     def parameters(self) -> dict[str, float | str]:

@@ -37,10 +37,13 @@ class AlternatingModels:
     """
 
     wants_pairs = True
+    may_form = False
 
-    def __init__(self, evaluate: Evaluator, start: Iterate, models: tuple[Quadratic, ...]) -> None:
+    def __init__(
+        self, evaluate: Evaluator, start: Iterate, first: LimitedMemory, *others: Quadratic
+    ) -> None:
         self._evaluate = evaluate
-        self._models = models
+        self._models: tuple[LimitedMemory, *tuple[Quadratic, ...]] = (first, *others)
         self._length = FIRST_TURN
         self._turn = 0
         # Where the operations of an evaluation are not known, linear algebra does not count.
@@ -53,8 +56,8 @@ class AlternatingModels:
         # The falls of f per evaluation: at the end of the first model's last turn, and in those of
         # the others since.
         self._rate = 0.0
-        self._rates = [0.0] * len(models)
-        self._shortened = [1] * len(models)
+        self._rates = [0.0] * len(self._models)
+        self._shortened = [1] * len(self._models)
 
     @property
     def _work(self) -> float:
@@ -135,7 +138,7 @@ class AlternatingModels:
         """Let a compiled loop go on with the present turn; False where it cannot."""
         self._take_turns(at)
         first, present = self._models[0], self._models[self._turn]
-        if not (isinstance(first, LimitedMemory) and conforms(present, ModelInC)):
+        if not conforms(present, ModelInC):
             return False
         ready = first.store(loop, at)
         loop.others_operations, loop.unit = self.operations - first.operations, self._unit
@@ -150,9 +153,7 @@ class AlternatingModels:
 
     def load(self, loop: LoopState) -> None:
         """Read the state after steps of a compiled loop."""
-        first = self._models[0]
-        assert isinstance(first, LimitedMemory)
-        first.load(loop)
+        self._models[0].load(loop)
         if loop.has_middle:
             self._middle = (loop.middle_work, loop.middle_f)
 

@@ -34,7 +34,7 @@ class DenseHessian:
     most = 50
     # For few unknowns an evaluation takes longer.
     operations = 0.0
-    is_over = False
+    is_over = may_form = False
 
     def __init__(self, evaluate: Evaluator, goal: float = 0.0) -> None:
         self.accuracy = 1e-6
@@ -106,7 +106,7 @@ class DenseHessian:
 class Damped:
     """B = M + λD, the Gauss–Newton matrix M with the damping of Levenberg and Marquardt."""
 
-    is_spent = is_over = False
+    is_spent = is_over = may_form = False
     wants_pairs = True
     is_exact = False
     accuracy = 1e-6

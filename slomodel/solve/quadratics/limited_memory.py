@@ -40,7 +40,7 @@ class LimitedMemory:
     constrained optimization (1995). Before the first pair the step −g/θ has the length `first`.
     """
 
-    is_spent = is_over = False
+    is_spent = is_over = may_form = False
     wants_pairs = True
     is_exact = False
     # A closer minimum of an estimate saves no evaluations.

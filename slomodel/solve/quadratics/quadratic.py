@@ -41,6 +41,11 @@ class Quadratic(Protocol):
         ...
 
     @property
+    def may_form(self) -> bool:
+        """Whether the matrix B itself may replace a model that is spent."""
+        ...
+
+    @property
     def most(self) -> int: ...
 
     @property

@@ -14,7 +14,7 @@ from slomodel.solve.quadratics.quadratic import Quadratic
 from slomodel.solve.subroutine import Iterate
 
 
-def limited_memory(evaluate: Evaluator, start: Iterate, longest: float, _: float) -> Quadratic:
+def limited_memory(evaluate: Evaluator, start: Iterate, longest: float, _: float) -> LimitedMemory:
     """The model of pairs."""
     compiled = evaluate.is_compiled and evaluate.within is not None and evaluate.within.is_box
     return LimitedMemory(len(start.x), longest, evaluate.eps, compiled=compiled)
@@ -33,12 +33,12 @@ def damped(evaluate: Evaluator, start: Iterate, longest: float, _: float) -> Qua
 ModelOfRun = Callable[[Evaluator, Iterate, float, float], Quadratic]
 
 
-def by_turns(*models: ModelOfRun) -> ModelOfRun:
-    """Several models that alternate."""
+def by_turns(other: ModelOfRun) -> ModelOfRun:
+    """The model of pairs and another one, which alternate."""
 
     def alternating(evaluate: Evaluator, start: Iterate, longest: float, _: float) -> Quadratic:
-        own = tuple(model(evaluate, start, longest, 0.0) for model in models)
-        return AlternatingModels(evaluate, start, own)
+        own = evaluate, start, longest, 0.0
+        return AlternatingModels(evaluate, start, limited_memory(*own), other(*own))
 
     return alternating
 
@@ -48,7 +48,7 @@ MODELS: dict[str, ModelOfRun] = {
     "newton-cg": HessianProducts,
     "newton": dense,
     "gauss-newton": damped,
-    "lbfgs/newton": by_turns(limited_memory, dense),
-    "lbfgs/newton-cg": by_turns(limited_memory, HessianProducts),
+    "lbfgs/newton": by_turns(dense),
+    "lbfgs/newton-cg": by_turns(HessianProducts),
 }
 """(evaluate, start, longest step, goal for a quadratic objective or 0) -> the model of a run."""

@@ -7,12 +7,8 @@ take steps along the directions of large curvature first, and so may end elsewhe
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from slomodel.solve.directions.table import DIRECTIONS
-from slomodel.solve.methods.norm_armijo import NormArmijo
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.run.history import Recorder
 from slomodel.solve.run.run_state import RunState
@@ -26,9 +22,6 @@ LONG, LONG_PER_UNKNOWN = 600.0, 40.0
 CREEPS = 1e-3
 # Work until a second descent has ended, in units of that before it.
 MOST = 3.0
-# Its fraction of the decrease that the slope predicts.
-SIGMA = 0.3
-DIRECTION = "newton-cg"
 
 
 def creeps(evaluate: Evaluator, recorder: Recorder, run: RunState, k: int) -> bool:
@@ -51,21 +44,9 @@ def second_descent(
 ) -> Iterate | None:
     """The end of another descent from x0, if it is lower than the present point of the run."""
     run.has_descended_again = True
-    suits = isinstance(subroutine, NormArmijo) and bool(subroutine.chosen_for)
-    if not suits or not (evaluate.has_products and evaluate.is_smooth):
+    other, own = subroutine.second_descent, evaluate.own_gradient
+    if other is None or not (evaluate.has_products and evaluate.is_smooth):
         return None
-    assert isinstance(subroutine, NormArmijo)
-    rule, own = DIRECTIONS[DIRECTION], evaluate.own_gradient
-    other = replace(
-        subroutine,
-        direction=DIRECTION,
-        alpha=rule.alpha,
-        initial_step=rule.initial_step,
-        sigma=SIGMA,
-        interpolates=False,
-        grows=False,
-        gtol=None,
-    )
     most, evaluate.own_gradient = MOST * evaluate.weighted_work, None
     start.gnorm = evaluate.gradient(start.x, start.g)
     enough = run.options.gtol * run.current.gnorm

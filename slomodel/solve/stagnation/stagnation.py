@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from slomodel.solve.compiled.loop import LoopState
 from slomodel.solve.directions.direction import IDLE_STEPS
@@ -104,7 +104,10 @@ class ChangeGain:
         return False
 
 
-class Stagnation:
+_Gain = TypeVar("_Gain", bound=Gain)
+
+
+class Stagnation(Generic[_Gain]):
     """Whether a run still gains something, and whether its long steps diverge.
 
     A run stagnates after `idle_steps` consecutive steps without a gain. Consecutive steps of full
@@ -116,7 +119,7 @@ class Stagnation:
         self,
         evaluate: Evaluator,
         start: Iterate,
-        gain: Gain,
+        gain: _Gain,
         resolution: Resolution,
         idle_steps: int = IDLE_STEPS,
         probe: FarProbe | None = None,
@@ -136,19 +139,19 @@ class Stagnation:
         start: Iterate,
         idle_steps: int = IDLE_STEPS,
         probe: FarProbe | None = None,
-    ) -> Stagnation:
+    ) -> Stagnation[SearchGain]:
         """The stagnation of a line search."""
         resolution = Resolution(start, evaluate.eps)
         gain = SearchGain(start, resolution)
         return Stagnation(evaluate, start, gain, resolution, idle_steps, probe)
 
     @staticmethod
-    def of_fixed_steps(evaluate: Evaluator, start: Iterate) -> Stagnation:
+    def of_fixed_steps(evaluate: Evaluator, start: Iterate) -> Stagnation[RangeGain]:
         """The stagnation of steps whose length a Lipschitz constant determines."""
         return Stagnation(evaluate, start, RangeGain(start), Resolution(start, evaluate.eps))
 
     @staticmethod
-    def of_free_steps(evaluate: Evaluator, start: Iterate) -> Stagnation:
+    def of_free_steps(evaluate: Evaluator, start: Iterate) -> Stagnation[ChangeGain]:
         """The stagnation of steps along which f may rise."""
         return Stagnation(evaluate, start, ChangeGain(start), Resolution(start, evaluate.eps))
 
@@ -171,17 +174,15 @@ class Stagnation:
         self._has_measured = True
         return self.resolution.measure_nearby(self._evaluate, at)
 
-    def store(self, loop: LoopState) -> None:
+    def store(self: Stagnation[SearchGain], loop: LoopState) -> None:
         """Write the state of a line search into that of a compiled loop."""
-        assert isinstance(self._gain, SearchGain)
         self.resolution.store(loop)
         self._gain.store(loop)
         self.probe.store(loop)
         loop.idle, loop.idle_steps = self._idle, self._idle_steps
 
-    def load(self, loop: LoopState, best: Iterate | None) -> None:
+    def load(self: Stagnation[SearchGain], loop: LoopState, best: Iterate | None) -> None:
         """Read the state after steps of a compiled loop; `best` as for `Resolution`."""
-        assert isinstance(self._gain, SearchGain)
         self.resolution.load(loop, best)
         self._gain.load(loop)
         self.probe.load(loop)
