@@ -40,8 +40,12 @@ def is_nonnegative(node: Expr) -> bool:
     stack, seen = [node], {node}
     while stack:
         one = stack.pop()
-        if _nonnegative.get(one, False):
+        known = _nonnegative.get(one)
+        if known:
             continue
+        if known is False:
+            _nonnegative[node] = False
+            return False
         if isinstance(one, Einsum):
             factors = list(zip(one.operands, one.inputs, strict=True))
             below = [operand for operand, own in factors if factors.count((operand, own)) % 2]

@@ -54,6 +54,7 @@ from slomodel.ir.expr import (
 from slomodel.ir.loop import StateAt
 from slomodel.ir.recur import with_values
 from slomodel.ir.walk import dependents, postorder
+from slomodel.rewrite.elementwise.matching import Reaches
 from slomodel.rewrite.facts import Facts
 from slomodel.rewrite.replacement import remade
 from slomodel.rewrite.work import is_varying_input
@@ -78,6 +79,10 @@ class _Sums:
 
     - `absent`: nodes that may be -inf for these data; `doubtful`: nodes that may be by variables.
     - `data`: nodes of data alone; `without_zeros`: whether these have no element 0.
+    - `sums`: nodes that consist of exponentials with weights of data; `empty`: whether nodes in
+      them may be 0 for these data.
+
+    Each node is visited once, after its operands.
     """
 
     def __init__(self, facts: Facts) -> None:
@@ -86,6 +91,12 @@ class _Sums:
         self._doubtful: set[Expr] = set()
         self._data: set[Expr] = set()
         self._without_zeros: dict[Expr, bool] = {}
+        self._sums: set[Expr] = set()
+        self._empty: dict[Expr, bool] = {}
+        self._has_logarithm = Reaches(lambda one: is_map(one, log, log1p))
+        self._is_doubted = Reaches(
+            lambda one: is_map(one, *_EXPONENTIALS, expm1) and one.operands[0] in self._doubtful
+        )
 
     def rewritten(self, root: Expr, is_step: bool = False) -> Expr:
         """The graph with choices; itself where no data are the cause.
@@ -102,6 +113,8 @@ class _Sums:
         for node in order:
             operands = tuple(done[operand] for operand in node.operands)
             result = node if operands == node.operands else remade(node, operands)
+            if self._is_sum(node):
+                self._sums.add(node)
             if node in varying:
                 self._examine(node)
                 if isinstance(node, Recur):
@@ -115,7 +128,7 @@ class _Sums:
         """Whether a node that is not of data alone may be -inf, and why."""
         if is_map(node, log, log1p):
             (inside,) = node.operands
-            if self._is_sum(inside):
+            if inside in self._sums:
                 if self._may_be_empty(inside):
                     self._absent.add(node)
             elif not is_positive(inside):
@@ -130,7 +143,8 @@ class _Sums:
     def _is_absent(self, node: Expr) -> bool:
         """Whether a node may be -inf for these data."""
         if node in self._data and node not in self._absent:
-            return _has_logarithm(node) and not self._facts.finite(node)
+            # Without a logarithm there is no -inf in a node of data, which are finite themselves.
+            return self._has_logarithm(node) and not self._facts.finite(node)
         return node in self._absent
 
     def _has_zeros(self, weight: Expr) -> bool:
@@ -141,41 +155,39 @@ class _Sums:
         return not self._without_zeros[weight]
 
     def _is_sum(self, node: Expr) -> bool:
-        """Whether a node consists of exponentials with weights of data."""
-        stack = [node]
-        while stack:
-            one = stack.pop()
-            if is_map(one, *_EXPONENTIALS, expm1) or one in self._data or isinstance(one, Const):
-                continue
-            if is_map(one, div, where):
-                stack += one.operands[:1] if is_map(one, div) else one.operands[1:]
-            elif is_map(one, add, mul, neg) or isinstance(one, Einsum | Gather | Reshape):
-                stack += one.operands
-            else:
-                return False
-        return True
+        """Whether a node consists of exponentials with weights of data, as its operands may."""
+        if is_map(node, *_EXPONENTIALS, expm1) or node in self._data or isinstance(node, Const):
+            return True
+        if is_map(node, div, where):
+            return self._sums.issuperset(
+                node.operands[:1] if is_map(node, div) else node.operands[1:]
+            )
+        is_linear = is_map(node, add, mul, neg) or isinstance(node, Einsum | Gather | Reshape)
+        return is_linear and self._sums.issuperset(node.operands)
 
     def _may_be_empty(self, node: Expr) -> bool:
         """Whether data may make such a sum 0: exponents of -inf, or weights of 0."""
-        empty: set[Expr] = set()
-        for one in postorder(node):
-            if is_map(one, *_EXPONENTIALS, expm1):
-                is_empty = self._is_absent(one.operands[0])
-            elif isinstance(one, Const) or one in self._data:
-                is_empty = self._has_zeros(one)
-            elif is_map(one, add, where):
-                is_empty = empty.issuperset(_carried(one))
-            else:
-                is_empty = not empty.isdisjoint(one.operands)
-            if is_empty:
-                empty.add(one)
-        return node in empty and not self._is_doubted(node)
+        stack = [node]
+        while stack:
+            one = stack[-1]
+            below = _carried(one) if is_map(one, add, where) else one.operands
+            if is_map(one, *_EXPONENTIALS, expm1) or isinstance(one, Const) or one in self._data:
+                below = ()
+            waiting = [operand for operand in below if operand not in self._empty]
+            if waiting:
+                stack += waiting
+                continue
+            if one not in self._empty:
+                self._empty[one] = self._has_no_terms(one, [self._empty[o] for o in below])
+            stack.pop()
+        return self._empty[node] and not self._is_doubted(node)
 
-    def _is_doubted(self, node: Expr) -> bool:
-        return any(
-            is_map(one, *_EXPONENTIALS, expm1) and one.operands[0] in self._doubtful
-            for one in postorder(node)
-        )
+    def _has_no_terms(self, node: Expr, below: Sequence[bool]) -> bool:
+        if is_map(node, *_EXPONENTIALS, expm1):
+            return self._is_absent(node.operands[0])
+        if isinstance(node, Const) or node in self._data:
+            return self._has_zeros(node)
+        return all(below) if is_map(node, add, where) else any(below)
 
     def _guarded(self, node: Expr, result: Expr) -> Expr:
         """A logarithm of a sum that may be empty as a choice."""
@@ -251,8 +263,3 @@ def _parts_of_exponents(order: Sequence[Expr], is_step: bool) -> set[Expr]:
         ):
             result.update(_carried(node))
     return result
-
-
-def _has_logarithm(node: Expr) -> bool:
-    """Whether -inf may occur in a node of data, which is finite itself."""
-    return any(is_map(one, log, log1p) for one in postorder(node))

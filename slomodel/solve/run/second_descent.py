@@ -42,7 +42,12 @@ def creeps(evaluate: Evaluator, recorder: Recorder, run: RunState, k: int) -> bo
 def second_descent(
     subroutine: Subroutine, evaluate: Evaluator, run: RunState, start: Iterate
 ) -> Iterate | None:
-    """The end of another descent from x0, if it is lower than the present point of the run."""
+    """The end of another descent from x0, if it is lower than the present point of the run.
+
+    It ends where ‖g‖ is gtol times that of the present point, after MOST times the work of the run,
+    or where it has no further step. The gradient is that of the objective, which it needs with
+    Hessian products and without kinks.
+    """
     run.has_descended_again = True
     other, own = subroutine.second_descent, evaluate.own_gradient
     if other is None or not (evaluate.has_products and evaluate.is_smooth):
