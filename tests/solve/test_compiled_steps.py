@@ -363,3 +363,36 @@ def test_without_a_compiler_runs_are_in_python(
     assert block_sizes == []
     assert numpy.success
     assert single.success
+
+
+def steps_in_python(plain: list[bool], due: list[bool], longest: int) -> list[int]:
+    """The steps that the pace gives to Python, with blocks of at most `longest` plain steps.
+
+    A block ends before a step that is not plain, or at which another direction is due.
+    """
+    pace, k = steps.Pace(), 0
+    taken: list[int] = []
+    while k < len(plain):
+        run, was_left = 0, False
+        if pace.is_due():
+            if due[k]:
+                pace.pass_over()
+            else:
+                while run < longest and k + run < len(plain) and not was_left:
+                    was_left = due[k + run] or not plain[k + run]
+                    run += not was_left
+                pace.record(run, was_left)
+        if not run:
+            if was_left:
+                pace.is_due()
+            taken.append(k)
+        k += run or 1
+    return taken
+
+
+def test_the_pace_does_not_depend_on_the_lengths_of_blocks() -> None:
+    """Steps in Python differ in rounding, and so would runs with a callback, of single steps."""
+    rng = np.random.default_rng(0)
+    for share in (0.1, 0.5, 0.9):
+        plain, due = (rng.random(300) < share).tolist(), (rng.random(300) < 0.1).tolist()
+        assert steps_in_python(plain, due, 1) == steps_in_python(plain, due, 200)

@@ -46,7 +46,12 @@ class Pace:
         return False
 
     def pass_over(self) -> None:
-        """Record that the next step is taken in Python."""
+        """Record that the next step is taken in Python.
+
+        Plain steps before it count as in a longer block, which would have ended there.
+        """
+        if self._plain:
+            self._in_vain = 0
         self._plain = 0
 
     def record(self, steps: int, was_left: bool) -> None:
