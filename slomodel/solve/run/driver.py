@@ -20,13 +20,7 @@ from slomodel.solve.run.run_state import RunState
 from slomodel.solve.run.saddle_escape import SaddleWatch, saddles_left
 from slomodel.solve.run.second_descent import creeps, second_descent
 from slomodel.solve.run.stationary_point import Beyond, falls_beyond
-from slomodel.solve.run.valleys import (
-    along_valley,
-    falls_on,
-    is_slow,
-    unresolved_valley,
-    without_end,
-)
+from slomodel.solve.run.valleys import along_valley, is_slow, where_ended, without_end
 from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.stagnation.pole import PoleWatch, unresolved
 from slomodel.solve.stagnation.unbounded import REACHED, Drift, depth
@@ -234,7 +228,8 @@ def sped_up(
 def went_on(evaluate: Evaluator, monitor: Monitor, run: RunState, x0: Vector) -> bool:
     """Step on along a valley where a run has ended on the way; True if f falls clearly.
 
-    Where it falls, but rounding errors are too large for further steps, the run is no success.
+    Where it falls, but rounding errors are too large for further steps, the run is no success
+    (`where_ended`).
     """
     if ALONG not in run.kinds or monitor.k >= run.options.max_iter:
         return False
@@ -245,8 +240,7 @@ def went_on(evaluate: Evaluator, monitor: Monitor, run: RunState, x0: Vector) ->
     with suppress(BudgetSpent, KeyboardInterrupt, EvaluationLost):
         if went_along(evaluate, monitor, run, gone, x0, least):
             return True
-        if falls_on(evaluate, run.current, gone, least):
-            run.halt(unresolved_valley(evaluate, run.current, x0))
+        run.halt(where_ended(evaluate, run.current, x0, run.status, least))
     return False
 
 

@@ -18,6 +18,7 @@ from slomodel.solve.objective import BudgetSpent, Evaluator
 from slomodel.solve.run.history import Recorder
 from slomodel.solve.run.run_state import RunState
 from slomodel.solve.stagnation.resolution import ROUNDING, spread_nearby
+from slomodel.solve.stagnation.unbounded import FAR, TENDS
 from slomodel.solve.status import Status
 from slomodel.solve.subroutine import Halt, Iterate
 
@@ -135,20 +136,34 @@ def _floor(evaluate: Evaluator, at: Iterate, step: Vector, most: float) -> Itera
     return end
 
 
-def falls_on(evaluate: Evaluator, at: Iterate, gone: Vector, least: float) -> bool:
-    """Whether f falls by `least` where the way `gone` (n,) to a point is doubled along a valley."""
-    end = _floor(evaluate, at, gone, math.inf)
-    return end is not None and at.f - end.f > least
+def where_ended(
+    evaluate: Evaluator, at: Iterate, start: Vector, status: Status, least: float
+) -> Halt | None:
+    """The Halt, if any, of a run that ended in a valley on the way from x0 (n,).
+
+    If f falls by `least` where the way is doubled, rounding hides the descent that is left.
+    Otherwise it has nearly reached a limit if it falls ever less where the way is doubled twice.
+    """
+    falls, far, gone = [], at, at.x - start
+    for _ in range(2):
+        end = _floor(evaluate, far, gone, math.inf)
+        if end is None:
+            return None
+        falls.append(far.f - end.f)
+        far, gone = end, end.x - start
+    if falls[0] > least:
+        return Halt(Status.line_search_stalled, _still_falls(evaluate, at, start))
+    shrinks = falls[0] > falls[1] > ROUNDING * evaluate.eps * abs(at.f)
+    is_far = norm(at.x - start) >= FAR * max(1.0, norm(start))
+    if status is Status.line_search_stalled and shrinks and is_far:
+        detail = f"{TENDS} {_still_falls(evaluate, at, start)}"
+        return Halt(Status.converged, detail, sentence="The objective has nearly reached a limit.")
+    return None
 
 
 def without_end(evaluate: Evaluator, at: Iterate, start: Vector) -> Halt:
     """The end of a run that follows a valley without end from x0 (n,)."""
     return Halt(Status.no_minimum, _still_falls(evaluate, at, start))
-
-
-def unresolved_valley(evaluate: Evaluator, at: Iterate, start: Vector) -> Halt:
-    """The end of a run along a valley, from x0 (n,), in which rounding hides the descent."""
-    return Halt(Status.line_search_stalled, _still_falls(evaluate, at, start))
 
 
 def _still_falls(evaluate: Evaluator, at: Iterate, start: Vector) -> str:
