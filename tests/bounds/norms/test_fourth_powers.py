@@ -12,7 +12,7 @@ from slomodel.bounds.norms.element_derivatives import Weighted, fourth_order_end
 from slomodel.bounds.norms.fourth_powers import attained, cubic_by_fourth_powers, fourth_powers
 from slomodel.bounds.norms.loewner import Rows, upper_end
 from slomodel.bounds.ranges.elements.element_functions import derivative_graphs
-from slomodel.bounds.ranges.elements.element_ranges import element_ranges
+from slomodel.bounds.ranges.elements.element_ranges import ranges_over_pieces
 from slomodel.bounds.structure.linear_predictors import elements
 
 CLOSE = 1e-9
@@ -95,10 +95,10 @@ def test_elements_in_blocks_have_the_ranges_that_they_have_alone() -> None:
     m = 9000
     centres = np.linspace(-3.0, 3.0, m)
     boxes = {u: Interval(centres - 0.3, centres + 0.3) for u in own.arguments}
-    whole = element_ranges(own.value, graphs, boxes, {}, {})
+    whole = ranges_over_pieces(own.value, graphs, boxes, {}, {})
     for k in (0, 4095, m - 1):
         alone = {u: box.each(lambda a, k=k: a[k : k + 1]) for u, box in boxes.items()}
-        closer = element_ranges(own.value, graphs, alone, {}, {})
+        closer = ranges_over_pieces(own.value, graphs, alone, {}, {})
         for slots in graphs:
             lo, hi = closer.derivatives[slots].lo[0], closer.derivatives[slots].hi[0]
             assert whole.derivatives[slots].lo[k] <= lo <= hi <= whole.derivatives[slots].hi[k]

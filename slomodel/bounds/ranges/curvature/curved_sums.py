@@ -35,7 +35,7 @@ from slomodel.bounds.norms.loewner import Rows, quotient, ratios
 from slomodel.bounds.ranges.curvature.hessian_ranges import BallGraph
 from slomodel.bounds.ranges.curvature.log_sum_exp import Numbers, SummedClasses, growths
 from slomodel.bounds.ranges.elements.element_functions import derivative_graphs
-from slomodel.bounds.ranges.elements.element_ranges import close_ranges, ranges_over_pieces
+from slomodel.bounds.ranges.elements.element_ranges import element_ranges, ranges_over_pieces
 from slomodel.bounds.structure.curved_terms import CurvedElements, CurvedLogSum
 from slomodel.ir.dims import concrete, number_of_elements
 from slomodel.ir.expr import Axes, Expr
@@ -120,7 +120,7 @@ def elements_sum(
     by_length = ratios([one.rows.length for one in own])
     effort = run.part.effort
     if run.region.is_ball and len(own) == 1:
-        result = close_ranges(term.value, graphs, boxes, data, {}, by_length, effort)
+        result = element_ranges(term.value, graphs, boxes, data, {}, effort, by_length)
     else:
         most = None if run.region.is_ball else _PIECES_OF_CELLS
         result = ranges_over_pieces(term.value, graphs, boxes, data, by_length, effort, most)

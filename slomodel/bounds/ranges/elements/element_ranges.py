@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
+from types import MappingProxyType
 
 import numpy as np
 
@@ -69,6 +70,7 @@ _NARROW = 1e-5
 """Boxes of smaller relative width are not subdivided: the overestimation of intervals is of the
 order of their widths.
 """
+_NO_RATIOS: Mapping[Slots, Array] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,23 +87,6 @@ class ElementRanges:
     dominating: Sequence[Interval] = ()
 
 
-def element_ranges(
-    value: Expr,
-    graphs: Mapping[Slots, Expr],
-    boxes: Mapping[Input, Interval],
-    data: Mapping[Input, Interval],
-    spans: Mapping[Expr, Span],
-    effort: Effort = DEFAULT,
-) -> ElementRanges:
-    """The hull over pieces that cover the boxes (m,) of all arguments, block by block of elements.
-
-    Hypothesis: each argument lies in its box and each datum in its interval.
-    """
-    functions = functions_of(value, graphs, len(boxes), {})
-    searched = _ONE_BY_ONE if len(boxes) == 1 else 0
-    return _ranges(functions, boxes, data, spans, searched, effort)
-
-
 def ranges_over_pieces(
     value: Expr,
     graphs: Mapping[Slots, Expr],
@@ -111,25 +96,25 @@ def ranges_over_pieces(
     effort: Effort = DEFAULT,
     most: int | None = None,
 ) -> ElementRanges:
-    """`close_ranges` over at most `most` pieces of each box, without a search for more."""
+    """`element_ranges` over at most `most` pieces of each box, without a search for more."""
     functions = functions_of(value, graphs, len(boxes), ratios)
     return _ranges(functions, boxes, {**data, **functions.ratios}, {}, 0, effort, most)
 
 
-def close_ranges(
+def element_ranges(
     value: Expr,
     graphs: Mapping[Slots, Expr],
     boxes: Mapping[Input, Interval],
     data: Mapping[Input, Interval],
     spans: Mapping[Expr, Span],
-    ratios: Mapping[Slots, Array],
     effort: Effort = DEFAULT,
+    ratios: Mapping[Slots, Array] = _NO_RATIOS,
 ) -> ElementRanges:
-    """`element_ranges` that are as tight for many elements as for a few, and for several arguments.
+    """The hull over pieces that cover the boxes (m,) of all arguments, block by block of elements.
 
-    For ratios δ_pq (m,), p ≠ q, the `dominating` ranges are included. Among many elements, those
-    with nearly the same box are searched together: each element's ranges lie in those over the hull
-    of a cluster's boxes.
+    Hypothesis: each argument lies in its box and each datum in its interval. For ratios δ_pq (m,),
+    p ≠ q, the `dominating` ranges are included. Among many elements, those with nearly the same box
+    are searched together: each element's ranges lie in those over the hull of a cluster's boxes.
     """
     functions = functions_of(value, graphs, len(boxes), ratios)
     data = {**data, **functions.ratios}

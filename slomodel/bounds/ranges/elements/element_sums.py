@@ -17,7 +17,7 @@ from slomodel.bounds.norms.element_derivatives import Weighted
 from slomodel.bounds.norms.loewner import Rows, ratios
 from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.ranges.elements.element_functions import Slots, derivative_graphs
-from slomodel.bounds.ranges.elements.element_ranges import ElementRanges, close_ranges
+from slomodel.bounds.ranges.elements.element_ranges import ElementRanges, element_ranges
 from slomodel.bounds.ranges.elements.sparse_rows import SparseRows
 from slomodel.bounds.ranges.enclose import boxed, boxes_over, enclose, live_in
 from slomodel.bounds.ranges.hessian import jacobians
@@ -160,8 +160,8 @@ def part_ranges(part: ObjectivePart, summed: ElementSum[AnyRows], radius: float)
         if span is not None:
             spans[made] = span
     by_length = ratios([rows.length for rows in summed.rows])
-    return close_ranges(
-        summed.own.value, summed.graphs, boxes, summed.data, spans, by_length, part.effort
+    return element_ranges(
+        summed.own.value, summed.graphs, boxes, summed.data, spans, part.effort, by_length
     )
 
 

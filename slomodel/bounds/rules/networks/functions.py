@@ -13,7 +13,7 @@ from slomodel.bounds.arithmetic.rounding import Array, up_norm
 from slomodel.bounds.arithmetic.upper_bounds import floored, rounded_up
 from slomodel.bounds.ranges.curvature.log_sum_exp import cumulant_bounds, largest_variance, shares
 from slomodel.bounds.ranges.elements.element_functions import Slots
-from slomodel.bounds.ranges.elements.element_ranges import close_ranges
+from slomodel.bounds.ranges.elements.element_ranges import element_ranges
 from slomodel.bounds.ranges.smoothness import Smoothness, roughest
 from slomodel.bounds.structure.linear_predictors import Elements
 from slomodel.errors import Span
@@ -37,7 +37,7 @@ class Function:
         """Weight times the derivatives of orders 0 to 4 over intervals u (h, N)."""
         boxes = {self.own.arguments[0]: u.each(np.ravel)}
         data = {one: a.each(np.ravel) for one, a in self.data.items()}
-        result = close_ranges(self.own.value, self.graphs, boxes, data, self.spans, {})
+        result = element_ranges(self.own.value, self.graphs, boxes, data, self.spans)
         orders = (result.derivatives[slots] for slots in sorted(self.graphs, key=len))
         wide = partial(np.reshape, shape=u.shape)
         return [self.weight * a.each(wide) for a in orders], result.smooth
