@@ -98,13 +98,13 @@ def fault(text: str, point: tuple[float, ...], seed: int, changes: int = 4) -> s
         v = np.array((1.0, -0.7))[: len(point)]
         got = [[model.value(point)], model.gradient(point), model.hvp(point, v)]
     wrong = ""
-    for order, (own, (wanted, slack)) in enumerate(zip(got, _exact(text, point), strict=True)):
+    for order, (own, (wanted, slack)) in enumerate(zip(got, exact(text, point), strict=True)):
         if not np.all(np.abs(np.subtract(own, wanted)) <= slack):
             wrong += f"{spelt} at {point}: derivative {order} {own}, not {wanted}; "
     return wrong
 
 
-def _exact(text: str, point: tuple[float, ...]) -> list[tuple[list[float], np.ndarray]]:
+def exact(text: str, point: tuple[float, ...]) -> list[tuple[list[float], np.ndarray]]:
     """Value, gradient and Hessian product, each with the error that is allowed."""
     names, formula, n = ("x", "y")[: len(point)], tree(text), len(point)
     with mp.workdps(500):

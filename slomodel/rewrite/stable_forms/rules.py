@@ -81,6 +81,8 @@ from slomodel.rewrite.stable_forms.other_factors import without_other_factors
 from slomodel.rewrite.stable_forms.table import elementwise, merged_constants, summed_entropy
 
 _AT_MOST_AN_EXPONENTIAL = (sigmoid, softplus, normcdf, erfc, expm1, cosh, sinh)
+_POSITIVE = (sigmoid, softplus, normcdf, erfc, cosh)
+"""Functions whose logarithms are finite where they underflow themselves."""
 Rule = Callable[[Map], Expr | None]
 
 
@@ -293,7 +295,11 @@ class _Rules:
         p: Expr | float | None = exponent_of_power(inside)
         if is_map(inside, div) and base.node is Const(1.0):
             base, p = exponents[0], -1.0
-        elif is_map(inside, pow) and p is None and is_positive(base.node):
+        elif (
+            is_map(inside, pow)
+            and p is None
+            and (is_positive(base.node) or is_map(base.node, *_POSITIVE))
+        ):
             p = exponents[0].along(node.shape)
         if p is None or (isinstance(p, float) and p % 2.0 == 0.0):
             return None  # log(x^2) is that of |x|.

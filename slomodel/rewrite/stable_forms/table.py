@@ -25,6 +25,8 @@ from slomodel.functions import (
     cos,
     cosh,
     div,
+    erf,
+    erfc,
     exp,
     expm1,
     ge,
@@ -40,6 +42,7 @@ from slomodel.functions import (
     minimum,
     mul,
     neg,
+    pow,
     relu,
     root,
     sech2,
@@ -58,7 +61,7 @@ from slomodel.functions import (
 from slomodel.functions.compound import atan2
 from slomodel.functions.removable import SQUARED_ARC
 from slomodel.ir import build
-from slomodel.ir.expr import Const, Einsum, Expr, Map, is_map
+from slomodel.ir.expr import Const, Einsum, Expr, Input, Map, is_map
 from slomodel.ir.function import ScalarFunction
 from slomodel.rewrite.elementwise.matching import Term, parts_of, scaled, two_terms, whole
 from slomodel.rewrite.elementwise.patterns import (
@@ -147,6 +150,11 @@ def _have_no_common_zero(m: Match) -> bool:
         for part, _ in monomial
     }
     return None in polynomials or len(factors) > 1
+
+
+def _is_varying(m: Match, one: Input) -> bool:
+    """Whether an operand is not a constant."""
+    return not isinstance(m.parts[one].node, Const)
 
 
 _EXP_ABOVE_ONE = add(1.0, exp(x))
@@ -266,8 +274,37 @@ FORMS: tuple[StableForm, ...] = (
     StableForm(div(mul(rest, exp(x)), add(exp(x), exp(y))), mul(rest, sigmoid(neg(sub(y, x))))),
     StableForm(div(y, _EXP_ABOVE_ONE), mul(y, sigmoid(neg(x)))),
     StableForm(div(c, exp(x)), mul(c, exp(neg(x)))),
+    # Tails by erf beside other factors that may be as small.
+    *(
+        StableForm(written, other, lambda m, sign=sign: m[d] == sign * m[c] and _is_varying(m, x))  # type: ignore[misc]
+        for sign in (1.0, -1.0)
+        for tail in (mul(mul(sign, c), erfc(mul(-sign, y))),)
+        for whole_tail in (add(mul(c, erf(y)), d),)
+        for written, other in (
+            (div(x, whole_tail), div(x, tail)),
+            (div(whole_tail, x), div(tail, x)),
+        )
+    ),
+    *(
+        StableForm(
+            mul(mul(rest, exp(x)), add(mul(c, erf(y)), d)),
+            mul(mul(rest, exp(x)), mul(mul(sign, c), erfc(mul(-sign, y)))),
+            lambda m, sign=sign: m[d] == sign * m[c],  # type: ignore[misc]
+        )
+        for sign in (1.0, -1.0)
+    ),
     # Products.
     StableForm(mul(x, x), square(x)),
+    StableForm(
+        mul(exp(x), add(mul(c, exp(y)), d)),
+        add(mul(d, exp(x)), mul(c, exp(add(x, y)))),
+        lambda m: m[c] > 0.0 and m[d] > 0.0,
+    ),
+    StableForm(
+        mul(sigmoid(x), add(mul(c, exp(y)), d)),
+        mul(c, div(sigmoid(x), sigmoid(neg(y)))),
+        lambda m: m[c] == m[d],
+    ),
     *(
         StableForm(
             mul(mul(c, exp(x)), mul(d, function(y))), mul(mul(c, d), _damped(x, y, function))
@@ -307,6 +344,8 @@ FORMS: tuple[StableForm, ...] = (
     StableForm(square(abs(x)), square(x)),
     StableForm(square(hypot(x, y)), add(square(x), square(y))),
     StableForm(square(exp(x)), exp(mul(2.0, x))),
+    StableForm(exp(mul(c, log(x))), pow(x, c)),
+    StableForm(exp(mul(c, log1p(x))), pow(add(1.0, x), c)),
     StableForm(abs(square(x)), square(x)),
 )
 """All forms; they are tried in this order, and the first that matches is applied."""
