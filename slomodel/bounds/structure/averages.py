@@ -287,7 +287,7 @@ class _Divisor:
 
 @dataclass(frozen=True, slots=True)
 class _KnownCondition:
-    """A known condition, whose axis k is axis `axes[k]` of a quotient."""
+    """A condition on data, whose axis k is axis `axes[k]` of a quotient."""
 
     condition: Expr
     axes: Axes

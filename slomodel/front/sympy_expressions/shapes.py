@@ -24,7 +24,7 @@ def inferred(
 ) -> Shape:
     """Axes as long as the largest index requires, or as long as those of the given data.
 
-    If it depends on sizes which index is larger, the other one is tested at bind.
+    Where sizes decide which of two indices is larger, one is taken and the other tested at bind.
     """
     rank = len(uses[0][1])
     for node, forms in uses:

@@ -69,7 +69,7 @@ class Compressed:
             yield 0.0, out
 
     def bounds(self, x: Vector, radius: float, effort: str) -> Iterator[TermBounds]:
-        """The bounds of the blocks: proofs would have to bound the rounding errors of a factor."""
+        """The bounds of the blocks as given: those of a factor would need its rounding errors."""
         return self._blocks.bounds(x, radius, effort)
 
 

@@ -302,7 +302,7 @@ def _of_exponent(inner: Part, rate: Callable[[Rational], Rational]) -> Rates:
 
 
 def _of_tail(inner: Part, sign: int, factor: Rational) -> Rates:
-    """Of exp(q u^2) where the tail decays, in squares and other monomials of u^2."""
+    """The rates of exp(q u^2) where the tail decays, in squares and other monomials of u^2."""
     found = polynomial(inner)
     squared = None if found is None else found.product(found)
     if found is None or squared is None:

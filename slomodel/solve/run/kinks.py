@@ -133,7 +133,7 @@ def stationary_within(evaluate: Evaluator, at: Iterate) -> str:
 def outward_normals(within: Set | None, x: Vector) -> Vector | None:
     """The normals (k, n) of the bounds of a polyhedron that are active at x (n,).
 
-    None for a set whose boundary is curved. Those of equations are there with both signs.
+    None for a set whose boundary is curved. Normals of equations are included with both signs.
     """
     if within is None:
         return np.zeros((0, len(x)))

@@ -45,8 +45,8 @@ def second_descent(
     """The end of another descent from x0, if it is lower than the present point of the run.
 
     It ends where ‖g‖ is gtol times that of the present point, after MOST times the work of the run,
-    or where it has no further step. The gradient is that of the objective, which it needs with
-    Hessian products and without kinks.
+    or where it has no further step. It needs Hessian products and an objective without kinks.
+    None for methods that were requested.
     """
     run.has_descended_again = True
     other, own = subroutine.second_descent, evaluate.own_gradient

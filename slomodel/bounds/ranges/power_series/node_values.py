@@ -79,7 +79,7 @@ def laid_out(value: Value, node: Map, k: int) -> Value:
 
 
 def spread_over(value: Value, shape: tuple[int, ...]) -> Value:
-    """The value with all elements of this shape."""
+    """The value broadcast to this shape."""
     if isinstance(value, Decision):
         over = value.over.broadcast(shape)
         return Decision(over, np.broadcast_to(value.at_centre, shape))
