@@ -229,13 +229,15 @@ class DimDeclaration:
 class Check:
     """A condition on data, tested at bind: a graph of type bool over data alone.
 
-    For a condition that the compiler added, `fault` is the message if it does not hold.
+    For a condition that the compiler added, `fault` is the message if it does not hold, and
+    `remedy` may say what to do.
     """
 
     condition: Expr
     text: str
     span: Span | None = None
     fault: str = ""
+    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ def test_of_nothing_once_data_is_given(text: str) -> None:
     assert diagnostic.code == "E314"
     assert diagnostic.span is not None
     assert diagnostic.span.text in text
+    assert "else 0" in diagnostic.help
     assert diagnostic.span.text.split("(")[0] in ("mean", "max", "min", "logsumexp")
 
 

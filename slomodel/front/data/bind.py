@@ -453,7 +453,8 @@ def _check_conditions(
                 declared = [name for name in named if "[" not in name]
                 values = values or [f"{name} = {sizes[name]}" for name in declared]
             message += f": {', '.join(values)}" if values else ""
-            raise data_error("E314", message, check.span, "give data that satisfies it")
+            remedy = check.remedy or "give data that satisfies it"
+            raise data_error("E314", message, check.span, remedy)
 
 
 def _sizes_in(condition: Expr) -> list[str]:

@@ -27,8 +27,9 @@ def nonempty_checks(
             result[node.operands[1]] = counts[node.operands[1]]
         if isinstance(node, Extreme) and _is_chosen(node.operands[0]):
             result[_count(node)] = spans[node.operands[0]]
+    remedy = "choose another value for empty groups: `… if sum(1 for … if …) > 0 else 0`"
     return [
-        Check(_everywhere(count), span.text, span, f"`{span.text}` has no elements")
+        Check(_everywhere(count), span.text, span, f"`{span.text}` has no elements", remedy)
         for count, span in result.items()
         if all(node.role == "data" for node in inputs(count))
     ]
