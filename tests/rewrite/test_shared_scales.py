@@ -6,7 +6,7 @@ import pytest
 
 import slomodel
 from slomodel.functions import exp, stop_gradient
-from slomodel.ir.expr import is_map
+from slomodel.ir.expr import Extreme, is_map
 from slomodel.ir.walk import postorder
 
 MODEL = """dim n, K
@@ -53,3 +53,20 @@ def test_the_exponentials_are_computed_once_and_bounds_read_the_sums_as_written(
     assert wide(problem.objective) == 1
     plain = postorder(problem.plain[problem.objective])
     assert not any(is_map(one, stop_gradient) for one in plain)
+
+
+@pytest.mark.parametrize("scale", [1.0, 40.0, 800.0])
+def test_complements_of_weighted_sums_of_what_is_at_most_1_have_no_scale(scale: float) -> None:
+    text = """dim n, K, m = 3
+    data W[n, K]
+    var f[K, m]
+    let p = W @ sigmoid(f)
+    minimize -sum(log(1 - p))"""
+    rng = np.random.default_rng(0)
+    W, f = rng.uniform(0.1, 0.4, (3, 2)), scale * rng.normal(size=(2, 3))
+    model = slomodel.compile(text, data={"W": W}, backend="numpy")
+    assert not any(isinstance(one, Extreme) for one in postorder(model._problem.objective))
+    s = np.exp(-np.logaddexp(0.0, -f))
+    assert model.value(f.ravel()) == pytest.approx(-np.log1p(-W @ s).sum(), rel=1e-14)
+    slope = W.T @ (1 / (1 - W @ s)) * s * np.exp(-np.logaddexp(0.0, f))
+    np.testing.assert_allclose(model.gradient(f.ravel()), slope.ravel(), rtol=1e-13)

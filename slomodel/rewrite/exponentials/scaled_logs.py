@@ -178,10 +178,8 @@ class ScaledLogarithms:
         """log(1 + A) in scaled form."""
         inside = node.operands[0]
         estimate = self._present.of(inside) if self._present.is_short(inside) else None
-        if estimate is None or self._present.is_at_most_one(inside):
-            return (
-                None  # Without an exponential that may be large, it overflows as written or never.
-            )
+        if estimate is None or self._present.does_not_grow(inside):
+            return None  # Without a large exponential, it overflows as written or never.
         of_all = self._of_all(inside)
         of_all = None if of_all is None else maximum(of_all, 0.0)
         shift = _shift(maximum(estimate, 0.0), of_all)

@@ -30,10 +30,12 @@ class Scales:
         self._counts_zeros = counts_zeros
         self._scales: dict[Expr, Expr | None] = {}
         self._nonpositive: set[Expr] = set()
+        # Contractions of those with other factors: no exponential of them grows.
+        self._bounded: set[Expr] = set()
 
-    def is_at_most_one(self, node: Expr) -> bool:
-        """Whether a node with a scale is made of functions that are at most 1."""
-        return node in self._nonpositive
+    def does_not_grow(self, node: Expr) -> bool:
+        """Whether a node with a scale is made of functions that are at most 1, times weights."""
+        return node in self._nonpositive or node in self._bounded
 
     def is_short(self, root: Expr) -> bool:
         """Whether few enough nodes lie below for the recursion of these rules."""
@@ -118,7 +120,13 @@ class Scales:
         bounded = [operand in self._nonpositive for operand in node.operands]
         if function is neg:
             self._nonpositive |= {node} if bounded[0] else set()
+            self._bounded |= {node} if node.operands[0] in self._bounded else set()
             return result[0]
+        if function in (add, sub) and any(one is None for one in result):
+            # Beside what has no exponentials, those that do not grow leave no range.
+            (own,) = (k for k, one in enumerate(result) if one is not None)
+            if node.operands[own] in self._bounded:
+                return None
         if function in (add, sub, mul) and all(
             low or one is None for low, one in zip(bounded, result, strict=True)
         ):
@@ -158,6 +166,8 @@ class Scales:
         if len(set(node.output)) != len(node.output):
             return None
         result: Expr | None = None
+        if all(self.of(one) is None or one in self._nonpositive for one in node.operands):
+            self._bounded.add(node)
         for own, labels in zip(node.operands, node.inputs, strict=True):
             reduced = self.largest(own, labels, node)
             if reduced is None:
