@@ -5,15 +5,17 @@ With a_p = ∇u_p(c) and ∇u_p = a_p + Δ_p over the ball, v of length 1,
     Σ C_pq (∇u_p·v)(∇u_q·v) = Σ C_pq (a_p·v)(a_q·v) + Σ C_pq (2 (a_p·v)(Δ_q·v) + (Δ_p·v)(Δ_q·v)),
     2 |C (a_p·v)(Δ_q·v)| <= |C| (θ τ (a_p·v)² + (Δ_q·v)²/(θ τ)),   τ = δ_q / ‖a_p‖,  θ > 0,
 
-δ_q >= ‖Δ_q‖, and |Δ_q·v| is at most D|v| for entrywise bounds D, and δ_q ‖v_S‖, S the entries that
-move. So Σ w (Δ_q·v)² <= |v|ᵀ Z |v| with Z >= 0, at most Σ_j v_j² (Zs)_j / s_j for every s > 0.
+δ_q >= ‖Δ_q‖ or any other number > 0. |Δ_q·v| is at most D|v| for entrywise bounds D, and at most
+‖Δ_q‖‖v_S‖ for S the entries that move. So Σ w (Δ_q·v)² <= |v|ᵀ Z |v| with Z >= 0, which is at most
+Σ_j v_j² (Zs)_j / s_j for every s > 0.
+At one x, Z_jk <= √(Z_jj Z_kk), and Z_jj <= max w T_j² where column j moves by T_j together.
 D³f[v, v, v] = Σ λφ_pqr (∇u_p·v)(∇u_q·v)(∇u_r·v) + 3 Σ C_pq (∇u_p·v) D²u_q[v, v].
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import product
 from math import sqrt
@@ -32,6 +34,7 @@ from slomodel.bounds.arithmetic.rounding import (
     up_div,
     up_matmul,
     up_mul,
+    up_sqrt,
 )
 from slomodel.bounds.enclosure import Ends
 from slomodel.bounds.norms.element_derivatives import Weighted, one_side
@@ -43,6 +46,7 @@ from slomodel.bounds.norms.loewner import (
     quotient,
     upper_end,
 )
+from slomodel.bounds.norms.shared_weights import SharedWeights
 from slomodel.bounds.norms.spectral_norm import collatz_vector
 
 _STEPS = 4
@@ -60,7 +64,8 @@ class CurvedRows:
 
     Over the ball an entry moves by `moved` (m, n) at most, a whole row by `reach` (m,). ‖D²u‖ is at
     most `curvature` (m,), D²u[y, y'] at most `bend` (m,) for displacements y, y' in the region, and
-    D²u is 0 outside the entries in `bent` (m, n), those that may move.
+    D²u is 0 outside the entries in `bent` (m, n), those that may move. All entries of a column move
+    by `together` (n,) at most in the Euclidean norm; not known where that is empty.
     """
 
     rows: Rows
@@ -69,6 +74,7 @@ class CurvedRows:
     curvature: Array
     bend: Array
     bent: Truths
+    together: Array | None = None
 
     def take(self, which: Places) -> CurvedRows:
         return CurvedRows(
@@ -78,19 +84,30 @@ class CurvedRows:
             self.curvature[which],
             self.bend[which],
             self.bent[which],
+            self._taken(which),
         )
+
+    def _taken(self, which: Places) -> Array | None:
+        """`together`, where some rows are taken several times."""
+        if self.together is None:
+            return None
+        most = float(np.bincount(which).max(initial=1))
+        repeats = float(up_sqrt(most))
+        return np.asarray(up_mul(np.asarray(repeats), self.together))
 
 
 @dataclass(frozen=True, slots=True)
 class CurvedSum:
     """Σ_i Σ_pq C_pq ∇u_p ∇u_qᵀ over m elements: rows by argument, ranges (m,) of C by slots, and
-    upper bounds on the third derivatives; `dominating` as in `Weighted`.
+    upper bounds on the third derivatives; `dominating` as in `Weighted`. `shared` has what is known
+    of how far the C of some slots move together.
     """
 
     rows: tuple[CurvedRows, ...]
     second: Mapping[Slots, Interval]
     third: Mapping[Slots, Array]
     dominating: tuple[Interval, ...] = ()
+    shared: Mapping[Slots, SharedWeights] = field(default_factory=dict)
 
 
 def hessian_ends(sums: Sequence[CurvedSum], n: int) -> Ends:
@@ -105,7 +122,15 @@ def hessian_ends(sums: Sequence[CurvedSum], n: int) -> Ends:
 
 def _side(one: CurvedSum, sign: float) -> Bounded[float]:
     rows = tuple(own.rows for own in one.rows)
-    return quadratic_sum(rows, one_side(Weighted(rows, one.second, one.dominating), sign))
+    apart = quadratic_sum(rows, one_side(Weighted(rows, one.second, one.dominating), sign))
+    if not one.shared:
+        return apart
+    near = {slots: own.near for slots, own in one.shared.items()}
+    together = quadratic_sum(rows, one_side(Weighted(rows, {**one.second, **near}), sign))
+    for (p, q), own in one.shared.items():
+        matrix = own.matrix(rows[p], rows[q])
+        together = together + (matrix if p == q else matrix.times(2.0))
+    return together if _top(together.value) < _top(apart.value) else apart
 
 
 def _total(parts: Sequence[Bounded[float]], n: int) -> Bounded[float]:
@@ -113,15 +138,29 @@ def _total(parts: Sequence[Bounded[float]], n: int) -> Bounded[float]:
 
 
 def _varying(one: CurvedSum, n: int) -> Bounded[float]:
-    """A matrix that dominates the terms with one row that depends on x, and those with two."""
+    """A matrix that dominates the terms with one row that depends on x, and those with two.
+
+    Where columns are known to move less together than their entries apart, all rows are also taken
+    to move alike: then the weights of a column's entries differ little.
+    """
+    result = _by_reaches(one, n, [own.reach for own in one.rows])
+    if all(own.together is None for own in one.rows):
+        return result
+    furthest = [np.where(own.reach > 0.0, np.max(own.reach, initial=0.0), 0.0) for own in one.rows]
+    alike = _by_reaches(one, n, furthest)
+    return alike if _estimate(alike.value) < _estimate(result.value) else result
+
+
+def _by_reaches(one: CurvedSum, n: int, reaches: Sequence[Array]) -> Bounded[float]:
+    """`_varying` with δ in the ratio τ by argument; 0 for rows that do not move."""
     fixed: dict[Slots, Array] = {}
     once, twice = np.zeros((n, n)), np.zeros((n, n))
     single, double = _zeros(one), _zeros(one)
     for (p, q), size in _sizes(one).items():
-        length, varying = one.rows[p].rows.length, one.rows[q].reach
+        length, varying = one.rows[p].rows.length, reaches[q]
         _add(fixed, (p, p), up_mul(size, quotient(varying, length)))
         single[q] = up_add(single[q], up_mul(size, quotient(length, varying)))
-        double[q] = up_add(double[q], up_mul(size, quotient(one.rows[p].reach, varying)))
+        double[q] = up_add(double[q], up_mul(size, quotient(reaches[p], varying)))
     for own, first, second in zip(one.rows, single, double, strict=True):
         once = once + _spread(own, first)
         twice = twice + _spread(own, second)
@@ -148,6 +187,12 @@ def _estimate(X: Array) -> float:
         return float(np.linalg.norm(X @ v))
 
 
+def _top(X: Array) -> float:
+    """About the largest eigenvalue of a symmetric matrix."""
+    size = _estimate(X)
+    return _estimate(X + size * np.eye(len(X))) - size
+
+
 def _sizes(one: CurvedSum) -> dict[Slots, Array]:
     """|C_pq| for all p and q."""
     every = product(range(len(one.rows)), repeat=2)
@@ -165,13 +210,25 @@ def _add(weights: dict[Slots, Array], slots: Slots, array: Array) -> None:
 
 def _spread(own: CurvedRows, weight: Array) -> Array:
     """Z >= 0 (n, n) with Σ w (Δ·v)² <= |v|ᵀ Z |v|."""
-    n = own.moved.shape[1]
     kept = np.flatnonzero((weight > 0.0) & (own.reach > 0.0))
     moved, reach, weight = own.moved[kept], own.reach[kept], weight[kept]
     with np.errstate(all="ignore"):
         entrywise = reach >= _CLEARLY * np.sqrt(np.sum(moved**2, axis=1))
+    Z = _spread_of(moved, reach, weight, entrywise)
+    if own.together is None or not len(weight):
+        return Z
+    by_entries = Z if entrywise.all() else _spread_of(moved, reach, weight, entrywise | True)
+    largest = np.asarray(np.max(weight))
+    square: Array = up_mul(up_mul(own.together, own.together), largest)
+    root = up_sqrt(np.minimum(square, np.diag(by_entries)))
+    by_columns = np.minimum(by_entries, up_mul(root, root[:, np.newaxis]))
+    return by_columns if _estimate(by_columns) < _estimate(Z) else Z
+
+
+def _spread_of(moved: Array, reach: Array, weight: Array, entrywise: Truths) -> Array:
+    """`_spread` for these rows, by their entries or by their lengths."""
+    n, m = moved.shape[1], len(weight)
     D, w = moved[entrywise], weight[entrywise]
-    m = len(weight)
     largest = max(1.0, float(np.max(weight, initial=0.0)))
     most = max(1.0, float(np.max(D, initial=0.0)))
     lost = up_mul(up_mul(underflow(4 * m + 4), largest), up_mul(most, most))

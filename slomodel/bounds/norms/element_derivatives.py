@@ -19,6 +19,7 @@ from slomodel.bounds.norms.fourth_powers import attained, cubic_by_fourth_powers
 from slomodel.bounds.norms.loewner import (
     Rows,
     Slots,
+    balances,
     by_lengths,
     cubic_sum,
     largest_eigenvalue,
@@ -113,6 +114,7 @@ def one_side(one: Weighted, sign: float) -> dict[Slots, Array]:
     dominating diagonal matrix is used in their place.
     """
     weights: dict[Slots, Array] = {}
+    lengths = balances(one.rows)
 
     def add(p: int, array: Array) -> None:
         before = weights.get((p, p))
@@ -127,10 +129,10 @@ def one_side(one: Weighted, sign: float) -> dict[Slots, Array]:
             continue
         weights[p, q] = sign * a.mid
         for own, other in ((p, q), (q, p)):
-            add(own, up_mul(a.rad, quotient(one.rows[other].length, one.rows[own].length)))
+            add(own, up_mul(a.rad, quotient(lengths[other], lengths[own])))
     if one.dominating:
         diagonal = [a.hi if sign > 0.0 else -a.lo for a in one.dominating]
-        squares = [rows.length**2 for rows in one.rows]
+        squares = [length**2 for length in lengths]
         before = np.stack([weights[p, p] * s for p, s in enumerate(squares)])
         after = np.stack([d * s for d, s in zip(diagonal, squares, strict=True)])
         is_less = (np.max(after, 0) < np.max(before, 0)) & (np.sum(after, 0) <= np.sum(before, 0))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.midpoint_radius import Bounded, exact, midpoints, normalised
 from slomodel.bounds.arithmetic.rounding import (
+    SMALLEST_NORMAL,
     Array,
     up_add,
     up_div,
@@ -28,6 +29,10 @@ from slomodel.bounds.arithmetic.sums_of_products import error_of_sum
 from slomodel.bounds.norms.spectral_norm import DENSE_EIGEN, spectral_norm
 
 Slots = tuple[int, ...]
+_STEPS_OF_OVERLAP = 4
+"""Steps of the power method for an estimate that only weighs two bounds against each other."""
+_APART = 1e-3
+"""Added to the first vector, so that it is not orthogonal to others by symmetry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,19 @@ class Rows:
     @property
     def error(self) -> Array:
         return self.near.error
+
+    @property
+    def overlap(self) -> float:
+        """An estimate by the power method."""
+        known = np.isfinite(self.length) & (self.length > 0.0)
+        unit = self.value[known] / self.length[known, np.newaxis]
+        v, square = unit.sum(axis=0), 1.0
+        with np.errstate(all="ignore"):
+            v = v + _APART * np.cos(np.arange(len(v)))
+            for _ in range(_STEPS_OF_OVERLAP):
+                v = unit.T @ (unit @ (v / max(float(np.linalg.norm(v)), SMALLEST_NORMAL)))
+                square = float(np.linalg.norm(v))
+        return float(np.sqrt(square)) if 1.0 < square < np.inf else 1.0
 
     def take(self, which: NDArray[np.intp]) -> Rows:
         return Rows(Bounded(self.value[which], self.error[which]), self.length[which])
@@ -171,6 +189,27 @@ def by_lengths(rows: Sequence[Measured], weights: Mapping[Slots, Array]) -> dict
             before = result.get((own, own))
             result[own, own] = part if before is None else up_add(before, part)
     return result
+
+
+class Overlapping(Protocol):
+    """Rows with about the root of ‖Σ a aᵀ/‖a‖²‖ over those that are not 0."""
+
+    @property
+    def length(self) -> Array: ...
+
+    @property
+    def overlap(self) -> float: ...
+
+
+def balances(rows: Sequence[Overlapping]) -> list[Array]:
+    """The lengths (m,) of each argument's rows, times the overlap of these.
+
+    2 |a_p·v| |a_q·v| <= δ (a_p·v)² + (a_q·v)²/δ for any δ > 0. Where the a_p of N elements have one
+    direction and the a_q are orthogonal, the first adds up to Nδ and the second to 1/δ.
+    """
+    if len(rows) == 1:
+        return [rows[0].length]
+    return [up_mul(own.length, np.asarray(own.overlap)) for own in rows]
 
 
 def ratios(lengths: Sequence[Array]) -> dict[Slots, Array]:

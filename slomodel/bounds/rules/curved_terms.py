@@ -27,6 +27,7 @@ from slomodel.bounds.ranges.curvature.hessian_ranges import (
     slopes_over,
 )
 from slomodel.bounds.ranges.curvature.near_identity import log_determinants_sum, with_inverses
+from slomodel.bounds.ranges.curvature.shared_columns import with_shared_columns
 from slomodel.bounds.ranges.curvature.slopes import slope_numbers
 from slomodel.bounds.ranges.enclose import boxed, live_in
 from slomodel.bounds.ranges.smoothness import smoothness_in
@@ -239,6 +240,8 @@ def _sums(known: _Known, ball: BallGraph) -> list[CurvedSum]:
         node: curved_rows(ball, node, known.centre.slopes[node], over.get(node))
         for node in known.operands
     }
+    if over:
+        rows = with_shared_columns(ball, rows)
     boxes = boxed(part.values)
     for log_sum, weights in known.weights.items():
         boxes[weights] = ball.weights[log_sum.node]

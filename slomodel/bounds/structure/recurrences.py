@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from slomodel.bounds.part import ObjectivePart, once_per_part
-from slomodel.functions import add, le, logaddexp, where
+from slomodel.functions import add, le, logaddexp, mul, where
 from slomodel.functions.shifted import logsumexp
 from slomodel.ir import build
 from slomodel.ir.dims import Dim, Shape, literal
@@ -27,6 +27,8 @@ MOST_NODES = 150
 """The largest number of nodes into which one recurrence is written out."""
 _MOST_OPERATIONS = 15_000
 """Largest number of operations of all steps of a recurrence that remains a loop: some seconds."""
+_FEW_STEPS = 8
+"""Scans along so short an axis, as under Cholesky factors of few rows, are written out."""
 _MOST_ROWS = 2_000
 """The largest number of steps of a running sum or log-sum-exp that is written by rows."""
 
@@ -44,6 +46,9 @@ def written_out(part: ObjectivePart, most: int = MOST_NODES) -> ObjectivePart:
         done[node] = remake(node, operands) if operands else node
         if _is_running_sum(done[node]) and _length(done[node], part.sizes) <= _MOST_ROWS:
             done[node] = _running_sum(done[node])
+            continue
+        if 0 < _length(done[node], part.sizes) <= _FEW_STEPS:
+            done[node] = _written_scan(done[node], part.sizes)
             continue
         terms = _terms_of_running(done[node])
         if terms is not None and terms.shape[0].size(part.sizes) <= _MOST_ROWS:
@@ -95,6 +100,23 @@ def _running_sum(node: Expr) -> Expr:
     output = tuple(new if axis == node.axis else axis for axis in own)
     inputs = [(new, node.axis), own]
     return build.einsum([ones, node.operands[1]], inputs, output, (*node.shape, length))
+
+
+def _written_scan(node: Expr, sizes: Mapping[str, int]) -> Expr:
+    """y_t = a_t y_(t-1) + b_t along an axis, step by step."""
+    assert isinstance(node, Scan)
+    own = tuple(range(node.rank))
+    first = (node.axis, *(axis for axis in own if axis != node.axis))
+    shape = tuple(node.shape[axis] for axis in first)
+    factor, term = (build.einsum([o], [own], first, node.shape) for o in node.operands)
+    states: list[Expr] = []
+    for t in range(_length(node, sizes)):
+        b = _element(term, t)
+        if states:
+            b = build.apply(add, build.apply(mul, _element(factor, t), states[-1]), b)
+        states.append(b)
+    stacked = _stacked(states, shape)
+    return build.einsum([stacked], [first], own, node.shape)
 
 
 def _terms_of_running(node: Expr) -> Expr | None:

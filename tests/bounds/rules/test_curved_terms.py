@@ -45,6 +45,29 @@ KINDS = {
         [-0.5, 0.7, 0.1, -0.2],
         {"y": np.linspace(-2.0, 2.0, 7)},
     ),
+    "effects": (
+        """
+        dim N, n
+        data y[N], g[N] in n, w[n]
+        var m, s, e[n]
+        let u = m + exp(s) * e[g]
+        minimize sum(softplus(u) - y .* u) + sumsq(e) / 2 + sum(w[i] * (e[i] * s) ^ 3 for i in n)
+        """,
+        [0.2, 0.3, *(0.2 * (k % 3) for k in range(9))],
+        {"y": np.arange(18) % 2, "g": np.arange(18) % 9, "w": np.ones(9)},
+    ),
+    "horseshoe": (
+        """
+        dim N, n
+        data X[N, n]
+        var t, l[n], z[n]
+        let b = exp(t) * z .* exp(l) ./ sqrt(1 + exp(2 * t + 2 * l))
+        minimize sum(tanh(X @ b)) + sumsq(z) / 2
+             + sum(where(X[i, 0] > 0, b[0], 1) * X[i, 1] for i in N)
+        """,
+        [0.1] * 9 + [0.0] * 8,
+        {"X": np.random.default_rng(8).standard_normal((6, 8))},
+    ),
     "products": ("var x[2, 2], y[2]\nminimize sum(exp(x @ y)) + sumsq(x) / 2", [0.3] * 6, {}),
     "squares": ("var x[3]\nminimize sqrt(1 + sumsq(x)) * exp(x[0])", [0.2, -0.4, 0.1], {}),
     "negative": ("var x[2]\nminimize -log(sum(exp(x[i] * x[1]) for i in 2))", [0.4, 0.9], {}),
@@ -132,6 +155,17 @@ def test_no_point_shows_more(name: str, radius: float) -> None:
             rate = np.linalg.norm(H - before[1], 2) / np.linalg.norm(x - before[0])
             assert rate <= found.over.third * (1 + 1e-6)
         before = x, H
+
+
+def test_elements_share_the_radius() -> None:
+    """N effects of length at most r together: four times as many cost twice as much, not four."""
+    text, _, _ = KINDS["effects"]
+    found = []
+    for n in (32, 128):
+        y = np.arange(n) % 2
+        one = setting(text, [0.0] * (n + 2), y=y, g=np.arange(n), w=np.zeros(n))
+        found.append(bound(one, 1.0).L1)
+    assert found[1] <= 2.6 * found[0]
 
 
 def test_weights_far_apart_are_averages() -> None:

@@ -12,7 +12,8 @@ least min κ times the variance with weights p; it is also at most ½Σ (w_j - t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -27,18 +28,21 @@ from slomodel.bounds.arithmetic.rounding import (
     up_add,
     up_mul,
     up_norm,
+    up_sqrt,
     up_sum,
 )
 from slomodel.bounds.ball import Displacements
 from slomodel.bounds.norms.curvature_sums import CurvedRows, CurvedSum, Places
-from slomodel.bounds.norms.loewner import Rows, quotient, ratios
+from slomodel.bounds.norms.loewner import Rows, Slots, balances, quotient, ratios
+from slomodel.bounds.norms.shared_weights import SharedWeights
+from slomodel.bounds.ranges.curvature.array_shifts import FEW_ELEMENTS, shifts_of_elements
 from slomodel.bounds.ranges.curvature.hessian_ranges import BallGraph
 from slomodel.bounds.ranges.curvature.log_sum_exp import Numbers, SummedClasses, growths
 from slomodel.bounds.ranges.elements.element_functions import derivative_graphs
 from slomodel.bounds.ranges.elements.element_ranges import element_ranges, ranges_over_pieces
 from slomodel.bounds.structure.curved_terms import CurvedElements, CurvedLogSum
 from slomodel.ir.dims import concrete, number_of_elements
-from slomodel.ir.expr import Axes, Expr
+from slomodel.ir.expr import Axes, Expr, Input
 
 _PIECES_OF_CELLS = 3
 """Pieces of the boxes of elements over a cell, which are shorter than those over the ball."""
@@ -117,7 +121,7 @@ def elements_sum(
         for one, laid in term.data.items()
     }
     graphs = derivative_graphs(term.value, term.arguments, most=3)
-    by_length = ratios([one.rows.length for one in own])
+    by_length = ratios(balances([one.rows for one in own]))
     effort = run.part.effort
     if run.region.is_ball and len(own) == 1:
         result = element_ranges(term.value, graphs, boxes, data, {}, effort, by_length)
@@ -125,12 +129,59 @@ def elements_sum(
         most = None if run.region.is_ball else _PIECES_OF_CELLS
         result = ranges_over_pieces(term.value, graphs, boxes, data, by_length, effort, most)
     by_slots = {slots: weight * a for slots, a in result.derivatives.items()}
+    second: dict[Slots, Interval]
+    second = {slots: a for slots, a in by_slots.items() if len(slots) == 2}
+    every = _Elements(term, {slots: graphs[slots] for slots in second}, kept, weight, boxes, data)
     return CurvedSum(
         tuple(own),
-        {slots: a for slots, a in by_slots.items() if len(slots) == 2},
+        second,
         {slots: a.magnitude for slots, a in by_slots.items() if len(slots) == 3},
         tuple(weight * a for a in result.dominating),
+        _shared(run, every, shape, second, own),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Elements:
+    """The elements of a term that are `kept`, and the ranges of what they consist of."""
+
+    term: CurvedElements
+    graphs: Mapping[Slots, Expr]
+    kept: Places
+    weight: Interval
+    boxes: Mapping[Input, Interval]
+    data: Mapping[Input, Interval]
+
+
+def _shared(
+    run: BallGraph,
+    every: _Elements,
+    shape: tuple[int, ...],
+    second: Mapping[Slots, Interval],
+    rows: Sequence[CurvedRows],
+) -> dict[Slots, SharedWeights]:
+    """How far the weights of second derivatives move together, where that is less than apart."""
+    term, m = every.term, len(every.kept)
+    if m < FEW_ELEMENTS or run.region.radius == 0.0:
+        return {}
+    largest = float(np.max(every.weight.magnitude))
+    known: dict[Expr, float] = {}
+    centre: dict[Expr, Interval] = {}
+    for one, laid in zip(term.arguments, term.places, strict=True):
+        at = run.centre.values[laid.node].broadcast(concrete(laid.node.shape, run.part.sizes))
+        centre[one] = _laid(at, laid.axes, shape).each(lambda a: a[every.kept])
+        repeated = prod(size for axis, size in enumerate(shape) if axis not in laid.axes)
+        known[one] = float(up_mul(up_sqrt(float(repeated)), run.shifts.of(laid.node)))
+    over: dict[Expr, Interval] = dict([*every.boxes.items(), *every.data.items()])
+    centre.update(every.data.items())
+    moved = shifts_of_elements(run.part, [*every.graphs.values()], (over, centre), known)
+    result: dict[Slots, SharedWeights] = {}
+    for (slots, whole), (near, shift) in zip(second.items(), moved, strict=True):
+        shared = SharedWeights(every.weight * near, float(up_mul(largest, shift)))
+        p, q = slots
+        if shared.pays(whole, rows[p].rows, rows[q].rows):
+            result[slots] = shared
+    return result
 
 
 def log_sums_sum(

@@ -43,6 +43,7 @@ from slomodel.bounds.arithmetic.rounding import (
 from slomodel.bounds.ball import Displacements
 from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.ranges.affine_norms import squared_lengths
+from slomodel.bounds.ranges.curvature.array_shifts import ArrayShifts
 from slomodel.bounds.ranges.curvature.centre_graph import CentreGraph, given_weights
 from slomodel.bounds.ranges.curvature.incidence import by_grams, by_unknown
 from slomodel.bounds.ranges.curvature.log_sum_exp import (
@@ -111,6 +112,14 @@ class BallGraph:
     forms: tuple[dict[Expr, Forms], ...] = field(default_factory=lambda: ({}, {}, {}))
     weights: dict[Expr, Interval] = field(default_factory=dict)
     distances: dict[Expr, Array] = field(default_factory=dict)
+    lengths: dict[Expr, float] = field(default_factory=dict)
+
+    @property
+    def shifts(self) -> ArrayShifts:
+        """How far whole arrays move, once all ranges are known; kept in `lengths`."""
+        for variable in self.part.variables:
+            self.lengths.setdefault(variable, self.region.radius)
+        return ArrayShifts(self.part, self.ranges, self.centre.values, self.lengths)
 
     def put(self, node: Expr, own: NodeBounds) -> None:
         """Store the bounds of a node."""

@@ -27,17 +27,17 @@ from slomodel.ir.walk import dependents, first_met, postorder
 
 
 @once_per_part
-def _slope_graphs(part: ObjectivePart, nodes: tuple[Expr, ...]) -> _Slopes:
+def slope_graphs(part: ObjectivePart, nodes: tuple[Expr, ...]) -> Slopes:
     v = tuple(direction(f"slope.{x.name}", x.shape) for x in part.variables)
     graphs = jvp(nodes, dict(zip(part.variables, v, strict=True)))
     below = postorder(*graphs)
     turning = dependents(below, set(v).__contains__)
     elements = sum(number_of_elements(g.shape, part.sizes) for g in below if g in turning)
-    return _Slopes(v, graphs, elements, live_in(part, *graphs))
+    return Slopes(v, graphs, elements, live_in(part, *graphs))
 
 
 @dataclass(frozen=True, slots=True)
-class _Slopes:
+class Slopes:
     """Graphs of ∇u·v, the directions v in them, and the number of elements that depend on v."""
 
     v: tuple[Input, ...]
@@ -48,7 +48,7 @@ class _Slopes:
 
 def slope_elements(part: ObjectivePart, nodes: Sequence[Expr]) -> int:
     """The number of elements that depend on the direction in the slopes of these nodes."""
-    return _slope_graphs(part, tuple(nodes)).elements
+    return slope_graphs(part, tuple(nodes)).elements
 
 
 def slope_numbers(part: ObjectivePart) -> int:
@@ -77,7 +77,7 @@ def slopes_of(
     of which each element reads one have one direction (Curtis, Powell and Reid 1974): along it,
     the derivative is that by the unknown that the element reads.
     """
-    own = _slope_graphs(part, tuple(nodes))
+    own = slope_graphs(part, tuple(nodes))
     groups = unknowns_apart(part, tuple(nodes))
     front = {node: a.each(itemgetter(np.newaxis)) for node, a in known.items()}
     others = {node: a.each(itemgetter(np.newaxis)) for node, a in given.items()}

@@ -14,7 +14,7 @@ from slomodel.bounds.arithmetic.interval import Interval, meet
 from slomodel.bounds.arithmetic.rounding import Array, Truths, up_mul
 from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.norms.element_derivatives import Weighted
-from slomodel.bounds.norms.loewner import Rows, ratios
+from slomodel.bounds.norms.loewner import Rows, balances, ratios
 from slomodel.bounds.part import ObjectivePart
 from slomodel.bounds.ranges.elements.element_functions import Slots, derivative_graphs
 from slomodel.bounds.ranges.elements.element_ranges import ElementRanges, element_ranges
@@ -159,7 +159,7 @@ def part_ranges(part: ObjectivePart, summed: ElementSum[AnyRows], radius: float)
         span = span_of(node, part.spans, part.objective)
         if span is not None:
             spans[made] = span
-    by_length = ratios([rows.length for rows in summed.rows])
+    by_length = ratios(balances(summed.rows))
     return element_ranges(
         summed.own.value, summed.graphs, boxes, summed.data, spans, part.effort, by_length
     )

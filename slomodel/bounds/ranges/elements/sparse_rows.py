@@ -54,6 +54,15 @@ class SparseRows:
     size: Array
     length: Array
 
+    @property
+    def overlap(self) -> float:
+        """Of the column with the most of it."""
+        known = np.isfinite(self.length) & (self.length > 0.0)
+        column, size = self.column[known], self.size[known] / self.length[known, np.newaxis]
+        with np.errstate(all="ignore"):
+            largest = float(np.bincount(column.ravel(), (size * size).ravel()).max(initial=0.0))
+        return float(np.sqrt(largest)) if 1.0 < largest < np.inf else 1.0
+
     def take(self, which: NDArray[np.intp]) -> SparseRows:
         return SparseRows(self.column[which], self.size[which], self.length[which])
 
