@@ -1,5 +1,7 @@
 """Where the gradient vanishes but the objective decreases further, `auto` goes on."""
 
+import warnings
+
 import numpy as np
 import pytest
 from solve.objectives import parabola
@@ -192,3 +194,25 @@ def test_plain_functions_are_not_looked_at() -> None:
     found = solve(parabola(2.0), [3.0, 1.0])
     assert found.success
     assert found.nhev == 0
+
+
+BENT_IN_SETS = {
+    "inside a box": ("x in [-1, 1] init 0, y in [-1, 1] init 0", "0", -1.0 / 3.0),
+    "at a bound": ("x in [-1, 1] init 0, y in [0, 1] init 0", "0", -1.0 / 3.0),
+    "beside one": ("x in [-1, 1] init 0, y in [-1, 1] init 0, z >= 0 init 0", "z^2", -1.0 / 3.0),
+    "away from one": ("x in [-1, 1] init 0, y in [-1, 1] init 0, z >= 0 init 0", "z", -1.0 / 3.0),
+    "across a bound": ("x in [-1, 1] init 0, y in [-1, 0] init 0", "0", 0.0),
+}
+
+
+@pytest.mark.parametrize("name", BENT_IN_SETS)
+def test_valleys_that_bend_away_in_sets(name: str) -> None:
+    """y = 2 x² is the valley of (y − x²)(y − 3x²), which rises along all lines through 0."""
+    variables, more, least = BENT_IN_SETS[name]
+    text = f"var {variables} minimize (y - x^2)*(y - 3*x^2) + {more}"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the start is a saddle
+        found = slomodel.compile(text, backend="numpy").solve()
+    assert found.success
+    assert found.fun == pytest.approx(least, abs=1e-9)
+    assert np.abs(found.x).max() <= 1.0

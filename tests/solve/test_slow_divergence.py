@@ -121,3 +121,19 @@ def test_fits_whose_parameters_tend_to_infinity_say_so() -> None:
         v = 0.5 * s * (1.0 + noise) + bend * s**2
         found = slomodel.compile(text, data={"s": s, "v": v}, backend="numpy").solve()
         assert ("tends to a limit" in found.message) == (bend > 0.0), found.message
+
+
+def test_constraints_that_do_not_hold_far_out_are_no_descent_without_end() -> None:
+    """A truss by its displacements: a·u == f fails at a = 0, however long u is."""
+    data = {
+        "B": np.array([*np.eye(4), [1.0, 1.0, 0.0, 0.0], [1.0, -1.0, 0.0, 0.0]]),
+        "f": np.eye(4)[0],
+    }
+    text = (
+        "dim b, d data B[b, d], f[d] var a[b] >= 0 init 0.2, u[d] init 0.1 minimize dot(f, u) "
+        "subject to sum(a[e]*(B[e, :] @ u)*B[e, i] for e in b) == f[i] for i in d "
+        "subject to sum(a) <= 1"
+    )
+    found = slomodel.compile(text, data=data, backend="numpy").solve()
+    assert found.status == "converged"
+    assert found.fun == pytest.approx(1.0, rel=1e-9)

@@ -45,8 +45,8 @@ TIGHTER, FIRST = 0.1, 1.0
 LARGEST_MULTIPLIER = 1e20
 # So many penalties in a row without progress, and the violation itself is minimised.
 HOPELESS = 4
-# Rounding errors in units of eps, and the number of changes of random signs that estimate them.
-UNITS, SIGNS = 32.0, 4
+# Rounding errors in units of eps.
+UNITS = 32.0
 # Number of successive subproblems without an improvement that ends the run.
 IDLE = 5
 # Most saddles of the Lagrangian that a run leaves.
@@ -284,14 +284,8 @@ class AugmentedLagrangian:
         at, nothing = at or self.at, np.zeros_like(self.at.y)
         unit = UNITS * self.objective.eps
         _, g, _ = self.objective.evaluate(at.x, nothing)
-        rng, largest = np.random.default_rng(0), 0.0
-        for _ in range(SIGNS):
-            signs = rng.choice([-1.0, 1.0], self.objective.n)
-            _, change = self.objective.product(at.x, nothing, at.x * signs)
-            change *= self.objective.units
-            largest = max(largest, float(np.abs(change).max(initial=0.0)))
         terms = float(np.linalg.norm(g)) + float(np.linalg.norm(at.g - g))
-        return unit * terms, unit * largest
+        return unit * terms, unit * self.objective.sensitivity(at.x)
 
     def _subproblem(self) -> ConstrainedOutcome | None:
         """Minimise the augmented Lagrangian, and estimate the multipliers at its minimiser."""
@@ -407,9 +401,14 @@ class AugmentedLagrangian:
         return None
 
     def _holds_far_out(self, point: PrimalDual) -> bool:
-        """Whether the constraints hold up to `ctol`, relative to the magnitude of x."""
-        size = max(1.0, float(np.abs(point.x).max(initial=0.0)))
-        return point.violation <= self.run.ctol * size
+        """Whether the constraints hold up to `ctol`, relative to the magnitude of x.
+
+        Where they do not change with x, as a·u == 1 at a = 0, they hold there or nowhere near.
+        """
+        size = float(np.abs(point.x).max(initial=0.0))
+        if size > 1.0 and point.violation > self.run.ctol:
+            size = min(size, self.objective.sensitivity(point.x))
+        return point.violation <= self.run.ctol * max(1.0, size)
 
     def _judged(self) -> ConstrainedOutcome | None:
         """The outcome if the residual has stopped falling or the constraints cannot hold."""

@@ -18,8 +18,9 @@ from slomodel.solve.sets.convex_set import Mask
 
 # Sizes between 1/ORDINARY and ORDINARY count as 1.
 ORDINARY = 100.0
-# Number of random changes of x that estimate the sizes.
-SAMPLES = 4
+# Number of random changes of x that estimate the sizes, and of changes of random signs that
+# estimate how sensitive constraints are.
+SAMPLES, SIGNS = 4, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,14 @@ class ScaledConstraints:
     def product(self, x: Vector, y: Vector, v: Vector) -> tuple[Vector, Vector]:
         curved, along = self.own.product(x, y / self.units, v)
         return curved, along / self.units
+
+    def sensitivity(self, x: Vector) -> float:
+        """The largest change of a constraint over that of x (n,), both relative, as written."""
+        rng, largest, zero = np.random.default_rng(0), 0.0, np.zeros(len(self.units))
+        for _ in range(SIGNS):
+            _, change = self.own.product(x, zero, x * rng.choice([-1.0, 1.0], self.n))
+            largest = max(largest, float(np.abs(change).max(initial=0.0)))
+        return largest
 
     def augmented(self, y: Vector, penalty: Vector, weight: float = 1.0) -> PenaltySubproblem:
         return self.own.augmented(y / self.units, penalty / self.units**2, weight)

@@ -13,7 +13,7 @@ from slomodel.solve.compiled.beyond import first_lower, least_in_box
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.quadratics.hessian import OnFace
-from slomodel.solve.sets.convex_set import Face, Set
+from slomodel.solve.sets.convex_set import Face, Set, WholeFace
 from slomodel.solve.stagnation.curvature import CLOSE, NOISE, Ritz, least_eigenvalue
 from slomodel.solve.stagnation.resolution import ROUNDING
 from slomodel.solve.stagnation.scaled_descent import CLEAR
@@ -140,9 +140,11 @@ def falls_beyond(
         steps = (step for step in steps if _bends_down(evaluate, at, step))
     result = (lower_at(evaluate, at, step, ritz.value) for step in steps if step.any())
     seen = next((one for one in result if one is not None), None)
-    if seen is not None or not (in_valleys and bends and whole):
+    if seen is not None or not (in_valleys and bends):
         return seen
-    return _falls_in_valley(evaluate, at, ritz, scale, spectrum)
+    within = evaluate.within
+    face = WholeFace() if within is None else loosened_face(within, at)
+    return _falls_in_valley(evaluate, at, ritz, scale, spectrum, face)
 
 
 def _first_lower(evaluate: Evaluator, at: Iterate, steps: Vector, *, bends: bool) -> int:
@@ -171,25 +173,36 @@ def _others(evaluate: Evaluator, at: Iterate) -> list[Vector]:
 
 
 def _falls_in_valley(
-    evaluate: Evaluator, at: Iterate, ritz: Ritz, scale: float, spectrum: Spectrum | None
+    evaluate: Evaluator,
+    at: Iterate,
+    ritz: Ritz,
+    scale: float,
+    spectrum: Spectrum | None,
+    face: Face,
 ) -> Beyond | None:
     """A lower point x + tv + t²w along a direction v without curvature; None if none.
+
+    In a polyhedron the curve lies in a face, and its points are moved into the polyhedron.
 
     The valley of f, whose points are minima along the other directions, is this curve up to O(t³),
     with H w = −D³f[v, v]/2: along v alone (y − x²)(y − 3x²) rises at 0, and along the curve it
     falls. Golubitsky & Schaeffer, Singularities and Groups in Bifurcation Theory (1985), Section
     VII.1 (the Lyapunov–Schmidt reduction).
     """
-    v, t = ritz.vector, REACHES[1] * scale
+    v = ritz.vector
+    t = _reach_inside(evaluate, at, v, scale)
+    if t is None or face.shift is not None:
+        return None
     third = np.empty_like(v)
     g = np.empty_like(v)
     # Gradients alone cost less than those of the residuals with their Jacobian.
     own, evaluate.own_gradient = evaluate.own_gradient, None
     for sign in (1.0, -1.0):
-        evaluate.gradient(at.x + sign * t * v, g)
+        evaluate.gradient(evaluate.inside(at.x + sign * t * v), g)
         third = g.copy() if sign > 0.0 else third + g - 2.0 * at.g
     evaluate.own_gradient = own
     third *= 0.5 / t**2
+    third = face.project(third)
     third -= v.dot(third) * v
     if not 0.0 < norm(third) < math.inf:
         return None
@@ -198,28 +211,41 @@ def _falls_in_valley(
         kept = values > NULL * ritz.largest
         w = -vectors[:, kept] @ ((vectors[:, kept].T @ third) / values[kept])
     else:
-        w = _solved(evaluate, at, v, -third)
+        w = _solved(evaluate, at, v, -third, face)
 
     def bent(way: float, part: float) -> Vector:
         return np.asarray(part * way * v + (part * way) ** 2 * w)
 
     ways = np.array([sign * reach * scale for reach in REACHES for sign in (1.0, -1.0)])
     ends = ways[:, None] * v + (ways**2)[:, None] * w
-    for way in ways[_first_lower(evaluate, at, ends, bends=False) :].tolist():
+    first = _first_lower(evaluate, at, ends, bends=False) if evaluate.within is None else 0
+    for way in ways[first:].tolist():
         seen = lower_at(evaluate, at, bent(way, 1.0), 0.0, partial(bent, way))
         if seen is not None:
             return seen
     return None
 
 
-def _solved(evaluate: Evaluator, at: Iterate, v: Vector, b: Vector) -> Vector:
-    """w (n,) with H w = b orthogonally to v, all (n,), by a few conjugate gradients."""
+def _reach_inside(evaluate: Evaluator, at: Iterate, v: Vector, scale: float) -> float | None:
+    """A distance along v (n,), both ways, within the set; None if there is none."""
+    within = evaluate.within
+    for reach in REACHES[1:]:
+        t = reach * scale
+        slack = SLACK * t  # v is in a face up to rounding
+        if within is None or all(within.contains(at.x + way * v, slack) for way in (t, -t)):
+            return t
+    return None
+
+
+def _solved(evaluate: Evaluator, at: Iterate, v: Vector, b: Vector, face: Face) -> Vector:
+    """w (n,) in a face with H w = b there, orthogonally to v, by a few conjugate gradients."""
     w, r = np.zeros_like(b), b.copy()
     p, square = r.copy(), float(r.dot(r))
     first, product = square, np.empty_like(b)
     for _ in range(min(len(b), BENDING)):
         evaluate.hvp(at.x, p, product)
-        q = product - v.dot(product) * v
+        q = face.project(product)
+        q = q - v.dot(q) * v
         curvature = float(p.dot(q))
         if not curvature > 0.0:
             break
