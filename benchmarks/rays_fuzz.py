@@ -103,7 +103,7 @@ class CompiledRays:
         roots, tables = prepared((*proved, *seen), names)
         zeros = tuple(build.zeros(one.shape) for one in variables)
         given = (*zeros, *roots)
-        derivatives = Derivatives(roots[0], (*variables, *outs), NOTHING, given)
+        derivatives = Derivatives(roots[0], (*variables, *outs), NOTHING, given, fused=True)
         sizes, data = example.sizes, example.data
         compiled = Compiled("rays", derivatives, data, sizes, TARGETS["c"], prepared=tables)
         arrays = {one.name: np.asarray(example.values[one]) for one in data}

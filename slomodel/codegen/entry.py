@@ -21,13 +21,15 @@ EntryName = Literal["value", "value_and_gradient", "hvp", "gauss_newton"]
 class Entry:
     """A function to generate: `scalar` is returned, `arrays` go to `out`, one per variable.
 
-    `directions` are the inputs that represent a second vector argument, one per variable.
+    `directions` are the inputs that represent a second vector argument, one per variable. `fused`
+    says that a product may be added without being rounded, where that is one instruction.
     """
 
     name: EntryName
     scalar: Expr | None
     arrays: tuple[Expr, ...] = ()
     directions: tuple[Input, ...] = ()
+    fused: bool = False
 
     @property
     def roots(self) -> tuple[Expr, ...]:

@@ -41,6 +41,7 @@ class Derivatives:
 
     `known` are facts about the data that save work; `given` is the gradient, if known. `structure`
     is an equal objective in which squares and polynomials are recognised, by default the same.
+    `fused`: see `Entry`.
     """
 
     def __init__(
@@ -50,7 +51,9 @@ class Derivatives:
         known: Known = NOTHING,
         given: tuple[Expr, ...] | None = None,
         structure: Expr | None = None,
+        fused: bool = False,
     ) -> None:
+        self._fused = fused
         self.objective = objective
         self._structure = objective if structure is None else structure
         self._given = given
@@ -101,7 +104,7 @@ class Derivatives:
         if name == "value":
             return Entry(name, self.objective)
         if name == "value_and_gradient":
-            return Entry(name, self.objective, self.gradient)
+            return Entry(name, self.objective, self.gradient, fused=self._fused)
         products = self.hessian_vector if name == "hvp" else self.gauss_newton
         return Entry(name, None, products, self.directions)
 

@@ -92,7 +92,9 @@ class Rays:
         whole = {one: made for one, made in compiled.prepared.items() if one.dtype == "whole"}
         zeros = tuple(build.zeros(one.shape) for one in (*x, *v, end))
         known = Known(frozenset({*given, *tables}))
-        bounds = Derivatives(roots[0], (*x, *v, end, *results), known, (*zeros, *roots[1:]))
+        # Bounds hold for any rounding of a product that is added, none too.
+        own_variables, given_arrays = (*x, *v, end, *results), (*zeros, *roots[1:])
+        bounds = Derivatives(roots[0], own_variables, known, given_arrays, fused=True)
         self._kernels = Kernels(compiled.over(bounds, {**whole, **tables}), data)
         self._own = _ThreadVectors()
 

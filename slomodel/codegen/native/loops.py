@@ -38,7 +38,9 @@ from slomodel.codegen.native.lookups import (
 )
 from slomodel.codegen.native.passes import BLOCK, LoopPass, append, share_temporaries, write_over
 from slomodel.codegen.native.plain import fill_line, fill_lines
+from slomodel.codegen.native.prelude import fused
 from slomodel.codegen.native.totals import Total, rolling
+from slomodel.functions import mul
 
 _OTHERS = 64
 """Up to this many indices of the other axes, one block of the last axis takes all of them."""
@@ -49,9 +51,15 @@ _LONGEST = 300
 
 
 class BlockedLoop:
-    """Prints one nest. `axes` are those of its loops, `totals` its reductions to scalars."""
+    """Prints one nest. `axes` are those of its loops, `totals` its reductions to scalars.
 
-    def __init__(self, nest: Nest, names: Names) -> None:
+    `is_fused`: a product that is only added is added without being rounded.
+    """
+
+    def __init__(self, nest: Nest, names: Names, is_fused: bool = False) -> None:
+        self._is_fused = is_fused
+        # The factors of products that are printed inside another expression.
+        self._factors: dict[int, list[str]] = {}
         self.nest = nest
         self.names = names
         self.pointers = Pointers(nest, names)
@@ -199,12 +207,17 @@ class BlockedLoop:
             text_of = f"{self._temporary()}[i]"
         else:
             self._texts[k] = text
+            if self._is_fused and one.function is mul:
+                self._factors[k] = [self._operand(operand) for operand in one.operands]
             return
         self._texts[k] = text_of
         append(passes, f"{text_of} = {text};", alone=costly)
 
     def _value(self, one: Apply) -> str:
         texts = [self._operand(operand) for operand in one.operands]
+        together = fused(one.function, one.operands, texts, self._factors)
+        if together is not None:
+            return together
         return one.function.spelling["c"].format(*texts) if one.function else texts[0]
 
     def _operand(self, operand: Operand) -> str:

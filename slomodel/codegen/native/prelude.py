@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 
+from slomodel.codegen.loops.nest import Computed, Operand
 from slomodel.codegen.loops.text import called, helpers
+from slomodel.functions import add, sub
 from slomodel.ir.function import ScalarFunction, every_function
 
 _ONE_CALL = re.compile(r"(\w+)\(([^()]*)\)")
@@ -409,3 +412,38 @@ static inline void slo_shared_gemv(slo_times *known, int axis, long step, void *
 }
 """
 """Definitions for texts with loops or products that are divided among threads."""
+
+FUSED_NAME = "slo_fused"
+FUSED = f"""
+/* a b + c, the product rounded or not: one instruction where the processor has it. Only of a
+   product that nothing else reads: it has one value then. */
+static inline real {FUSED_NAME}(real a, real b, real c) {{
+#if defined(__FP_FAST_FMA) && defined(__FP_FAST_FMAF)
+    return sizeof(real) == sizeof(double) ? __builtin_fma(a, b, c) : __builtin_fmaf(a, b, c);
+#else
+    return a * b + c;
+#endif
+}}
+"""
+
+
+def fused(
+    function: ScalarFunction | None,
+    operands: Sequence[Operand],
+    texts: Sequence[str],
+    factors: Mapping[int, Sequence[str]],
+) -> str | None:
+    """The text of a sum or difference with a product among its operands; None for others.
+
+    `texts` are those of the operands, and `factors` those of products by their statements.
+    """
+    if function not in (add, sub):
+        return None
+    for k, operand in enumerate(operands):
+        if isinstance(operand, Computed) and operand.statement in factors:
+            left, right = factors[operand.statement]
+            other = texts[1 - k]
+            if function is sub:
+                left, other = (left, f"(-{other})") if k == 0 else (f"(-{left})", other)
+            return f"{FUSED_NAME}({left}, {right}, {other})"
+    return None

@@ -45,7 +45,7 @@ from slomodel.codegen.native.plain import (
     plain_lines,
     recurrence_lines,
 )
-from slomodel.codegen.native.prelude import SHARES, prelude
+from slomodel.codegen.native.prelude import FUSED, FUSED_NAME, SHARES, prelude
 from slomodel.codegen.native.products import SHARED, product_lines
 from slomodel.codegen.native.time import Printer, scratch_of, time_lines
 from slomodel.codegen.program import Program, Stage
@@ -91,7 +91,7 @@ def unit(
     common = [*_HEADS, *data]
     begin = starts(layout.variables, numbers)
     end = -(-(memory.size + begin[-1] + 1) // LINE) * LINE
-    writer = _Writer(fusion, names, entry.name, common, end, printer)
+    writer = _Writer(fusion, names, entry, common, end, printer)
     forget, once = _once(writer.stage("centre"), memory.size, begin[-1])
     prepare = [*writer.stage("data"), *forget]
     parts = writer.blocks("call")
@@ -183,7 +183,8 @@ def joined(name: str, units: Sequence[Unit], layout: Layout, numbers: Mapping[st
     every = "\n".join(bodies)
     known = ((LOG_SUMS_NAME, LOG_SUMS), (LOG_PRODUCTS_NAME, LOG_PRODUCTS))
     sums = [definition for name, definition in known if f"{name}(" in every]
-    common = [prelude("\n".join([*bodies, *sums]), single), *linear, *sums, *shares]
+    fused = [FUSED] if f"{FUSED_NAME}(" in every else []
+    common = [prelude("\n".join([*bodies, *sums]), single), *fused, *linear, *sums, *shares]
     return "\n".join([_header(name, units, layout, numbers), *common, *bodies])
 
 
@@ -227,7 +228,7 @@ class _Writer:
         self,
         fusion: Fusion,
         names: EntryNames,
-        entry: str,
+        entry: Entry,
         heads: Sequence[str],
         end: int,
         printer: Printer | None,
@@ -236,7 +237,7 @@ class _Writer:
         self.has_scratch = False
         self._fusion = fusion
         self._names = names
-        self._entry = entry
+        self._entry, self._fused = entry.name, entry.fused
         self._heads = heads
         self._printer = printer or block_lines
         self._may_share = printer is None
@@ -282,7 +283,7 @@ class _Writer:
     def _nest(self, nest: Nest, stage: Stage, name: str) -> list[str]:
         if not nest.is_blocked:
             return plain_lines(nest, self._names)
-        loop = BlockedLoop(nest, self._names)
+        loop = BlockedLoop(nest, self._names, self._fused)
         if stage == "data":
             return loop.lines()
         shared = shared_lines(loop, name, self._heads, self.end)
