@@ -149,13 +149,22 @@ def values(jet: Jet, end: Expr) -> Range:
     elif slope is None:
         own = start.range
     else:
-        half = mul(mul(0.5, end), slope.mid)
-        mid = add(start.mid, half)
-        higher = _shifted([None, None, *_scaled(jet.at, end)[2:]], jet)[0]
-        errors = [abs(half), mul(8.0 * unit(), abs(mid))]
-        errors += [one for one in (start.rad, higher) if one is not None]
+        # With a = c_1 T/2 and b = c_2 T²/8, c_1 t + c_2 t² is a + 2b + (a + 4b)s + 2b s² for the
+        # s = 2t/T - 1 from -1 to 1, and s² lies between 0 and 1: within |a + 4b| + |b| of a + 3b.
+        linear, quadratic = mul(mul(0.5, end), slope.mid), jet.at[2]
+        errors = [] if start.rad is None else [start.rad]
         errors += [] if slope.rad is None else [mul(end, slope.rad)]
-        distance = enlarged(errors)
+        if quadratic is None:
+            mid, errors = add(start.mid, linear), [abs(linear), *errors]
+        else:
+            square = mul(end, end)
+            bend = mul(mul(0.125, square), quadratic.mid)
+            mid = add(start.mid, add(linear, mul(3.0, bend)))
+            errors = [abs(add(linear, mul(4.0, bend))), abs(bend), *errors]
+            errors += [] if quadratic.rad is None else [mul(square, quadratic.rad)]
+        higher = _shifted([None, None, None, *_scaled(jet.at, end)[3:]], jet)[0]
+        errors += [] if higher is None else [higher]
+        distance = raised([*errors, mul(8.0 * unit(), abs(mid))])
         own = Range(sub(mid, distance), add(mid, distance))
     return own if jet.ends is None else own.meet(jet.ends)
 
@@ -298,7 +307,9 @@ def _sum_jet(node: Einsum, own: Jet, end: Expr) -> Jet:
         low, high = (contract_midrad(node, [MidRad(one)]).range for one in (inner.lo, inner.hi))
         return Range(low.lo, high.hi)
 
-    ends = None if own.ends is None else between(values(own, end))
+    # Taylor's range of a sum of polynomials takes less and is about as close.
+    is_polynomial = own.moves and own.fourth is None and own.over is None
+    ends = None if own.ends is None or is_polynomial else between(values(own, end))
     second = None if own.second is None else between(own.second)
     third, fourth = (
         None if one is None else contract_sizes(node, [one]) for one in (own.third, own.fourth)
@@ -347,7 +358,11 @@ def viewed(jet: Jet, view: Callable[[Expr], Expr]) -> Jet:
         return MidRad(view(one.mid), None if one.rad is None else view(one.rad))
 
     def turned(one: Range | None) -> Range | None:
-        return None if one is None else Range(view(one.lo), view(one.hi))
+        if one is None:
+            return None
+        # A constant stands for an array of equal numbers.
+        lo, hi = (end if isinstance(end, Const) else view(end) for end in (one.lo, one.hi))
+        return Range(lo, hi)
 
     return Jet(
         list(map(moved, jet.at)),
@@ -387,7 +402,9 @@ def sum_jet(a: Jet, b: Jet, end: Expr) -> Jet:
         thirds = [third_of(one, end) for one in (a, b)]
         third = added(*thirds) if a.third is not None or b.third is not None else None
     ends = over = None
-    if a.ends is not None or b.ends is not None:
+    # Where both move, Taylor's range of the sum takes less and is about as close.
+    both_move = a.moves and b.moves
+    if not both_move and (a.ends is not None or b.ends is not None):
         ends = values(a, end) + values(b, end)
     if a.over is not None or b.over is not None:
         over = joined(spread(a, end), spread(b, end))

@@ -85,12 +85,12 @@ def slack(value: Expr, steps: float = 2.0) -> Expr:
 
 def enlarged(terms: Sequence[Expr]) -> Expr:
     """An upper bound on the sum of computed terms >= 0 of at most 12 roundings each."""
-    return mul(_GROWTH, add(total(terms), TINY))
+    return add(mul(_GROWTH, total(terms)), TINY)
 
 
 def raised(terms: Sequence[Expr]) -> Expr:
     """An upper bound on a sum of products of computed numbers >= 0, of at most 8000 roundings."""
-    return mul(_LARGE_GROWTH, add(total(terms), TINY))
+    return add(mul(_LARGE_GROWTH, total(terms)), TINY)
 
 
 def least(a: Expr, b: Expr) -> Expr:
@@ -274,9 +274,10 @@ class Range:
 
     def meet(self, other: Range) -> Range:
         """The intersection, in which an unknown end of `other` has no effect."""
+        is_open = (other.lo is neg(INF), other.hi is INF)
         return Range(
-            where(gt(other.lo, self.lo), other.lo, self.lo),
-            where(lt(other.hi, self.hi), other.hi, self.hi),
+            self.lo if is_open[0] else where(gt(other.lo, self.lo), other.lo, self.lo),
+            self.hi if is_open[1] else where(lt(other.hi, self.hi), other.hi, self.hi),
         )
 
     def hull(self, other: Range) -> Range:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from slomodel.calculus.rays.averages import centred_logarithm, exponential_factor
@@ -42,6 +42,7 @@ from slomodel.calculus.rays.jets import (
 )
 from slomodel.calculus.rays.matrices import MatrixJets
 from slomodel.calculus.rays.numbers import (
+    INF,
     MidRad,
     Range,
     Truth,
@@ -143,8 +144,14 @@ class _JetPass:
             if node.dtype == "bool":
                 self.truths[node] = self.truth(node)
             else:
-                self.jets[node] = whole(self.jet(node), node.shape)
+                self.jets[node] = self._with_sign(node, whole(self.jet(node), node.shape))
         return self.jets[graph]
+
+    def _with_sign(self, node: Expr, jet: Jet) -> Jet:
+        """The jet, with 0 as the lower end of a sum that is not negative and has no ends."""
+        if jet.ends is None and jet.moves and jet.over is None and is_nonnegative(node):
+            return replace(jet, ends=Range(_ZERO, INF))
+        return jet
 
     def truth(self, node: Expr) -> Truth:
         """Truth values over the ray; those of data as computed if all kernels agree."""
