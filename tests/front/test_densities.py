@@ -434,3 +434,42 @@ def test_the_name_of_a_distribution_is_completed(name: str, meant: str) -> None:
         entries_of(name)
     with pytest.raises(slomodel.SlomodelError, match=f"did you mean `{meant}`"):
         slomodel.compile(f"data y var a > 0 maximize {name}(y, a)")
+
+
+@pytest.mark.parametrize(
+    ("call", "p", "q", "formula"),
+    [
+        ("beta_binomial_lpmf(2, 5, p, q)", 1e8, 1e8, lambda p, q: _of_beta_binomial(2, 5, p, q)),
+        ("beta_binomial_lpmf(2, 5, p, q)", 1e8, 3.0, lambda p, q: _of_beta_binomial(2, 5, p, q)),
+        (
+            "neg_binomial_2_lpmf(4, p, q)",
+            3.0,
+            1e10,
+            lambda p, q: (
+                mp.log(mp.rf(q, 4) / 24) + 4 * mp.log(p / (p + q)) + q * mp.log(q / (p + q))
+            ),
+        ),
+        (
+            "student_t_lpdf(1.5, q, 0, p)",
+            1.3,
+            1e9,
+            lambda p, q: (
+                mp.loggamma((q + 1) / 2)
+                - mp.loggamma(q / 2)
+                - mp.log(q * mp.pi * p * p) / 2
+                - (q + 1) / 2 * mp.log1p((mp.mpf(1.5) / p) ** 2 / q)
+            ),
+        ),
+    ],
+)
+def test_large_shapes(call: str, p: float, q: float, formula: Callable[..., object]) -> None:
+    """Near the binomial, Poisson and normal limits the terms are large and the value is not."""
+    model = slomodel.compile(f"var p, q maximize {call}", backend="numpy")
+    with mp.workdps(50):
+        exact = float(formula(mp.mpf(p), mp.mpf(q)))  # type: ignore[arg-type]
+    assert model.value([p, q]) == pytest.approx(exact, rel=1e-12)
+
+
+def _of_beta_binomial(n: int, total: int, p: mp.mpf, q: mp.mpf) -> object:
+    both = mp.rf(p, n) * mp.rf(q, total - n) / mp.rf(p + q, total)
+    return mp.log(mp.binomial(total, n) * both)
