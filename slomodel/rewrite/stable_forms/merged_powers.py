@@ -11,14 +11,16 @@ magnitude of those of the exponents themselves.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from slomodel.calculus.signs import is_nonnegative
 from slomodel.functions import abs, add, div, exp, mul, pow, sqrt, sub
 from slomodel.functions.translate import balanced
 from slomodel.ir.dims import Shape
 from slomodel.ir.exact import is_exact
 from slomodel.ir.expr import Const, Expr, Map, is_map
+from slomodel.ir.walk import inputs
 from slomodel.rewrite.elementwise.matching import (
     Part,
     exponent_of_power,
@@ -28,6 +30,7 @@ from slomodel.rewrite.elementwise.matching import (
     whole,
 )
 from slomodel.rewrite.elementwise.polynomials import polynomial
+from slomodel.rewrite.work import is_varying_input
 
 _MOST_FACTORS = 8
 
@@ -70,6 +73,28 @@ def power_of_power(node: Map) -> Expr | None:
     if even and not (total.is_integer() and total % 2.0 == 0.0):
         x = abs(x)
     return mul(_power(Const(number), p), _power(x, total))
+
+
+def without_data_factors(node: Map, better: Callable[[Expr], Expr | None]) -> Expr | None:
+    """(c u)^p with data c as c^p u^p for u >= 0, whose derivative is 0 where c is 0; else None."""
+    p = exponent_of_power(node)
+    if p is None or p.is_integer() or not is_map(node.operands[0], mul, div):
+        return None
+    shape = node.shape
+    data: Expr = Const(1.0)
+    others: Expr = Const(1.0)
+    for factor in _factors(whole(node).parts()[0]) or ():
+        if not factor.exponent.is_integer():
+            return None
+        own = _power(factor.base.along(shape), factor.exponent)
+        if any(map(is_varying_input, inputs(own))):
+            others = mul(others, own)
+        else:
+            data = mul(data, own)
+    if isinstance(data, Const) or isinstance(others, Const) or not is_nonnegative(others):
+        return None
+    root = _power(others, p)
+    return mul(_power(data, p), better(root) or root)
 
 
 def root_of_exponential(node: Map) -> Expr | None:

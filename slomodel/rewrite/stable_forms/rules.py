@@ -76,6 +76,7 @@ from slomodel.rewrite.stable_forms.merged_powers import (
     merged_product,
     power_of_power,
     root_of_exponential,
+    without_data_factors,
 )
 from slomodel.rewrite.stable_forms.other_factors import without_other_factors
 from slomodel.rewrite.stable_forms.table import elementwise, merged_constants, summed_entropy
@@ -194,12 +195,19 @@ class _Rules:
             ),
             log2: (elementwise, logarithms.to_other_base),
             log10: (elementwise, logarithms.to_other_base),
-            sqrt: (elementwise, root_of_exponential, power_of_power, roots.square_root),
+            sqrt: (
+                elementwise,
+                root_of_exponential,
+                power_of_power,
+                self._without_data_factors,
+                roots.square_root,
+            ),
             add: sums,
             sub: sums,
             pow: (
                 elementwise,
                 power_of_power,
+                self._without_data_factors,
                 exponential_power,
                 roots.power,
                 products.of_power,
@@ -272,6 +280,9 @@ class _Rules:
 
     def _without_other_factors(self, node: Map) -> Expr | None:
         return without_other_factors(node, self.better)
+
+    def _without_data_factors(self, node: Map) -> Expr | None:
+        return without_data_factors(node, self.better)
 
     def _by_exponential(self, node: Map) -> Expr | None:
         """f(x)/exp(u) by the form of f(x) exp(-u), or the reciprocal of that of exp(u)/f(x)."""
