@@ -54,6 +54,21 @@ def test_slopes_contain_those_of_jumps_of_data(precise: bool) -> None:
     assert abs(found.slope - model.gradient(np.ones(1))[0]) <= found.slope_error
 
 
+@pytest.mark.parametrize("t", [[0.0, 0.0], [0.0, 3.0], [-2.0, 2.0]])
+def test_sums_of_counts_are_certain(t: list[float]) -> None:
+    """Sums of whole numbers are exact, so that 0 is 0 and decides a branch."""
+    model = slomodel.compile(
+        "dim N\ndata t[N]\nvar x init 1\n"
+        "let counts[i in N] = sum(t[j] for j in N)\n"
+        "minimize sum(where(counts[i] > 0, (x - 1)^2 + x, 3*(x + 5)^2) for i in N)",
+        data={"t": t},
+        backend="numpy",
+    )
+    found = model.ray_bounds(np.ones(1), np.ones(1), 0.1)
+    assert not found.reason
+    assert abs(found.slope - model.gradient(np.ones(1))[0]) <= found.slope_error
+
+
 def test_comparisons_of_data_and_positions_are_certain() -> None:
     for condition in ("t[i] <= 1", "t[i] == t[0]", "2*i + 1 <= N - 2", "0.1*i <= 0.5"):
         text = f"""dim N\ndata t[N]\nvar x init 1

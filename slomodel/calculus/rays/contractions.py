@@ -13,7 +13,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from slomodel.calculus.rays.numbers import UNIT, MidRad, enlarged, unit
-from slomodel.functions import abs, add, div, gt, maximum, minimum, mul, sqrt, square, sub, where
+from slomodel.functions import (
+    abs,
+    add,
+    div,
+    eq,
+    floor,
+    gt,
+    land,
+    lt,
+    maximum,
+    minimum,
+    mul,
+    sqrt,
+    square,
+    sub,
+    where,
+)
 from slomodel.ir import build
 from slomodel.ir.expr import (
     Const,
@@ -25,6 +41,10 @@ from slomodel.ir.expr import (
     Scatter,
     Triangle,
 )
+from slomodel.ir.walk import inputs
+
+_WHOLE = 2.0**52
+"""Whole numbers whose magnitudes add up to less than this have exact sums."""
 
 
 def is_view(node: Einsum) -> bool:
@@ -135,11 +155,20 @@ def contract_midrad(node: Einsum, factors: Sequence[MidRad]) -> MidRad:
 
 
 def _summed(node: Einsum, factor: MidRad, rounding: Expr) -> MidRad:
-    """The sum of the elements of one operand; radii and roundings are added up together."""
+    """The sum of the elements of one operand; radii and roundings are added up together.
+
+    Sums of whole numbers are exact, whatever their order; those of data are looked at once.
+    """
     errors = mul(rounding, abs(factor.mid))
     if factor.rad is not None:
         errors = add(errors, factor.rad)
-    return MidRad(_applied(node, [factor.mid]), enlarged([_nonnegative(node, [errors], rounding)]))
+    result = _applied(node, [factor.mid])
+    rad = enlarged([_nonnegative(node, [errors], rounding)])
+    if factor.rad is None and all(one.role == "data" for one in inputs(factor.mid)):
+        parts = _applied(node, [sub(factor.mid, floor(factor.mid))])
+        largest = _applied(node, [abs(factor.mid)])
+        rad = where(land(eq(parts, 0.0), lt(largest, _WHOLE)), 0.0, rad)
+    return MidRad(result, rad)
 
 
 def contract_wide(node: Einsum, factors: Sequence[MidRad]) -> MidRad:

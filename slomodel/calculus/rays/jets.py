@@ -249,9 +249,11 @@ def product_jet(a: Jet, b: Jet, end: Expr) -> Jet:
     equal = a is b
     at = [summed(convolution([a.at, b.at], k, equal)) for k in range(ORDERS)]
     bounds = [sizes(a, end), sizes(b, end)]
-    third, fourth = (
+    # For two factors that move, a rule for the third takes more than its ends are closer.
+    orders = (ORDERS,) if a.moves and b.moves else (ORDERS, ORDERS - 1)
+    fourth, *third = (
         raised([weighted(*term) for term in terms]) if terms else None
-        for terms in (_largest_factors(bounds, equal, order) for order in (ORDERS - 1, ORDERS))
+        for terms in (_largest_factors(bounds, equal, order) for order in orders)
     )
     # Only bounds of both factors by other rules say more than the coefficients of the product.
     own = [one.ends is not None or not one.moves for one in (a, b)]
@@ -264,7 +266,7 @@ def product_jet(a: Jet, b: Jet, end: Expr) -> Jet:
     for still, moving in ((a, b), (b, a)):
         if moving.second is not None and not still.moves:
             second = known(still.at[0]).range * moving.second
-    return Jet(at, fourth, third, ends, over, second)
+    return Jet(at, fourth, third[0] if third else None, ends, over, second)
 
 
 def contraction_jet(node: Einsum, jets: Sequence[Jet], end: Expr) -> Jet:

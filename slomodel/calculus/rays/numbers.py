@@ -119,6 +119,14 @@ class MidRad:
         reach = enlarged([self.rad, mul(4.0 * unit(), abs(self.mid))])
         return Range(sub(self.mid, reach), add(self.mid, reach))
 
+    @property
+    def ends(self) -> Range:
+        """The range, a point where the radius is computed to be 0."""
+        if self.rad is None:
+            return self.range
+        known = gt(self.rad, 0.0)
+        return Range(where(known, self.range.lo, self.mid), where(known, self.range.hi, self.mid))
+
     def rounded(self, *errors: Expr | None, steps: float = 1.0) -> MidRad:
         """The number with the rounding error of its midpoint, in ulps, and further errors added."""
         known = [error for error in errors if error is not None]

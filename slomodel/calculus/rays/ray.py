@@ -161,7 +161,10 @@ class _JetPass:
             is_still = all(self._is_still(operand) for operand in node.operands)
             if is_still and is_decided_alike(node):
                 return decided(self._still(node))
-            result = applied(node.function, self._operands(node))
+            operands = self._operands(node)
+            if is_still:
+                operands = [one.ends if isinstance(one, MidRad) else one for one in operands]
+            result = applied(node.function, operands)
             assert isinstance(result, Truth)
             return result
         if isinstance(node, (Einsum, Gather, Reshape)):
