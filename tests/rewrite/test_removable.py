@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 
 import mpmath as mp
 import numpy as np
@@ -10,6 +11,10 @@ import pytest
 import sympy as sp
 
 import slomodel
+from slomodel import functions as fn
+from slomodel.ir import build
+from slomodel.rewrite.elementwise.matching import whole
+from slomodel.rewrite.singularities.factored_products import factored
 
 pytestmark = pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")
 
@@ -163,3 +168,10 @@ def test_what_has_a_pole_stays() -> None:
     for text in ("sin(x) / x^3", "1 / (exp(x) - 1)", "(x^2 - 1) / x", "log(x) / x"):
         model = slomodel.compile(f"var x init 1\nminimize {text}", backend="numpy")
         assert not np.isfinite(model.value([0.0]))
+
+
+def test_the_number_of_a_product_is_exact() -> None:
+    x, y = build.variable("x", ()), build.variable("y", ())
+    product = factored(whole(fn.div(fn.div(x, fn.neg(y)), 0.1)))
+    assert product is not None
+    assert product.number == -1 / Fraction(0.1) != -10

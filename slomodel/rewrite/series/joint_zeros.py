@@ -151,7 +151,10 @@ def _divided(part: Part) -> list[Part]:
 
 
 def _quantities(part: Part) -> set[Part] | None:
-    """The quantities of which a term is a function with an expansion; None if it is large."""
+    """The quantities of which a term is a function with an expansion; None if it is large.
+
+    Or if they are too many: in a chain each level has one of its own.
+    """
     result: set[Part] = set()
     seen, stack = {part}, [part]
     while stack:
@@ -161,6 +164,8 @@ def _quantities(part: Part) -> set[Part] | None:
             continue
         if not isinstance(node, Map) or not has_expansion(node):
             result.add(one)
+            if len(result) > _MOST_QUANTITIES:
+                return None
             continue
         new = [inner for inner in one.parts() if inner not in seen]
         seen.update(new)

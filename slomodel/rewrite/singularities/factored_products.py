@@ -50,7 +50,8 @@ def factored(part: Part) -> FactoredProduct | None:
             left, right = one.parts()
             stack += [(right, -p), (left, p)]
         elif is_map(node, neg):
-            result.number *= (-1) ** p
+            if p % 2:
+                result.number = -result.number
             stack.append((one.parts()[0], p))
         elif is_map(node, square):
             stack.append((one.parts()[0], 2 * p))
@@ -64,7 +65,8 @@ def factored(part: Part) -> FactoredProduct | None:
 
 
 def _is_moderate(number: Fraction) -> bool:
-    return Fraction(1, _LARGEST) < max(number, -number) < _LARGEST
+    above, below = abs(number.numerator), number.denominator
+    return above < _LARGEST * below and below < _LARGEST * above
 
 
 def _whole_exponent(node: Expr) -> int | None:
