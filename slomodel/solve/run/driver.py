@@ -253,7 +253,8 @@ def went_along(
     least: float = 0.0,
 ) -> bool:
     """Step along a curved valley, from the displacement `gone` (n,); True if f falls by `least`."""
-    found, endless = along_valley(evaluate, run.current, gone)
+    found, endless = along_valley(evaluate, run.current, gone, run.in_vain)
+    run.in_vain = run.in_vain + 1 if found is None else 0
     if found is None or not run.current.f - found.f > least:
         return False
     go_on_from(found, monitor, run, ALONG)

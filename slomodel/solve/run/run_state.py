@@ -26,8 +26,8 @@ class RunState:
     `first_f` and ‖x‖ = `first_size`. `sentence` replaces that of the status; with `own_test` the
     method tests its points itself, and the tolerance is 0. With `leaves_saddles` the run goes on
     from stationary points beyond which f is lower; where it `is_slow`, a second descent is made,
-    once (second_descent.py), and steps along a curved valley (valleys.py); where it `lingers`, a
-    saddle is left after a stop (saddle_escape.py).
+    once (second_descent.py), and steps along a curved valley (valleys.py), which were `in_vain` so
+    often in a row; where it `lingers`, a saddle is left after a stop (saddle_escape.py).
     `kinds` has the number of steps of each kind and their decrease of f. `hessian` (n, n) is that
     at the end, if it was computed; `tried` says what was tried at a kink there. f may be unbounded
     below `depth`, which is examined when it is below `examined` first.
@@ -52,6 +52,7 @@ class RunState:
     own_test: bool = False
     leaves_saddles: bool = False
     is_slow: bool = False
+    in_vain: int = 0
     lingers: bool = False
     has_descended_again: bool = False
     depth: float = -math.inf

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from slomodel.solve.directions.newton_cg import NewtonCG
+from slomodel.solve.directions.newton_cg import MOST_PRODUCTS, NewtonCG
 from slomodel.solve.norms import Vector, norm
 from slomodel.solve.objective import BudgetSpent, Evaluator
 from slomodel.solve.run.history import Recorder
@@ -25,8 +25,9 @@ from slomodel.solve.subroutine import Halt, Iterate
 # A run is slow if f fell, in the second half of at least so many steps, by less than this part of
 # |f| and of its whole fall.
 MANY, SLOW = 256, 0.5
-# Work for extrapolations, as a part of that of the run so far.
-PART = 0.25
+# Work for extrapolations, as a part of that of the run so far, divided by LESS for every time that
+# they were in vain.
+PART, LESS = 0.25, 2.0
 # The first extrapolation is by the last displacement, each next one by FARTHER times the one
 # before, or by NEARER times it after a failure, down to NEAREST.
 FARTHER, NEARER, NEAREST = 2.0, 0.25, 0.05
@@ -69,15 +70,18 @@ class Across:
         out -= float(self.u.dot(out)) * self.u
 
 
-def along_valley(evaluate: Evaluator, at: Iterate, gone: Vector) -> tuple[Iterate | None, bool]:
+def along_valley(
+    evaluate: Evaluator, at: Iterate, gone: Vector, in_vain: int
+) -> tuple[Iterate | None, bool]:
     """A lower point farther along a path whose last part was `gone` (n,), and whether it ends.
 
     Every point is a minimum of f on a hyperplane across the path. It is None where that is not
-    lower; the flag is True where f fell for ENDLESS extrapolations of growing length.
+    lower, as `in_vain` times before; the flag is True where f fell for ENDLESS extrapolations of
+    growing length.
     After Gelfand & Tsetlin, The principle of nonlocal search (1961).
     """
     own, evaluate.own_gradient = evaluate.own_gradient, None
-    most = evaluate.weighted_work * (1.0 + PART)
+    most = evaluate.weighted_work * (1.0 + PART * LESS**-in_vain)
     best: Iterate | None = None
     factor, falls = 1.0, 0
     with suppress(BudgetSpent):
@@ -118,7 +122,9 @@ def _floor(evaluate: Evaluator, at: Iterate, step: Vector, most: float) -> Itera
         if here.gnorm == 0.0 or evaluate.weighted_work >= most:
             break
         newton = newton or NewtonCG(across, here, length)
-        newton.truncated(here, v, LOOSE if k < 2 else TIGHT, 2 * len(v))
+        left = 0.5 * (most - evaluate.weighted_work)
+        products = int(min(2 * len(v), MOST_PRODUCTS, max(left, 1.0)))
+        newton.truncated(here, v, LOOSE if k < 2 else TIGHT, products)
         slope = float(g.dot(v))
         rounding = ROUNDING * evaluate.eps * abs(end.f)
         if -slope <= ON_FLOOR * abs(at.f - end.f) + rounding:
