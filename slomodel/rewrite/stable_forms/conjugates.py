@@ -148,6 +148,8 @@ def _conjugate(
     own = mul(float(c), length.along(shape))
     other = _sum(others, shape)
     holds = (lt if c > 0 else gt)(other, 0.0)
+    if isinstance(holds, Const) and not holds.value:
+        return None  # nothing cancels, as in 1 + sqrt(1 + x^2), and the sum would replace itself
     return _Conjugate(holds, above, sub(own, other), node)
 
 
