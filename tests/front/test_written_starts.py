@@ -20,6 +20,18 @@ minimize sumsq(q) + sumsq(R) + sumsq(s)"""
         slomodel.compile(text, dims={"n": 3}).x0()
 
 
+def test_starts_that_are_written_with_their_sizes() -> None:
+    text = "dim n = 2 var R[n, n] init eye(n), s[3, n] init ones(3, n), q[n + 1] init zeros(n + 1)"
+    start = slomodel.compile(f"{text} minimize sum(R) + sum(s) + sum(q)").x0()
+    np.testing.assert_array_equal(start, [1.0, 0.0, 0.0, 1.0, *[1.0] * 6, *[0.0] * 3])
+
+
+@pytest.mark.parametrize("start", ["eye(2)", "ones(4)", "zeros()", "zeros(n, n)", "eye"])
+def test_starts_of_other_sizes(start: str) -> None:
+    with pytest.raises(SlomodelError, match=r"E208|E218"):
+        slomodel.compile(f"dim n = 3  var x[n] init {start}  minimize sumsq(x)")
+
+
 @pytest.mark.parametrize(
     "start", ["[1, 2]", "[[1, 2, 3]]", "[1, [2], 3]", "[1, x0, 2]", "[1, 2, 1/0]"]
 )

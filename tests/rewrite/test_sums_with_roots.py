@@ -1,4 +1,4 @@
-"""Functions of a + b sqrt(c + d x^2) for all signs: compiling ends, and values keep their digits."""
+"""Functions of a + b sqrt(c + d x^2): compiling ends for all signs, and no digits are lost."""
 
 import itertools
 

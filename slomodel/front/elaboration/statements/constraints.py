@@ -49,7 +49,6 @@ def constraints_of(
         message = "a constraint is about variables, and this one depends on data alone"
         raise error("E219", message, statement.span, "write `check` for a condition on data")
     if len(values) == 3:
-        _check_ends(statement, fixed)
         _check_order(statement, values, labels, model)
     middle = 1 if len(values) == 3 or fixed[0] else 0
     text = " ".join(statement.span.text.split()).removeprefix("subject to ")
@@ -63,7 +62,7 @@ def constraints_of(
         op = op if middle == k else _MIRRORED[op]
         above = op == ">="
         value = combine(sub, end, body) if above else combine(sub, body, end)
-        if len(values) == 3 and inputs(end.expr):
+        if len(values) == 3 and inputs(end.expr) and not _varies(end):
             value = _where_finite(value, end, above)
             model.ends.append(end.expr)
             model.bodies.append(body.expr)
@@ -101,24 +100,18 @@ def _check_signs(statement: ConstraintStatement) -> None:
         raise error("E228", message, statement.op_spans[1], "write two constraints")
 
 
-def _check_ends(statement: ConstraintStatement, fixed: Sequence[bool]) -> None:
-    for k in (0, 2):
-        if not fixed[k]:
-            side = statement.sides[k].span
-            message = f"the ends of a constraint are data, and `{side.text}` has variables"
-            raise error("E228", message, side, "write two constraints")
-
-
 def _check_order(
     statement: ConstraintStatement,
     values: Sequence[Value],
     labels: Sequence[Label],
     model: Elaboration,
 ) -> None:
-    """Check at bind that the lower end is at most the upper one, and none is NaN."""
+    """Check at bind that ends that are data are in order, and that none is NaN."""
     low, high = (0, 2) if statement.ops[0] == "<=" else (2, 0)
     pair = (values[low], values[high])
     if merged(pair) is None or not inputs(*(value.expr for value in pair)):
+        return
+    if any(_varies(value) for value in pair):
         return
     condition = with_unit_axes(_over_indices(statement, combine(le, *pair), labels))
     first, second = (statement.sides[k].span.text for k in (low, high))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import TypeAlias
@@ -49,6 +49,7 @@ from slomodel.problem import (
     DimDeclaration,
     FileReference,
     Init,
+    InitKind,
     StoredEntries,
     Variable,
 )
@@ -261,6 +262,8 @@ def constant(node: Expr, model: Elaboration) -> float:
 def _init(node: Expr, shape: Shape, model: Elaboration) -> Init:
     if isinstance(node, FunctionCall) and node.function.text in _DISTRIBUTIONS:
         return _distribution(node, model)
+    if isinstance(node, FunctionCall) and node.function.text in _ARRAYS:
+        return _made(node, shape, model)
     if isinstance(node, ArrayLiteral):
         return _listed(node, shape, model)
     if isinstance(node, Name) and node.text not in model.symbols:
@@ -299,6 +302,18 @@ def _init(node: Expr, shape: Shape, model: Elaboration) -> Init:
             raise
         message = f"`{node.span.text}` is not a start for a variable"
         raise error("E218", message, node.span, _STARTS) from None
+
+
+_ARRAYS: Mapping[str, InitKind] = {"zeros": "zeros", "ones": "ones", "eye": "eye"}
+
+
+def _made(node: FunctionCall, shape: Shape, model: Elaboration) -> Init:
+    """A start written with its sizes, as in `eye(n)`."""
+    own = evaluate(node, Scope(model)).dims
+    if own != shape:
+        message = f"the start is {show_shape(own)}, the variable {show_shape(shape)}"
+        raise shape_error("E218", message, node.span, "the shapes must be equal")
+    return Init(_ARRAYS[node.function.text], ())
 
 
 _STARTS = (
