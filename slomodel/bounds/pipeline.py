@@ -66,8 +66,9 @@ products falls short of the truth by a factor of ten.
 """
 _LEFT_TO_LAST = 1.02
 """A gap to the derivatives at the centre that rules which wait are tried for."""
-_FAR = 100.0
-"""A bound beyond this multiple of the curvature at the centre is worth them in many unknowns too.
+_FAR = 3.0
+"""A bound beyond this multiple of the curvature at the centre is worth them in many unknowns too:
+closer ones are good enough for their time.
 """
 _MOST_OF_FAR = 2048
 """Most unknowns, of which a matrix of all pairs takes 32 MB."""

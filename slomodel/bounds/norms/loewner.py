@@ -43,6 +43,8 @@ class Rows:
     length: Array
     fourths: dict[bytes, float] = field(default_factory=dict, init=False, repr=False)
     """Cached bounds on Σ d_i (a_i·v)⁴, keyed by the weights d (m,)."""
+    estimates: list[float] = field(default_factory=list, init=False, repr=False)
+    """The overlap, once it has been computed."""
 
     @classmethod
     def of(cls, rows: Interval) -> Rows:
@@ -59,6 +61,11 @@ class Rows:
     @property
     def overlap(self) -> float:
         """An estimate by the power method."""
+        if not self.estimates:
+            self.estimates.append(self._overlap())
+        return self.estimates[0]
+
+    def _overlap(self) -> float:
         known = np.isfinite(self.length) & (self.length > 0.0)
         unit = self.value[known] / self.length[known, np.newaxis]
         v, square = unit.sum(axis=0), 1.0

@@ -56,7 +56,7 @@ from slomodel.ir.dims import concrete
 from slomodel.ir.exact import without_rounding
 from slomodel.ir.expr import Expr, Input
 
-_FLOPS = 128.0
+_FLOPS = 64.0
 """Operations per direction and element of a node."""
 _FLOPS_OF_NODE = 2.0**20
 """Flops of a node however small, about a millisecond."""
