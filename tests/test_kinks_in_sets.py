@@ -239,27 +239,63 @@ def test_kinks_without_a_form_are_left_by_steps_on_the_whole_space() -> None:
     assert (np.abs(found["x"]) <= 0.4).all()
 
 
-def test_norms_that_are_0_at_the_minimum_in_a_box() -> None:
-    """The lasso of groups: a norm is 0, and a bound is active; the message says so."""
+GROUPS = """
+dim m, g, k
+data A[m, g, k], y[m]
+var W[g, k] {box}
+minimize 0.5*sum((sum(A[i, a, b]*W[a, b] for a in g, b in k) - y[i])^2 for i in m) {more}
+"""
+
+
+@pytest.mark.parametrize("box", ["in [-2, 0.5]", ""])
+@pytest.mark.parametrize("limited", [False, True])
+def test_norms_that_are_0_at_the_minimum(box: str, limited: bool) -> None:
+    """The lasso of groups, compared with SLSQP on it with the groups that are 0 left out."""
     rng = np.random.default_rng(0)
     A = rng.standard_normal((20, 3, 2))
     data = {"A": A, "y": A[:, 1] @ [1.0, -1.0] + 0.1 * rng.standard_normal(20)}
-    text = (
-        "dim m, g, k data A[m, g, k], y[m] var W[g, k] in [-2, 0.5] minimize "
-        "0.5*sum((sum(A[i, a, b]*W[a, b] for a in g, b in k) - y[i])^2 for i in m) "
-        "+ 4*sum(norm2(W[a, :]) for a in g)"
-    )
+    norms = "sum(norm2(W[a, :]) for a in g)"
+    text = GROUPS.format(box=box, more=f"subject to {norms} <= 1" if limited else f"+ 4*{norms}")
     found = solved(text, data)
-    assert "it is stationary" in found.message
-    assert np.abs(found["W"][2]).max() <= 1e-9
-    assert found["W"][1, 0] == 0.5
-    other = minimize(
-        slomodel.compile(text, data=data, backend="numpy").value,
-        found.x,
-        method="Nelder-Mead",
-        bounds=[(-2.0, 0.5)] * 6,
+    assert found.status is Status.converged
+    assert "Norms were smoothed" in found.message
+    W = found["W"]
+    length = np.sqrt((W**2).sum(axis=1))
+    kept = length > 1e-6
+    assert 0 < kept.sum() < 3
+    assert found.violation <= 1e-9
+
+    def f(w: np.ndarray) -> float:
+        rows = w.reshape(-1, 2)
+        fit = 0.5 * float(((np.einsum("igk,gk->i", A[:, kept], rows) - data["y"]) ** 2).sum())
+        return fit + (0.0 if limited else 4.0 * float(np.sqrt((rows**2).sum(axis=1)).sum()))
+
+    held = {
+        "type": "ineq",
+        "fun": lambda w: 1.0 - np.sqrt((w.reshape(-1, 2) ** 2).sum(axis=1)).sum(),
+    }
+    known = minimize(
+        f,
+        W[kept].ravel(),
+        method="SLSQP",
+        bounds=[(-2.0, 0.5)] * (2 * kept.sum()) if box else None,
+        constraints=[held] if limited else [],
+        options={"ftol": 1e-14},
     )
-    assert found.fun <= other.fun + 1e-9
+    assert found.fun == pytest.approx(known.fun, rel=1e-6)
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_a_point_of_least_distances_may_be_one_of_the_points(d: int) -> None:
+    x = sp.symbols(f"x:{d}", real=True)
+    points = [np.zeros(d), *np.eye(d), np.full(d, -1.2)]
+    total = sum(
+        sp.sqrt(sum((x - float(a)) ** 2 for x, a in zip(x, p, strict=True))) for p in points
+    )
+    model = slomodel.compile(total, x, bounds=dict.fromkeys(x, (-2, 2)), backend="numpy")
+    found = model.solve(x0=np.linspace(0.3, 0.4, d))
+    assert found.success
+    assert np.abs(found.x).max() <= 1e-6
 
 
 def test_normals_of_bounds_count_in_combinations_of_gradients() -> None:

@@ -8,7 +8,20 @@ from functools import cache
 import numpy as np
 
 from slomodel.calculus.signs import is_nonnegative
-from slomodel.functions import abs, add, div, maximum, minimum, mul, neg, pow, relu, square, sub
+from slomodel.functions import (
+    abs,
+    add,
+    div,
+    hypot,
+    maximum,
+    minimum,
+    mul,
+    neg,
+    pow,
+    relu,
+    square,
+    sub,
+)
 from slomodel.ir.expr import Const, Einsum, Expr, Extreme, Gather, Map, Reshape, Scan, Scatter
 from slomodel.ir.function import ScalarFunction
 
@@ -71,7 +84,7 @@ def _of_function(node: Map, k: int, sign_of: SignOf) -> int:
         numerator, denominator = map(sign_of, node.operands)
         # A quotient falls with a positive denominator; one of unknown sign may pass 0.
         return denominator if k == 0 else -numerator * int(denominator > 0)
-    if function in (square, abs):
+    if function in (square, abs, hypot):
         return sign_of(own)
     if function is pow and k == 0 and isinstance(node.operands[1], Const):
         return int(np.sign(node.operands[1].value)) * int(sign_of(own) > 0)

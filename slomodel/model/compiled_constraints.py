@@ -65,7 +65,7 @@ class CompiledConstraints:
     @cached_property
     def equations(self) -> Mask:
         marks = [np.full(row.stop - row.start, row.is_equation) for row in self.rows]
-        result: Mask = np.concatenate(marks)
+        result: Mask = np.concatenate([np.zeros(0, dtype=bool), *marks])
         return result
 
     @cached_property

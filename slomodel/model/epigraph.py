@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +21,27 @@ from slomodel.calculus.kinked_products import remaining_kinks
 from slomodel.calculus.monotone import EITHER, FALLING, RISING, directions
 from slomodel.front.data.bind import Binding
 from slomodel.front.data.points import Vector
-from slomodel.functions import abs, differentiated, maximum, minimum, neg, relu, sub
+from slomodel.functions import (
+    abs,
+    add,
+    differentiated,
+    hypot,
+    maximum,
+    minimum,
+    neg,
+    relu,
+    root,
+    square,
+    sub,
+)
 from slomodel.ir import build
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Const, Expr, Extreme, Input, Map, is_map
-from slomodel.ir.walk import dependents
+from slomodel.ir.walk import dependents, first_met, postorder
 from slomodel.model.replaced_variables import part_of, replaced, vector_of
 from slomodel.problem import Constraint, DeclaredSet, Problem, Variable
 from slomodel.reference import evaluate
+from slomodel.rewrite import composed
 
 Values = Mapping[Input, NDArray[np.generic]]
 
@@ -42,7 +55,8 @@ class EpigraphForm:
 
     def values(self, at: Values, binding: Binding) -> Vector:
         """The values (k,) of the kinks where the inputs of the other problem have values `at`."""
-        return np.concatenate([np.ravel(one) for one in evaluate(self.kinks, at, binding.sizes)])
+        values = evaluate(self.kinks, at, binding.sizes)
+        return np.concatenate([np.zeros(0), *map(np.ravel, values)])
 
 
 def epigraph_form(problem: Problem, binding: Binding, most: int) -> EpigraphForm | None:
@@ -57,29 +71,83 @@ def epigraph_form(problem: Problem, binding: Binding, most: int) -> EpigraphForm
     if not any(node in varying and (_is_convex(node) or _is_concave(node)) for node in order):
         return None
     kinked: set[Expr] = set()
-    for root in (problem.objective, *limits):
-        seen = remaining_kinks(root, differentiated(root), varying).nodes
+    for limit in (problem.objective, *limits):
+        seen = remaining_kinks(limit, differentiated(limit), varying).nodes
         kinked |= {node for node in seen & varying if _is_convex(node) or _is_concave(node)}
     pieces = _pieces((problem.objective, *limits), kinked)
     kinks = tuple(node for node in order if node in pieces)
     sizes = [math.prod(concrete(node.shape, binding.sizes)) for node in kinks]
-    if not 0 < sum(sizes) <= most or not _is_equivalent(problem, binding, order, kinked):
+    wanted = {node: RISING if _is_convex(node) else FALLING for node in kinked}
+    if not 0 < sum(sizes) <= most or not _has_directions(problem, binding, order, wanted):
         return None
     if problem.vector is None:
         return _with_arrays(problem, kinks, pieces)
     return _with_numbers(problem, problem.vector, kinks, pieces)
 
 
-def _is_equivalent(
-    problem: Problem, binding: Binding, order: Sequence[Expr], kinked: Collection[Expr]
+def with_smoothed_norms(
+    problem: Problem, binding: Binding
+) -> tuple[Problem, tuple[Expr, ...]] | None:
+    """The problem with √(‖u‖² + e²) in place of norms ‖u‖, e its last variable, and the norms.
+
+    That is no less than ‖u‖, so that constraints with which norms rise hold, and exceeds it by at
+    most e. None if there is no norm, or one that f or a constraint may fall with.
+    """
+    limits = [one.value for one in problem.constraints]
+    order = differentiated(problem.objective, *limits)
+    varying = dependents(order, set[Expr](problem.inputs).__contains__)
+    kinked: set[Expr] = set()
+    for node in (problem.objective, *limits):
+        kinked |= remaining_kinks(node, differentiated(node), varying).nodes & varying
+    every = {node for node in kinked if is_map(node, root, hypot)}
+    outer = first_met((problem.objective, *limits), every)
+    norms = tuple(node for node in order if node in outer)
+    squares = [_sum_of_squares(node) for node in norms]
+    nested = not every.isdisjoint(postorder(*squares))
+    wanted = dict.fromkeys(norms, RISING)
+    if not norms or nested or not _has_directions(problem, binding, order, wanted):
+        return None
+    length = Variable(build.variable("smoothing of norms", ()))
+    variables = (*problem.variables, length)
+    values: dict[Expr, Expr] = {}
+    e: Expr = length.node
+    vector = problem.vector
+    if problem.vector is not None:
+        vector = vector_of(variables)
+        n = len(problem.variables)
+        values[problem.vector] = part_of(vector, 0, n)
+        e = build.reshape(part_of(vector, n, 1), ())
+    became = composed(squares, values)
+    for node, own in zip(norms, squares, strict=True):
+        more = build.apply(add, became[own], build.apply(square, e))
+        values[node] = build.apply(root, more)
+    return replace(replaced(problem, values), variables=variables, vector=vector), norms
+
+
+def _sum_of_squares(norm: Expr) -> Expr:
+    """‖u‖² for a norm ‖u‖; several numbers are one norm of another, hypot(hypot(a, b), c)."""
+    terms, stack = [], [norm]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, Map) and one.function is hypot:
+            stack += build.aligned(one)
+        elif is_map(one, root):
+            terms.append(one.operands[0])
+        else:
+            terms.append(build.apply(square, one))
+    return reduce(partial(build.apply, add), terms)
+
+
+def _has_directions(
+    problem: Problem, binding: Binding, order: Sequence[Expr], wanted: Mapping[Expr, int]
 ) -> bool:
-    """Whether the objective and the constraints change with all kinks in the right direction."""
+    """Whether the objective and the constraints change with nodes in the wanted directions."""
     roots = {problem.objective: FALLING if problem.sense == "maximize" else RISING}
     for one in problem.constraints:
         roots[one.value] = roots.get(one.value, 0) | (EITHER if one.is_equation else RISING)
     varying = dependents(order, set[Expr](problem.inputs).__contains__)
     seen = directions(roots, order, varying, _signs(problem, binding))
-    return all(seen.get(one) == (RISING if _is_convex(one) else FALLING) for one in kinked)
+    return all(seen.get(one) == way for one, way in wanted.items())
 
 
 def _is_convex(node: Expr) -> bool:

@@ -9,13 +9,18 @@ from typing import Any
 import numpy as np
 
 from slomodel.front.data.points import Vector
+from slomodel.ir import build
+from slomodel.ir.expr import Expr
+from slomodel.model.closed_sets import closed_set
 from slomodel.model.compiled_constraints import CompiledConstraints
 from slomodel.model.epigraph import EpigraphForm
 from slomodel.model.evaluation import Evaluating
+from slomodel.problem import DeclaredSet
 from slomodel.reference import evaluate
 from slomodel.solve import Solution
 from slomodel.solve.constrained.entry import solve_constrained
 from slomodel.solve.entry import Unpack, start_in
+from slomodel.solve.run.message import counted
 from slomodel.solve.run_options import DEFAULTS
 from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.status import Status
@@ -23,12 +28,18 @@ from slomodel.solve.status import Status
 MOST_UNKNOWNS, MOST_UNKNOWNS_OF_PROGRAM = 300, 1000
 """Most unknowns of the epigraph form, and of one that is a quadratic program: Newton steps for the
 KKT conditions form matrices of that size."""
-# Where a run of the form ends so, the model itself is not minimised again.
-_FINAL = (
-    *(Status.converged, Status.precision, Status.infeasible, Status.unbounded, Status.no_minimum),
+_BUDGETS = (
     *(Status.max_iter, Status.max_time, Status.max_nfev),
     *(Status.user_stopped, Status.interrupted),
 )
+# Where a run of the form ends so, the model itself is not minimised again.
+_FINAL = (
+    *(Status.converged, Status.precision, Status.infeasible, Status.unbounded, Status.no_minimum),
+    *_BUDGETS,
+)
+# Lengths over which norms are smoothed in turn, in units of the largest norm at the start; at the
+# last one rounding errors may be too large, and the result is that of the one before.
+SMOOTHED = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10)
 _COUNTS = ("nit", "nfev", "njev", "nhev")
 STALLED = (Status.line_search_stalled, Status.not_descent)
 """How a run ends at a kink."""
@@ -36,13 +47,17 @@ STALLED = (Status.line_search_stalled, Status.not_descent)
 
 @dataclass(frozen=True, slots=True)
 class EpigraphRun:
-    """The epigraph form of `of`, a model without open sets, with its constraints and its set."""
+    """The epigraph form of `of`, a model without open sets, with its constraints.
+
+    It is the form of `base`, which is that model, or if `norms` are given that with these smoothed.
+    """
 
     of: Evaluating
+    base: Evaluating
     form: EpigraphForm
     constraints: CompiledConstraints
-    within: Set | None
     in_sets: Unpack
+    norms: tuple[Expr, ...] = ()
 
     @property
     def fits(self) -> bool:
@@ -54,17 +69,32 @@ class EpigraphRun:
         """The Solution from x0 (n,); None if the run has not come to an end that says something."""
         n, model, user = len(x0), self.of, options["user"]
         x0 = start_in(model._within, x0)
-        first = np.concatenate([x0, self.form.values(model._values(x0), model._binding)])
         diagnose: Callable[[Vector], str | None] = options["diagnose"]
         own: dict[str, Any] = {
-            "within": self.within,
             "in_sets": self.in_sets,
             "user": (lambda z: z[:n]) if user is None else (lambda z: user(z[:n])),
             "diagnose": lambda z: diagnose(z[:n]),
         }
-        found = solve_constrained(self.constraints, first, **{**options, **own})
-        assert found.unconstrained is not None
-        x = found.unconstrained[:n]
+        found: Solution | None = None
+        reached = 0.0
+        spent: dict[str, Any] = dict.fromkeys(_COUNTS, 0)
+        runs = 0
+        for length in self._lengths(x0):
+            given = np.append(x0, length) if self.norms else x0
+            first = np.append(given, self.form.values(self.base._values(given), model._binding))
+            own["within"] = self._within(length)
+            run = solve_constrained(self.constraints, first, **{**options, **own})
+            spent = {name: getattr(run, name) + count for name, count in spent.items()}
+            runs += 1
+            if found is not None and not run.success:
+                break
+            found, reached = run, length
+            assert run.unconstrained is not None
+            x0 = run.unconstrained[:n]
+            if not run.success:
+                break
+        assert found is not None
+        x = x0
         violation = self._violation(x)
         if found.status not in _FINAL or (
             found.success and violation > options.get("ctol", DEFAULTS["ctol"])
@@ -72,8 +102,12 @@ class EpigraphRun:
             return None
         fun, jac = model.value_and_gradient(x)
         kept = {one.name for one in model._problem.constraints} | set(model.variables)
-        count = len(found.unconstrained) - n
-        remark = f"Its kinks were replaced by {count} bounded variables (epigraph form)."
+        assert found.unconstrained is not None
+        count, remark = len(found.unconstrained) - n - bool(self.norms), ""
+        if count:
+            remark = f" Its kinks were replaced by {count} bounded variables (epigraph form)."
+        if self.norms:
+            remark += f" Norms were smoothed over {reached:.1g}, in {counted(runs, 'run')}."
         return replace(
             found,
             fun=fun,
@@ -82,7 +116,8 @@ class EpigraphRun:
             multipliers={k: one for k, one in found.multipliers.items() if k in kept},
             active={k: one for k, one in found.active.items() if k in kept},
             violation=violation,
-            message=f"{found.message} {remark}",
+            message=f"{found.message}{remark}",
+            **spent,
         )
 
     def from_the_end_of(self, earlier: Solution, options: dict[str, Any]) -> Solution:
@@ -100,6 +135,28 @@ class EpigraphRun:
         began = f"It began at the end of a run of {earlier.nit:,} iterations that stalled at kinks."
         message = f"{found.message} {began}"
         return replace(found, message=message, model=earlier.model, **total)
+
+    def _lengths(self, x: Vector) -> list[float]:
+        """The lengths over which norms are smoothed, in turn, from a start x (n,); 0 without any.
+
+        The unit is the largest of the norms there, or 1 if all are 0.
+        """
+        if not self.norms:
+            return [0.0]
+        values = evaluate(self.norms, self.of._values(x), self.of._binding.sizes)
+        largest = max(float(np.max(one, initial=0.0)) for one in values) or 1.0
+        return [largest * one for one in SMOOTHED]
+
+    def _within(self, length: float) -> Set | None:
+        """The set of the form, in which norms are smoothed over a length."""
+        problem = self.form.problem
+        if self.norms:
+            k, number = len(self.base._problem.variables) - 1, build.const(length)
+            fixed = DeclaredSet("box", "the length of smoothing", low=number, high=number)
+            variables = list(problem.variables)
+            variables[k] = replace(variables[k], set=fixed)
+            problem = replace(problem, variables=tuple(variables))
+        return closed_set(problem, self.of._binding)
 
     def _violation(self, x: Vector) -> float:
         """The largest violation of a constraint of the model itself at x (n,)."""

@@ -23,10 +23,11 @@ from slomodel.front.lints.kinks import kinks_of_data, smoothness
 from slomodel.front.source import Recipe
 from slomodel.functions import hypot, root
 from slomodel.ir.dims import show_shape
+from slomodel.ir.expr import Expr
 from slomodel.ir.show import show
 from slomodel.model.closed_sets import check_value
 from slomodel.model.compiled_constraints import CompiledConstraints
-from slomodel.model.epigraph import epigraph_form
+from slomodel.model.epigraph import EpigraphForm, epigraph_form, with_smoothed_norms
 from slomodel.model.epigraph_run import MOST_UNKNOWNS_OF_PROGRAM, STALLED, EpigraphRun
 from slomodel.model.multistart import LocalRuns, Starts, from_starts, on_display, with_hops
 from slomodel.model.objective import CompiledObjective, start_point
@@ -303,6 +304,8 @@ class Model(Reporting):
                 solution = solve(objective, first, prove=prove, model=model, **run_options)
                 if plain and not at_once and solution.status in STALLED and inner._epigraph:
                     solution = inner._epigraph.from_the_end_of(solution, run_options)
+            if plain and solution.status in STALLED and inner._with_smoothed_norms:
+                solution = inner._with_smoothed_norms.from_the_end_of(solution, run_options)
         coordinates = self._coordinates
         solution = solution if coordinates is None else coordinates.remarked(solution)
         return self._with_remark_on_scales(solution)
@@ -312,20 +315,40 @@ class Model(Reporting):
         """The epigraph form of a model without open sets, if it is small and smooth."""
         if not self._problem.constraints and self._smooth:
             return None
-        most = MOST_UNKNOWNS_OF_PROGRAM - self.n
-        form = epigraph_form(self._problem, self._binding, most)
-        if form is None:
+        form = epigraph_form(self._problem, self._binding, MOST_UNKNOWNS_OF_PROGRAM - self.n)
+        return None if form is None else self._epigraph_run(self, form)
+
+    @cached_property
+    def _with_smoothed_norms(self) -> EpigraphRun | None:
+        """The same of the model with smoothed norms; None if it has no norms."""
+        smoothed = with_smoothed_norms(self._problem, self._binding)
+        if smoothed is None:
             return None
-        plans = self._plans.of(form.problem)
-        # Norms are smooth but at 0, where their gradient is taken as 0, a subgradient.
-        lagrangian = plans.lagrangian.problem
+        problem, norms = smoothed
+        most = MOST_UNKNOWNS_OF_PROGRAM - self.n
+        form = epigraph_form(problem, self._binding, most) or EpigraphForm(problem, ())
+        return self._epigraph_run(self._over_the_same_data(problem), form, norms)
+
+    def _epigraph_run(
+        self, base: Model, form: EpigraphForm, norms: tuple[Expr, ...] = ()
+    ) -> EpigraphRun | None:
+        """Runs of a form; None if it has kinks or is large.
+
+        Norms are smooth but at 0, where their gradient is taken as 0, a subgradient.
+        """
+        model = self._over_the_same_data(form.problem)
+        lagrangian = model._plans.lagrangian.problem
         if smoothness(lagrangian, self._binding.arrays, apart_from=(root, hypot)) <= 0:
             return None
-        compiled = plans.latest(self._binding, self._compiled.target)
-        model = Model(form.problem, self._binding, compiled, plans, self._recipe)
-        sets = model._within, model._in_closed_sets
-        result = EpigraphRun(self, form, model._constraints(), *sets)
+        own = (self, base, form, model._constraints(), model._in_closed_sets, norms)
+        result = EpigraphRun(*own)
         return result if result.fits else None
+
+    def _over_the_same_data(self, problem: Problem) -> Model:
+        """The model of another problem over the same data."""
+        plans = self._plans.of(problem)
+        compiled = plans.latest(self._binding, self._compiled.target)
+        return Model(problem, self._binding, compiled, plans, self._recipe)
 
     @cached_property
     def _objectives(self) -> Callable[[tuple[Product, ...]], CompiledObjective]:
