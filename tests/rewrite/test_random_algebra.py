@@ -62,6 +62,9 @@ FORMULAS: list[tuple[str, tuple[float, ...]]] = [
     ("3 / (1 + exp(-x))^(1 / y)", (-500.0, 1.5)),
     ("log((1 + exp(x))^(1 / y))", (800.0, 0.5)),
     ("(exp(x) + exp(y))^0.3", (800.0, 801.0)),
+    ("log(cosh(x) - 1)", (800.0,)),
+    ("(tanh(x) - tanh(y)) / (x - y)", (0.5, 0.5000001)),
+    ("(softplus(x) - softplus(y)) / (x - y)", (-30.0, -30.00001)),
 ]
 """Formulas, each with a point near an edge."""
 LEAST = 1e-149

@@ -9,10 +9,11 @@ from __future__ import annotations
 from fractions import Fraction
 from math import frexp
 
-from slomodel.functions import add, div, exp, mul, neg, sub
+from slomodel.calculus.signs import parity_of
+from slomodel.functions import add, div, exp, mul, neg, stop_gradient, sub
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Const, Expr, Map, is_map
-from slomodel.rewrite.elementwise.matching import Part, parts_of, scaled, two_terms
+from slomodel.rewrite.elementwise.matching import Part, parts_of, scaled, two_terms, whole
 
 _MOST_DEPTH = 4
 
@@ -113,3 +114,15 @@ def merged_exponent(node: Map) -> Expr | None:
     (inner,) = node.operands
     merged = merged_factors(inner) if is_map(inner, mul, div) and isinstance(inner, Map) else None
     return None if merged is None else exp(merged)
+
+
+def of_negative(node: Map) -> Expr | None:
+    """f(-x) as -f(x) for an odd function f, and as f(x) for an even one."""
+    is_shift = node.function is stop_gradient  # Shifts of exponents are known by it.
+    if is_shift or len(node.operands) != 1 or not is_map(node.operands[0], neg):
+        return None
+    parity = parity_of(node.function)
+    if not parity:
+        return None
+    inner = whole(node).parts()[0].parts()[0].along(node.shape)
+    return node.function(inner) if parity > 0 else neg(node.function(inner))

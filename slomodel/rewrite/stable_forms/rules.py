@@ -67,7 +67,12 @@ from slomodel.rewrite.singularities.removable import (
 )
 from slomodel.rewrite.singularities.roots import Roots
 from slomodel.rewrite.stable_forms.addition_theorems import AdditionTheorems
-from slomodel.rewrite.stable_forms.arithmetic import merged_exponent, merged_factors, merged_signs
+from slomodel.rewrite.stable_forms.arithmetic import (
+    merged_exponent,
+    merged_factors,
+    merged_signs,
+    of_negative,
+)
 from slomodel.rewrite.stable_forms.complements import Complements
 from slomodel.rewrite.stable_forms.conjugates import Conjugates
 from slomodel.rewrite.stable_forms.gamma_sums import GammaSums
@@ -265,7 +270,8 @@ class _Rules:
             )
         if not isinstance(node, Map):
             return None
-        for rule in (*self._rules.get(node.function, (elementwise,)), self._even.of_any):
+        own = self._rules.get(node.function, (elementwise,))
+        for rule in (*own, of_negative, self._even.of_any):
             result = rule(node)
             if result is not None and (self._choices or not self._adds_choice(result)):
                 return build.broadcast(result, (), node.shape) if not result.rank else result

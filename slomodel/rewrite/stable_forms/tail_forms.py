@@ -117,6 +117,13 @@ def _relative_softplus(x: Expr) -> Expr:
     return where(is_low, low, mul(exp(neg(high)), softplus(high)))
 
 
+def _log_of_double_sinh(x: Expr) -> Expr:
+    """log(2 sinh(|x|)), which does not overflow."""
+    # Choices that stable forms add are known to be smooth here; `abs` would count as a kink.
+    size = where(lt(x, 0.0), neg(x), x)
+    return add(size, log1mexp(mul(-2.0, size)))
+
+
 def log_between(a: Expr, b: Expr, function: ScalarFunction = normcdf) -> Expr:
     """log(F(a) - F(b)) for a > b, F = Phi or erf.
 
@@ -223,6 +230,11 @@ TAIL_FORMS: tuple[StableForm, ...] = (
     StableForm(log1p(mul(c, exp(x))), log1mexp(x), lambda m: m[c] == -1.0),
     StableForm(
         log(mul(c, sinh(x))), add(log(mul(0.5, c)), add(x, log1mexp(mul(-2.0, x)))), _near(c)
+    ),
+    StableForm(
+        log(mul(c, square(sinh(x)))),
+        add(log(mul(0.25, c)), mul(2.0, _log_of_double_sinh(x))),
+        _near(c),
     ),
     StableForm(
         log(add(mul(c, exp(x)), mul(d, exp(y)))),
