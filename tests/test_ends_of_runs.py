@@ -223,12 +223,13 @@ def test_a_flat_direction_without_end_is_unbounded(name: str) -> None:
 
 
 def test_the_end_of_a_curved_valley_is_found(tmp_path: Path) -> None:
-    """Steps along a direction would take more than 100,000 iterations."""
+    """Steps along a direction alone take 29,000 iterations."""
     text = "var x, y\nminimize 10 + sqrt(1 + (x - 300)^2) + 1e4*(y - x^2)^2"
     model = slomodel.compile(text, backend="c")
     found = model.solve(x0=[1.0, 1.0])
     assert found.success, found.message
     assert_allclose(found.fun, 11.0, rtol=1e-9)
+    assert found.nit < 3000
     assert "along a valley" in str(found.parameters["steps"])
     watched = model.solve(x0=[1.0, 1.0], callback=lambda state: None)
     assert_array_equal(watched.x, found.x)
