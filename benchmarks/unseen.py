@@ -42,6 +42,7 @@ from benchmarks.unseen_fifth import FIFTH
 from benchmarks.unseen_fourth import FOURTH
 from benchmarks.unseen_models import MODELS, Unseen
 from benchmarks.unseen_more import MORE
+from benchmarks.unseen_sixth import SIXTH
 from benchmarks.unseen_third import THIRD
 from slomodel import user_cache
 
@@ -158,7 +159,7 @@ def rows_here(names: Sequence[str], quick: bool) -> list[Row]:
     # The first model of a process also loads the grammar.
     slomodel.compile("var x\nminimize x^2").value_and_gradient(np.ones(1))
     rows = []
-    for one in (*MODELS, *MORE, *THIRD, *FOURTH, *FIFTH):
+    for one in (*MODELS, *MORE, *THIRD, *FOURTH, *FIFTH, *SIXTH):
         if names and one.name not in names:
             continue
         with warnings.catch_warnings(), tempfile.TemporaryDirectory() as cache:
@@ -218,7 +219,7 @@ def summary(rows: Sequence[Row]) -> str:
     """Geometric means, and every target that is missed."""
     lines = []
     parts = {"second part, ": MORE, "third part, ": THIRD}
-    parts |= {"fourth part, ": FOURTH, "fifth part, ": FIFTH}
+    parts |= {"fourth part, ": FOURTH, "fifth part, ": FIFTH, "sixth part, ": SIXTH}
     part = {one.name: own for own, models in parts.items() for one in models}
     for own in ("", *parts):
         lines += _means([row for row in rows if part.get(row.model, "") == own], own)
