@@ -52,3 +52,23 @@ def test_a_slice_between_data_shows_the_sum_over_a_range() -> None:
     text += "minimize sum(mean(y[a[g]:b[g]]) - m for g in G)"
     with pytest.raises(slomodel.SlomodelError, match=re.escape("for k in range(a[g], b[g]))`")):
         slomodel.compile(text)
+
+
+def test_rates_may_read_other_elements_of_the_same_step() -> None:
+    """All definitions run along t, although reads of `d` are shifted along s in their branches."""
+    text = """dim T = 5, S = 4
+    var k
+    let y[t in T, s in S] = where(t == 0, 1, y[t-1, s] + k * d[t-1, s])
+    and d[t in T, s in S] = where(s == 3, -y[t, 0] * y[t, 1], -y[t, 2])
+    minimize sum(y) + 2 * sumsq(d)"""
+
+    def formula(k: complex) -> complex:
+        y, total = np.ones(4, dtype=complex), 0.0
+        for _ in range(5):
+            d = np.array([-y[2], -y[2], -y[2], -y[0] * y[1]])
+            total, y = total + y.sum() + 2.0 * (d @ d), y + k * d
+        return total
+
+    model = slomodel.compile(text, backend="numpy")
+    assert model.value([0.3]) == pytest.approx(formula(0.3).real, rel=1e-14)
+    assert model.gradient([0.3])[0] == pytest.approx(formula(0.3 + 1e-30j).imag * 1e30, rel=1e-12)

@@ -188,26 +188,40 @@ def _runs_along(shifts: Sequence[Shift]) -> bool:
 def _axes(group: Sequence[Let], reads: _Reads) -> dict[str, int]:
     """The place of the index along which each definition runs.
 
-    That of a definition which does not read itself is shifted in what it reads of others, or has
-    the name that such an index has in another definition; otherwise it is the first.
+    That of a definition which does not read itself has the name of such an index in another one, or
+    is shifted in what it reads of others; otherwise it is the first.
     """
     result: dict[str, int] = {}
     for statement in group:
-        name, own = statement.name.text, _own(statement)
+        name = statement.name.text
         itself = [items for other, items in reads[name] if other == name]
-        for axis, index in enumerate(own):
-            along = _runs_along(_shifts(itself, axis, index))
-            elsewhere = [item for other, items in reads[name] if other != name for item in items]
-            shifted = any(_shift(item, index) in ("earlier", "later") for item in elsewhere)
-            if along or (not itself and shifted):
+        for axis, index in enumerate(_own(statement)):
+            if _runs_along(_shifts(itself, axis, index)):
                 result[name] = axis
                 break
-    times = {_own(one)[result[one.name.text]] for one in group if one.name.text in result}
+    _name_alike(group, result)
     for statement in group:
-        own = _own(statement)
-        known = [axis for axis, index in enumerate(own) if index in times]
-        result.setdefault(statement.name.text, known[0] if known else 0)
+        name = statement.name.text
+        if any(other == name for other, _ in reads[name]):
+            continue
+        elsewhere = [item for _, items in reads[name] for item in items]
+        for axis, index in enumerate(_own(statement)):
+            if any(_shift(item, index) in ("earlier", "later") for item in elsewhere):
+                result.setdefault(name, axis)
+                break
+    _name_alike(group, result)
+    for statement in group:
+        result.setdefault(statement.name.text, 0)
     return result
+
+
+def _name_alike(group: Sequence[Let], axes: dict[str, int]) -> None:
+    """Let other definitions run along an index of the same name as those that are known."""
+    steps = {_own(one)[axes[one.name.text]] for one in group if one.name.text in axes}
+    for statement in group:
+        alike = [axis for axis, index in enumerate(_own(statement)) if index in steps]
+        if alike:
+            axes.setdefault(statement.name.text, alike[0])
 
 
 def _axes_of_tables(group: Sequence[Let], reads: _Reads) -> tuple[int, int] | None:
