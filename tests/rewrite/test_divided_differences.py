@@ -39,6 +39,7 @@ FUNCTIONS: dict[str, float] = {
 APART = (1e-9, 1e-3, 0.3, 2.5)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("text", FUNCTIONS)
 def test_divided_differences(text: str) -> None:
     """Value, gradient and Hessian product to 1e-12, in two spellings."""
