@@ -9,8 +9,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import slomodel
+from slomodel.errors import NonsmoothWarning
 from slomodel.solve import Status
 from slomodel.solve.objective import Evaluator
+from slomodel.solve.run.driver import judge_end
+from slomodel.solve.run.kinks import MOST_UNKNOWNS
+from slomodel.solve.run.run_state import RunState
+from slomodel.solve.run_options import RunOptions
+from slomodel.solve.stagnation.pole import PoleWatch
 from slomodel.solve.stagnation.unbounded import Drift
 from slomodel.solve.subroutine import Iterate
 
@@ -268,3 +274,21 @@ def test_a_run_that_only_drifts_away_is_at_no_minimum() -> None:
     assert not ends([200.0, 201.0, 202.0, 202.5, 202.7], 1e-6)
     assert not ends([2.0, 4.0, 8.0, 16.0, 32.0], 1e-6)
     assert not ends([200.0, 400.0, 800.0, 1600.0, 3200.0], 1e-2)
+
+
+@pytest.mark.parametrize(("text", "status"), [("abs(x)", "stalled"), ("abs(x - 9)", "precision")])
+def test_a_kink_of_many_unknowns_is_no_limit_of_precision(text: str, status: str) -> None:
+    """Between kinks f changes as its gradients imply, however far the minimum is."""
+    n = MOST_UNKNOWNS + 1
+    with pytest.warns(NonsmoothWarning):
+        model = slomodel.compile(f"var x[{n}]\nminimize sum({text})", backend="numpy")
+    objective = model.unconstrained._objective(None)
+    evaluate = Evaluator(objective, RunOptions.of({})[0])
+    x, g = np.zeros(n), np.empty(n)
+    x[0] = 1e-13
+    at = Iterate(x, evaluate.value(x), g, evaluate.gradient(x, g))
+    run = RunState(at, RunOptions.of({})[0], facts=objective.facts)
+    run.end(Status.precision)
+    start = np.zeros(n)
+    judge_end(evaluate, run, Drift(evaluate, start), PoleWatch(evaluate))
+    assert status in str(run.status)

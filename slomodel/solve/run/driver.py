@@ -13,7 +13,7 @@ from slomodel.solve.norms import EPS, Vector, norm
 from slomodel.solve.objective import BudgetSpent, EvaluationLost, Evaluator
 from slomodel.solve.run.blocks import blocks_of
 from slomodel.solve.run.checkpoint import Keeper
-from slomodel.solve.run.kinks import falls_at_a_kink, stationary_within
+from slomodel.solve.run.kinks import MOST_UNKNOWNS, falls_at_a_kink, stationary_within
 from slomodel.solve.run.kinks_in_sets import descent_in_a_polyhedron
 from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.run.run_state import RunState
@@ -134,11 +134,26 @@ def judge_end(evaluate: Evaluator, run: RunState, drift: Drift, pole: PoleWatch)
         if run.status is not Status.precision:
             run.halt(drift.where_stalled(run.current, run.depth))
         run.halt(pole.at_end(run.current))
+    if run.status is Status.precision and not run.facts.smooth:
+        beside_kinks(evaluate, run)
     if run.status in (Status.precision, Status.line_search_stalled):
         # Along a valley a run goes where rounding errors may hide all descent that is left.
         size = 0.0 if ALONG in run.kinds else abs(run.first_f)
         size = max(size, abs(run.current.f))
         run.halt(unresolved(evaluate, run.current, size))
+
+
+def beside_kinks(evaluate: Evaluator, run: RunState) -> None:
+    """Do not claim success at a kink of many unknowns, from which few directions can be tried.
+
+    Along each of them f may change as its gradients imply, up to the next kink.
+    """
+    if len(run.current.x) <= MOST_UNKNOWNS or evaluate.within is not None:
+        return
+    with suppress(BudgetSpent, KeyboardInterrupt, EvaluationLost):
+        examined = falls_at_a_kink(evaluate, run.current, run.so_far)
+        if examined.lower is not None or examined.tried:
+            run.end(Status.line_search_stalled, f"{run.detail} {examined.tried}".strip())
 
 
 def describe_curvature(
