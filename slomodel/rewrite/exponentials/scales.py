@@ -64,6 +64,8 @@ class Scales:
             return None
         summed = tuple(k for k, label in enumerate(labels) if label not in node.output)
         present = self._where_present(scale, self.weights(node, labels, operand.shape))
+        # That of exp(s) x with a scalar s is a scalar where x is positive.
+        present = present if present.rank else build.broadcast(present, (), operand.shape)
         return build.extreme(present, "max", summed)
 
     def weights(self, node: Einsum, labels: Sequence[int], shape: Shape) -> list[Expr]:
