@@ -13,7 +13,7 @@ from functools import partial, reduce
 from typing import TypeAlias
 
 from slomodel.functions.arithmetic import add, div, mul, neg, sub
-from slomodel.functions.comparison import where
+from slomodel.functions.comparison import gt, where
 from slomodel.functions.compound import stop_gradient
 from slomodel.functions.elementary import exp
 from slomodel.functions.piecewise import maximum
@@ -113,7 +113,9 @@ class Separated:
         axis = exponents.axes.index(self.along)
         sorted_exponents = order(exponents.expr, axis)
         finite = build.apply(maximum, sorted_exponents, build.const(-_LARGEST))
-        largest = build.apply(stop_gradient, cumulative("cummax", finite, axis))
+        # Of 0 elements there would be no first one.
+        found = _shortened(cumulative("cummax", after_lowest(finite, axis), axis), axis, 1)
+        largest = build.apply(stop_gradient, found)
         step = Placed(_step(largest, axis), exponents.axes)
         less = Placed(build.apply(sub, sorted_exponents, largest), exponents.axes)
         inner = combined(mul, self._sorted_inner(order), combined(exp, less))
@@ -136,7 +138,10 @@ class Separated:
             build.broadcast(one.expr, tuple(map(axes.index, one.axes)), shape)
             for one in map(in_order, (factor, term))
         )
-        return Placed(build.scan(wide, terms, axes.index(self.along)), axes)
+        # After a first element 0, so that there is an element even of no terms.
+        axis = axes.index(self.along)
+        sums = build.scan(after_zero(wide, axis), after_zero(terms, axis), axis)
+        return Placed(_shortened(sums, axis, 1), axes)
 
     def _at_ends(self, sums: Placed, exponent: Placed, read: Move, exists: Expr | None) -> Placed:
         """The sums at the ends, times the exponential of their exponents there."""
@@ -159,12 +164,31 @@ class Separated:
 
 def _step(array: Expr, axis: int) -> Expr:
     """The last element along an axis less each element, and 0 for the first one."""
-    shorter = (*array.shape[:axis], array.shape[axis] - 1, *array.shape[axis + 1 :])
-    last, own = (
-        build.gather(array, Affine.shifted(array.rank, axis, literal(k)), shorter) for k in (0, 1)
-    )
-    less = build.apply(sub, last, own)
-    return build.scatter(less, Affine.shifted(array.rank, axis, literal(1)), array.shape)
+    less = build.apply(sub, _shortened(after_zero(array, axis), axis, 0), array)
+    is_later = build.apply(gt, build.iota(array.shape[axis]), build.const(0.0))
+    axes = (axis,), tuple(range(array.rank)), ()
+    return build.apply_along(where, (is_later, less, build.const(0.0)), axes, array.shape)
+
+
+def after_zero(array: Expr, axis: int) -> Expr:
+    """0 and then the elements along an axis."""
+    wide = (*array.shape[:axis], array.shape[axis] + 1, *array.shape[axis + 1 :])
+    return build.scatter(array, Affine.shifted(array.rank, axis, literal(1)), wide)
+
+
+def _shortened(array: Expr, axis: int, start: int) -> Expr:
+    """The elements along an axis without the first (`start` 1) or last one (0)."""
+    shape = (*array.shape[:axis], array.shape[axis] - 1, *array.shape[axis + 1 :])
+    return build.gather(array, Affine.shifted(array.rank, axis, literal(start)), shape)
+
+
+def after_lowest(array: Expr, axis: int) -> Expr:
+    """The lowest finite number and then the elements along an axis."""
+    padded = after_zero(array, axis)
+    thin = (*array.shape[:axis], literal(1), *array.shape[axis + 1 :])
+    one = build.broadcast(Const(-_LARGEST), (), thin)
+    first = build.scatter(one, Affine.identity(array.rank), padded.shape)
+    return build.apply(add, padded, first)
 
 
 def separated(node: Expr, along: int, across: int) -> Separated | None:

@@ -234,7 +234,7 @@ def _moves(order: _Order, dim: Dim) -> tuple[Move, Move, Expr | None]:
         return array if order.from_below else build.flipped(array, axis)
 
     def read(array: Expr, axis: int) -> Expr:
-        return turned(array if order.may_equal else build.shifted(array, axis, 1), axis)
+        return turned(array if order.may_equal else _after_zero(array, axis), axis)
 
     if order.may_equal:
         return turned, read, None

@@ -131,3 +131,18 @@ def test_logarithms_of_pairs_neither_overflow_nor_underflow(weight: str, conditi
     wanted = (np.logaddexp.accumulate(logs[::-1])[::-1] - e).sum()
     assert model.value(e) == pytest.approx(wanted, rel=1e-14)
     assert np.isfinite(model.gradient(e)).all()
+
+
+@pytest.mark.parametrize("condition", ["t[j] > t[i]", "j < i"])
+@pytest.mark.parametrize("body", ["exp(e[j] - e[i])", "e[j] * exp(-e[i] + e[j])", "exp(-t[i])"])
+@pytest.mark.parametrize("size", [0, 1])
+def test_pairs_of_none_and_of_one(size: int, body: str, condition: str) -> None:
+    text = f"""dim n
+    data t[n]
+    var e[n], a
+    minimize sum(sin(sum(a * {body} for j in n if {condition})) for i in n) + a^2"""
+    model = slomodel.compile(text, data={"t": np.ones(size)}, backend="numpy")
+    x = np.full(size + 1, 3.0)
+    assert model.value(x) == 9.0
+    np.testing.assert_array_equal(model.gradient(x), [*np.zeros(size), 6.0])
+    np.testing.assert_array_equal(model.hvp(x, x), [*np.zeros(size), 6.0])

@@ -32,11 +32,10 @@ from slomodel.front.text.syntax import (
     SumChain,
 )
 from slomodel.front.text.syntax import Expr as Expression
-from slomodel.functions import add, exp, gt, land, log, maximum, mul, sub, where
+from slomodel.functions import add, exp, gt, land, log, mul, sub, where
 from slomodel.functions.running import cumulative
-from slomodel.functions.separated import Placed, is_of_data, separated
+from slomodel.functions.separated import Placed, after_lowest, after_zero, is_of_data, separated
 from slomodel.ir import build
-from slomodel.ir.dims import literal
 from slomodel.ir.expr import Affine, Expr, Index, Listed, Lookup
 from slomodel.ir.walk import inputs
 
@@ -177,9 +176,11 @@ def _of_elements(name: str, body: Value, limited: Limited, model: Elaboration) -
     if limited.holds is not None:
         body = combine(where, limited.holds, body, neutral)
     axis = body.labels.index(limited.label)
-    added = cumulative(_CUMULATIVE[name], limited.sorted(body.expr, axis), axis)
-    wide = (*added.shape[:axis], added.shape[axis] + 1, *added.shape[axis + 1 :])
-    table = build.scatter(added, Affine.shifted(added.rank, axis, literal(1)), wide)
+    terms = limited.sorted(body.expr, axis)
+    if name == "logsumexp" and limited.holds is None:
+        table = cumulative("cumlogsumexp", after_lowest(terms, axis), axis)
+    else:
+        table = after_zero(cumulative(_CUMULATIVE[name], terms, axis), axis)
     ends = model.label("", limited.label.dim + 1)
     labels = (*body.labels[:axis], ends, *body.labels[axis + 1 :])
     count = Value(limited.counts, limited.limit.labels)
@@ -218,12 +219,15 @@ def _of_pairs(name: str, body: Value, limited: Limited, model: Elaboration) -> V
         result = result if name == "logsumexp" else combine(exp, result)
     else:
         counts = limited.counts
-        last = build.apply(maximum, build.apply(sub, counts, build.const(1.0)), build.const(0.0))
         exists = build.apply(gt, counts, build.const(0.0))
         terms = terms.where_inner(None if limited.holds is None else limited.holds.expr)
         by_key = is_of_data(terms.inner_exponents, limited.key.expr)
         sums = terms.decayed if by_key else terms.shifted
-        result = value(sums(limited.sorted, lambda one, k: _read(one, k, last), exists))
+
+        def read(array: Expr, k: int) -> Expr:
+            return _read(after_zero(array, k), k, counts)
+
+        result = value(sums(limited.sorted, read, exists))
         result = result if name == "sum" else combine(log, result)
     return result if terms.outer is None else combine(mul, value(terms.outer), result)
 
