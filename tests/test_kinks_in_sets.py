@@ -310,3 +310,20 @@ def test_normals_of_bounds_count_in_combinations_of_gradients() -> None:
     assert simplex is not None
     assert np.linalg.norm(combination(np.array([[3.0, 2.0, 2.0]]), simplex)) <= 1e-6
     assert outward_normals(EuclideanBall(np.zeros(3), 1.0), x) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "status"),
+    [
+        ({"max_iter": 0}, "max_iter"),
+        ({"max_nfev": 1}, "max_nfev"),
+        ({"callback": lambda state: True}, "user_stopped"),
+    ],
+)
+def test_budgets_hold_for_the_first_newton_step_too(
+    options: dict[str, object], status: str
+) -> None:
+    text = "var x[2] in [0, 1] init 0.2 minimize sum(abs(x - 0.5))"
+    found = solved(text, **options)
+    assert (found.status, found.nit) == (status, 0)
+    assert found.x.tolist() == [0.2, 0.2]

@@ -190,8 +190,9 @@ class AugmentedLagrangian:
             return None
         if self._is_solved():
             return self._end_at_minimum(Status.converged)
-        if not self._has_newton_steps:
-            return None
+        spent = self._spent()
+        if spent is not None or not self._has_newton_steps:
+            return spent
         counts = self.record.counts
 
         def took(new: PrimalDual, length: float) -> bool:
