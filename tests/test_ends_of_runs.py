@@ -292,3 +292,16 @@ def test_a_kink_of_many_unknowns_is_no_limit_of_precision(text: str, status: str
     start = np.zeros(n)
     judge_end(evaluate, run, Drift(evaluate, start), PoleWatch(evaluate))
     assert status in str(run.status)
+
+
+@pytest.mark.parametrize(("x", "status"), [(60.0, "converged"), (10.0, "line_search_stalled")])
+def test_a_loss_that_has_vanished_is_a_success(x: float, status: str) -> None:
+    """Its values have no digits left by which a search could go on."""
+    model = slomodel.compile("var x\nminimize softplus(-x)", backend="numpy")
+    objective = model.unconstrained._objective(None)
+    evaluate, g = Evaluator(objective, RunOptions.of({})[0]), np.empty(1)
+    at = Iterate(np.array([x]), model.value(np.array([x])), g, evaluate.gradient(np.array([x]), g))
+    run = RunState(at, RunOptions.of({})[0], facts=objective.facts, first_f=0.7, first_gnorm=0.5)
+    run.end(Status.line_search_stalled)
+    judge_end(evaluate, run, Drift(evaluate, np.zeros(1)), PoleWatch(evaluate))
+    assert run.status is Status(status)

@@ -136,11 +136,25 @@ def judge_end(evaluate: Evaluator, run: RunState, drift: Drift, pole: PoleWatch)
         run.halt(pole.at_end(run.current))
     if run.status is Status.precision and not run.facts.smooth:
         beside_kinks(evaluate, run)
+    if run.status is Status.line_search_stalled and is_flat(run, drift.start):
+        detail = f"{evaluate.measure} {run.current.gnorm:.3g}.".capitalize()
+        run.end(Status.converged, detail, sentence="The point is stationary within rounding.")
     if run.status in (Status.precision, Status.line_search_stalled):
         # Along a valley a run goes where rounding errors may hide all descent that is left.
         size = 0.0 if ALONG in run.kinds else abs(run.first_f)
         size = max(size, abs(run.current.f))
         run.halt(unresolved(evaluate, run.current, size))
+
+
+def is_flat(run: RunState, x0: Vector) -> bool:
+    """Whether the gradient of a stalled run is small, and changes f by rounding over the whole way.
+
+    Small is below the tolerance of the paper, by which runs of `auto` do not end. A loss that
+    has fallen to exactly 0 has no digits left by which a search could go on.
+    """
+    at, gained = run.current, run.so_far.gained
+    small = run.options.gtol * min(1.0, max(abs(run.first_f), run.first_gnorm))
+    return at.gnorm < small and at.gnorm * norm(at.x - x0) <= EPS * gained
 
 
 def beside_kinks(evaluate: Evaluator, run: RunState) -> None:
@@ -338,7 +352,7 @@ def evaluate_start(evaluate: Evaluator, monitor: Monitor, run: RunState) -> None
     if run.own_test:
         run.tolerance = 0.0
     run.depth = run.examined = depth(evaluate, start.f, len(start.x))
-    run.first_f, run.first_size = start.f, norm(start.x)
+    run.first_f, run.first_gnorm, run.first_size = start.f, start.gnorm, norm(start.x)
     run.stop_asked = monitor.report(start, 0.0, run.epoch)
 
 

@@ -23,14 +23,14 @@ class RunState:
     `best` is the lowest point from which a step rose by more than rounding. `region` is that of the
     current epoch, if any, which began after step `first` with `violations_before` violations in
     total. `proofs` is the source of proved constants, if any. The run began with the value
-    `first_f` and ‖x‖ = `first_size`. `sentence` replaces that of the status; with `own_test` the
-    method tests its points itself, and the tolerance is 0. With `leaves_saddles` the run goes on
-    from stationary points beyond which f is lower; where it `is_slow`, a second descent is made,
-    once (second_descent.py), and steps along a curved valley (valleys.py), which were `in_vain` so
-    often in a row; where it `lingers`, a saddle is left after a stop (saddle_escape.py).
-    `kinds` has the number of steps of each kind and their decrease of f. `hessian` (n, n) is that
-    at the end, if it was computed; `tried` says what was tried at a kink there. f may be unbounded
-    below `depth`, which is examined when it is below `examined` first.
+    `first_f`, the gradient norm `first_gnorm` and ‖x‖ = `first_size`. `sentence` replaces that of
+    the status; with `own_test` the method tests its points itself, and the tolerance is 0. With
+    `leaves_saddles` the run goes on from stationary points beyond which f is lower; where it
+    `is_slow`, a second descent is made, once (second_descent.py), and steps along a curved valley
+    (valleys.py), which were `in_vain` so often in a row; where it `lingers`, a saddle is left after
+    a stop (saddle_escape.py). `kinds` has the number of steps of each kind and their decrease of f.
+    `hessian` (n, n) is that at the end, if it was computed; `tried` says what was tried at a kink
+    there. f may be unbounded below `depth`, which is examined when it is below `examined` first.
     """
 
     current: Iterate
@@ -47,6 +47,7 @@ class RunState:
     best: Iterate | None = None
     facts: ObjectiveFacts = NO_FACTS
     first_f: float = math.nan
+    first_gnorm: float = math.nan
     first_size: float = 0.0
     stop_asked: bool = False
     own_test: bool = False
