@@ -19,9 +19,11 @@ from collections.abc import Sequence
 from slomodel.calculus.signs import is_positive
 from slomodel.functions import (
     add,
+    atan,
     clip,
     div,
     eq,
+    erf,
     erfc,
     exp,
     expm1,
@@ -36,6 +38,7 @@ from slomodel.functions import (
     sigmoid,
     softplus,
     sub,
+    tanh,
     where,
 )
 from slomodel.functions.compound import limited
@@ -49,6 +52,8 @@ from slomodel.ir.expr import (
     Map,
     Recur,
     Reshape,
+    Scan,
+    Scatter,
     is_map,
 )
 from slomodel.ir.loop import StateAt
@@ -62,8 +67,9 @@ from slomodel.rewrite.work import is_varying_input
 _CARRYING = (add, sub, mul, neg, where, maximum, minimum, logaddexp, limited, clip)
 """Functions through which -inf reaches an exponent."""
 _LOGARITHMS = (log, log1p, logaddexp)
-_FLAT_AT_MINUS_INFINITY = (exp, expm1, sigmoid, softplus, normcdf, logaddexp)
+_FLAT_AT_MINUS_INFINITY = (exp, expm1, sigmoid, softplus, normcdf, logaddexp, tanh, erf, erfc, atan)
 """Functions that do not depend on operands near -inf."""
+_LINEAR = (Einsum, Gather, Reshape, Scan, Scatter)
 _EXPONENTIALS = (exp, sigmoid, normcdf, erfc)
 """Functions that are 0 by underflow only, together with their derivatives."""
 
@@ -93,7 +99,7 @@ class _Sums:
         self._without_zeros: dict[Expr, bool] = {}
         self._sums: set[Expr] = set()
         self._empty: dict[Expr, bool] = {}
-        self._has_logarithm = Reaches(lambda one: is_map(one, log, log1p))
+        self._has_end = Reaches(lambda one: is_map(one, log, log1p) or one is Const(-math.inf))
         self._is_doubted = Reaches(
             lambda one: is_map(one, *_EXPONENTIALS, expm1) and one.operands[0] in self._doubtful
         )
@@ -135,6 +141,8 @@ class _Sums:
                 self._doubtful.add(node)
         elif is_map(node, *_CARRYING) or isinstance(node, Einsum | Gather | Reshape | Extreme):
             below = _carried(node)
+            if self._is_decided(node):
+                below = below[:1]
             if any(self._is_absent(one) for one in below):
                 self._absent.add(node)
             if not self._doubtful.isdisjoint(below):
@@ -143,8 +151,8 @@ class _Sums:
     def _is_absent(self, node: Expr) -> bool:
         """Whether a node may be -inf for these data."""
         if node in self._data and node not in self._absent:
-            # Without a logarithm there is no -inf in a node of data, which are finite themselves.
-            return self._has_logarithm(node) and not self._facts.finite(node)
+            # Data are finite themselves: -inf is a logarithm, or stands for terms left out.
+            return self._has_end(node) and not self._facts.finite(node)
         return node in self._absent
 
     def _has_zeros(self, weight: Expr) -> bool:
@@ -162,7 +170,7 @@ class _Sums:
             return self._sums.issuperset(
                 node.operands[:1] if is_map(node, div) else node.operands[1:]
             )
-        is_linear = is_map(node, add, mul, neg) or isinstance(node, Einsum | Gather | Reshape)
+        is_linear = is_map(node, add, mul, neg) or isinstance(node, _LINEAR)
         return is_linear and self._sums.issuperset(node.operands)
 
     def _may_be_empty(self, node: Expr) -> bool:
@@ -187,7 +195,17 @@ class _Sums:
             return self._is_absent(node.operands[0])
         if isinstance(node, Const) or node in self._data:
             return self._has_zeros(node)
+        if is_map(node, where) and node.operands[0] in self._data:
+            return below[0] if self._is_decided(node) else any(below)
+        if isinstance(node, Scatter):
+            return True
         return all(below) if is_map(node, add, where) else any(below)
+
+    def _is_decided(self, node: Expr) -> bool:
+        """Whether data choose the first branch for every element."""
+        if not is_map(node, where) or node.operands[0] not in self._data:
+            return False
+        return self._facts.nonzero(node.operands[0])
 
     def _guarded(self, node: Expr, result: Expr) -> Expr:
         """A logarithm of a sum that may be empty as a choice."""

@@ -146,3 +146,34 @@ def test_pairs_of_none_and_of_one(size: int, body: str, condition: str) -> None:
     assert model.value(x) == 9.0
     np.testing.assert_array_equal(model.gradient(x), [*np.zeros(size), 6.0])
     np.testing.assert_array_equal(model.hvp(x, x), [*np.zeros(size), 6.0])
+
+
+@pytest.mark.parametrize("body", ["u[j] - v[i]", "a * t[j]", "a * (t[j] - t[i])"])
+@pytest.mark.parametrize("condition", ["t[j] <= t[i]", "t[j] < t[i]", "j <= i", "j < i"])
+def test_log_sum_exps_whose_first_terms_are_left_out(condition: str, body: str) -> None:
+    """Those over none of the terms are -inf, and exponentials of them have derivatives 0."""
+    text = """dim n
+    data t[n], w[n]
+    var u[n], v[n], a
+    minimize sum(exp(LOGS - v[i]) for i in n) + 0 * a"""
+    terms = f"for j in n if {condition} and w[j] > 0"
+    t, w = np.array([0.0, 1.0, 2.0, 3.0, 4.0]), np.array([0.0, 0.0, 1.0, 0.0, 1.0])
+    i, j = np.indices((5, 5))
+    holds = ((j < i) if "<=" not in condition else (j <= i)) & (w > 0)
+
+    def value(x: np.ndarray) -> np.ndarray:
+        u, v, a = x[:5], x[5:10, None], x[10]
+        logs = {"u": u - v, "a * t": a * t + 0 * v, "a * (": a * (t - t[:, None])}
+        own = next(logs[key] for key in logs if body.startswith(key))
+        return (np.where(holds, np.exp(own), 0).sum(1) * np.exp(-x[5:10])).sum()
+
+    x, v = RNG.uniform(0.3, 1.1, 11), RNG.normal(size=11)
+    of_data = condition.startswith("t")
+    logs = f"logsumexp({body} {terms})" if of_data else f"log(sum(exp({body}) {terms}))"
+    model = slomodel.compile(text.replace("LOGS", logs), data={"t": t, "w": w}, backend="numpy")
+    assert model.value(x) == pytest.approx(float(value(x)), rel=1e-12)
+    slopes = [value(x + 1e-30j * e).imag / 1e-30 for e in np.eye(11)]
+    np.testing.assert_allclose(model.gradient(x), slopes, rtol=1e-11, atol=1e-14)
+    ends = [[value(x + s * v + 1e-30j * e).imag / 1e-30 for e in np.eye(11)] for s in (1e-5, -1e-5)]
+    curved = (np.array(ends[0]) - ends[1]) / 2e-5
+    np.testing.assert_allclose(model.hvp(x, v), curved, rtol=1e-6, atol=1e-8)

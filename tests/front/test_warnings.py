@@ -90,3 +90,11 @@ def test_data_at_the_end_of_a_support_are_named_at_bind(objective: str) -> None:
     model = slomodel.compile(f"dim n data y[n] var a > 0 maximize {objective}", backend="numpy")
     with pytest.warns(ModelWarning, match="this is infinite unless"):
         model.bind(y=[0.0, 2.0])
+
+
+@pytest.mark.parametrize("number", ["log(-1)", "exp(1000)", "log(0)"])
+@pytest.mark.parametrize("form", ["1 / (1 + {} * exp(-x))", "erf(x) - acos({})", "x^{} / {}"])
+def test_rules_leave_constants_that_are_not_finite(number: str, form: str) -> None:
+    text = f"var x init 0.5\nminimize {form.format(number, number)}"
+    with pytest.warns(slomodel.ModelWarning, match="W205"):
+        slomodel.compile(text, backend="numpy")

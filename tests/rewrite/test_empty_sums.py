@@ -119,3 +119,12 @@ def test_only_data_with_zeros_add_choices() -> None:
     )
     with np.errstate(all="ignore"):
         assert np.isnan(model.gradient([0.0, 0.0, 0.5])[:2]).all()
+
+
+def test_logarithms_of_products_summed_over_rows() -> None:
+    """The scale of W @ exp(a) is one number, and so is that of its sum."""
+    terms = "sum(sum(W[i, j] * exp(a[j]) for j in n) for i in m)"
+    text = f"dim m, n\ndata W[m, n]\nvar a[n]\nminimize log(1 + {terms})"
+    W = np.array([[0.5, 0.0], [1.0, 2.0], [0.0, 0.0]])
+    model = slomodel.compile(text, data={"W": W}, backend="numpy")
+    check(model, lambda a: complex(np.log(1 + np.sum(W @ np.exp(a)))), np.array([1.0, 2.0]))

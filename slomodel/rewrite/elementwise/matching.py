@@ -101,7 +101,11 @@ def scaled(part: Part, sign: float = 1.0) -> Term:
 
 
 def _is_exact(function: ScalarFunction, one: float, other: float) -> bool:
-    """Whether a product or quotient is exact in doubles; a quotient by 0 is not."""
+    """Whether a product or quotient is exact in doubles; one with NaN or infinity, and a quotient
+    by 0, are not.
+    """
+    if not math.isfinite(other):
+        return False
     if math.fabs(other) == 1.0 or (function is mul and math.fabs(one) == 1.0):
         return True
     if function is div and not other:

@@ -16,6 +16,7 @@ in their places, so that the replacement computes no product of them that could 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -233,6 +234,8 @@ def _is_number(pattern: Expr) -> bool:
 
 
 def _with_number(match: Match, placeholder: Input, value: float) -> Iterator[Match]:
+    if not math.isfinite(value):
+        return
     known = match.numbers.get(placeholder)
     if known is None:
         yield Match(match.parts, {**match.numbers, placeholder: value}, match.others)
