@@ -35,6 +35,7 @@ def rows(m: int, n: int, seed: int = 0) -> dict[str, np.ndarray]:
 def solved(text: str, data: object = None, **options: object) -> Solution:
     model = slomodel.compile(text, data=data, backend="numpy")
     found = model.solve(**options)  # type: ignore[arg-type]
+    assert len(found.history.fun) == found.nit + 1
     assert found.fun == pytest.approx(model.value(found.x), rel=1e-14, abs=1e-14)
     return found
 

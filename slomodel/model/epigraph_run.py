@@ -87,8 +87,10 @@ class EpigraphRun:
             spent = {name: getattr(run, name) + count for name, count in spent.items()}
             runs += 1
             if found is not None and not run.success:
+                spent["nit"] -= run.nit  # its steps are not taken
                 break
-            found, reached = run, length
+            history = run.history if found is None else found.history.followed_by(run.history)
+            found, reached = replace(run, history=history), length
             assert run.unconstrained is not None
             x0 = run.unconstrained[:n]
             if not run.success:
@@ -134,7 +136,8 @@ class EpigraphRun:
         total = {name: getattr(found, name) + getattr(earlier, name) for name in _COUNTS}
         began = f"It began at the end of a run of {earlier.nit:,} iterations that stalled at kinks."
         message = f"{found.message} {began}"
-        return replace(found, message=message, model=earlier.model, **total)
+        history = earlier.history.followed_by(found.history)
+        return replace(found, message=message, model=earlier.model, history=history, **total)
 
     def _lengths(self, x: Vector) -> list[float]:
         """The lengths over which norms are smoothed, in turn, from a start x (n,); 0 without any.

@@ -25,6 +25,16 @@ class History:
     step: Vector
     epoch: NDArray[np.int64]
 
+    def followed_by(self, later: History) -> History:
+        """The history of a run and of a later one from its end, without the start of that."""
+        return History(
+            np.append(self.time, self.time[-1] + later.time[1:]),
+            np.append(self.fun, later.fun[1:]),
+            np.append(self.gradient_norm, later.gradient_norm[1:]),
+            np.append(self.step, later.step[1:]),
+            np.append(self.epoch, self.epoch[-1] + later.epoch[1:]),
+        )
+
 
 COLUMNS = len(fields(History))
 
