@@ -192,6 +192,8 @@ def test_a_start_outside_is_moved_with_one_warning() -> None:
 TERMS = (
     *("x - y", "exp(-x) + y", "a*x + b*y", "-a*tanh(y)", "(abs(x) + 1)^2", "1/(1 + x^2 + abs(y))"),
     *("sum(w .* abs(v - x))", "x*abs(y)", "max(v) - min(v)", "cumsum(abs(v))[2]", "-(v[1])^3"),
+    "sum(v[i] for i in n if i != 1) - y",
+    "where(x > 0, x, y)",
 )
 
 
@@ -238,6 +240,24 @@ def test_kinks_without_a_form_are_left_by_steps_on_the_whole_space() -> None:
     assert found.fun == pytest.approx(known.fun, rel=1e-7)
     assert not found.success or found.fun == pytest.approx(known.fun, rel=1e-9)
     assert (np.abs(found["x"]) <= 0.4).all()
+
+
+def test_the_graphical_lasso_in_semidefinite_matrices() -> None:
+    """Optimality: the slopes S − T⁻¹ are −λ times the signs off the diagonal, or at most λ."""
+    S = np.cov(np.random.default_rng(0).standard_normal((4, 40)))
+    text = (
+        "dim n data S[n, n] var T[n, n] in psd init eye(n) minimize trace(S @ T) - logdet(T) "
+        "+ 0.1*sum(abs(T[i, j]) for i in n, j in n if i != j)"
+    )
+    found = solved(text, {"S": S})
+    assert found.status is Status.converged
+    T = found["T"]
+    slopes = S - np.linalg.inv(T)
+    off = ~np.eye(4, dtype=bool)
+    assert np.abs(np.diag(slopes)).max() <= 1e-5
+    assert np.abs(slopes[off]).max() <= 0.1 + 1e-5
+    large = off & (np.abs(T) > 1e-3)
+    assert np.abs(slopes + 0.1 * np.sign(T))[large].max() <= 1e-5
 
 
 GROUPS = """

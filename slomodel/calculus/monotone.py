@@ -21,8 +21,20 @@ from slomodel.functions import (
     relu,
     square,
     sub,
+    where,
 )
-from slomodel.ir.expr import Const, Einsum, Expr, Extreme, Gather, Map, Reshape, Scan, Scatter
+from slomodel.ir.expr import (
+    Const,
+    Einsum,
+    Expr,
+    Extreme,
+    Gather,
+    Map,
+    Reshape,
+    Scan,
+    Scatter,
+    is_map,
+)
 from slomodel.ir.function import ScalarFunction
 
 RISING, FALLING, EITHER = 1, 2, 3
@@ -68,6 +80,8 @@ def _direction(node: Expr, k: int, varying: Collection[Expr], sign: SignOf) -> i
         return int(np.prod([sign_of(one) for one in others], initial=1))
     if isinstance(node, Scan):
         return int(k == 1 and sign_of(node.operands[0]) > 0)
+    if is_map(node, where):
+        return int(k > 0 and node.operands[0] not in varying)
     return _of_function(node, k, sign_of) if isinstance(node, Map) else 0
 
 
