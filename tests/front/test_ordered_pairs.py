@@ -133,7 +133,7 @@ def test_logarithms_of_pairs_neither_overflow_nor_underflow(weight: str, conditi
     assert np.isfinite(model.gradient(e)).all()
 
 
-@pytest.mark.parametrize("condition", ["t[j] > t[i]", "j < i"])
+@pytest.mark.parametrize("condition", ["t[j] > t[i]", "j < i", "t[j] > t[i] and t[j] > 0"])
 @pytest.mark.parametrize("body", ["exp(e[j] - e[i])", "e[j] * exp(-e[i] + e[j])", "exp(-t[i])"])
 @pytest.mark.parametrize("size", [0, 1])
 def test_pairs_of_none_and_of_one(size: int, body: str, condition: str) -> None:

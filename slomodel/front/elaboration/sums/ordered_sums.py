@@ -33,14 +33,13 @@ from slomodel.front.text.syntax import (
 )
 from slomodel.front.text.syntax import Expr as Expression
 from slomodel.functions import add, exp, gt, land, log, mul, sub, where
-from slomodel.functions.running import cumulative
+from slomodel.functions.running import cumulative, running
 from slomodel.functions.separated import Placed, after_lowest, after_zero, is_of_data, separated
 from slomodel.ir import build
 from slomodel.ir.expr import Affine, Expr, Index, Listed, Lookup
 from slomodel.ir.walk import inputs
 
 _NEUTRAL = {"sum": 0.0, "logsumexp": -math.inf}
-_CUMULATIVE = {"sum": "cumsum", "logsumexp": "cumlogsumexp"}
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _COUNTED: dict[str, Listed] = {"<": "below", "<=": "upto", ">": "upto", ">=": "below"}
 """How many of the sorted elements precede the first for which the condition changes."""
@@ -177,10 +176,12 @@ def _of_elements(name: str, body: Value, limited: Limited, model: Elaboration) -
         body = combine(where, limited.holds, body, neutral)
     axis = body.labels.index(limited.label)
     terms = limited.sorted(body.expr, axis)
-    if name == "logsumexp" and limited.holds is None:
+    if name == "sum":
+        table = after_zero(cumulative("cumsum", terms, axis), axis)
+    elif limited.holds is None:
         table = cumulative("cumlogsumexp", after_lowest(terms, axis), axis)
     else:
-        table = after_zero(cumulative(_CUMULATIVE[name], terms, axis), axis)
+        table = running("cumlogsumexp", terms, axis, from_below=True)
     ends = model.label("", limited.label.dim + 1)
     labels = (*body.labels[:axis], ends, *body.labels[axis + 1 :])
     count = Value(limited.counts, limited.limit.labels)
