@@ -348,3 +348,44 @@ def test_budgets_hold_for_the_first_newton_step_too(
     found = solved(text, **options)
     assert (found.status, found.nit) == (status, 0)
     assert found.x.tolist() == [0.2, 0.2]
+
+
+def test_no_end_is_claimed_where_norms_are_still_smoothed() -> None:
+    data = rows(12, 4)
+    norms = "0.1*norm2(A @ x - b) + 9*norm2(x - 1) + norm2(x)"
+    text = f"dim m, n data A[m, n], b[m] var x[n] in [-1, 2] minimize {norms}"
+    model = slomodel.compile(text, data=data, backend="numpy")
+    whole = model.solve()
+    assert whole.success
+    assert "Norms were smoothed over" in whole.message
+    for k in range(whole.nit - 35, whole.nit, 7):
+        found = model.solve(max_iter=k)
+        assert found.nit <= k
+        assert found.fun <= whole.fun + 1e-6
+        left = iter(range(k))
+        found = model.solve(callback=lambda _, left=left: next(left, None) is None)
+        assert found.fun <= whole.fun + 1e-6
+        assert not found.success
+    for most in range(whole.nfev - 80, whole.nfev, 20):
+        found = model.solve(max_nfev=most)
+        assert found.nfev <= most
+        assert found.fun <= whole.fun + 1e-6
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "var x[3] init 1 minimize sum(exp(x) + x^2) subject to sum(x) <= 2.5",
+        "var x[3] in [-1, 2] init 1 minimize max(x[i]^2 + i*x[0] for i in range(3))",
+    ],
+)
+@pytest.mark.parametrize("after", [0, 1])
+def test_an_interrupt_ends_a_run_at_its_start_too(text: str, after: int) -> None:
+    steps = iter(range(after))
+
+    def interrupt(_: object) -> None:
+        if next(steps, None) is None:
+            raise KeyboardInterrupt
+
+    found = slomodel.compile(text, backend="numpy").solve(callback=interrupt)
+    assert found.status is Status.interrupted

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -40,9 +41,25 @@ _FINAL = (
 # Lengths over which norms are smoothed in turn, in units of the largest norm at the start; at the
 # last one rounding errors may be too large, and the result is that of the one before.
 SMOOTHED = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10)
+# So many of them at least, here down to 1e-6, are needed for a result of the model itself.
+FEWEST = 3
 _COUNTS = ("nit", "nfev", "njev", "nhev")
 STALLED = (Status.line_search_stalled, Status.not_descent)
 """How a run ends at a kink."""
+
+
+def remaining(
+    options: Mapping[str, Any], spent: Mapping[str, int], seconds: float
+) -> dict[str, Any]:
+    """What a run leaves of its budgets after so many steps, evaluations and seconds."""
+    left = {name: options.get(name) for name in ("max_iter", "max_time", "max_nfev")}
+    if left["max_iter"] is not None:
+        left["max_iter"] = max(0, left["max_iter"] - spent["nit"])
+    if left["max_time"] is not None:
+        left["max_time"] = max(0.0, left["max_time"] - seconds)
+    if left["max_nfev"] is not None:
+        left["max_nfev"] = max(1, left["max_nfev"] - spent["nfev"])
+    return {name: budget for name, budget in left.items() if budget is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +93,19 @@ class EpigraphRun:
             "diagnose": lambda z: diagnose(z[:n]),
         }
         found: Solution | None = None
-        reached = 0.0
+        reached, runs, began = 0.0, 0, perf_counter()
         spent: dict[str, Any] = dict.fromkeys(_COUNTS, 0)
-        runs = 0
-        for length in self._lengths(x0):
+        lengths = self._lengths(x0)
+        for length in lengths:
             given = np.append(x0, length) if self.norms else x0
             first = np.append(given, self.form.values(self.base._values(given), model._binding))
             own["within"] = self._within(length)
-            run = solve_constrained(self.constraints, first, **{**options, **own})
+            left = remaining(options, spent, perf_counter() - began)
+            run = solve_constrained(self.constraints, first, **{**options, **left, **own})
             spent = {name: getattr(run, name) + count for name, count in spent.items()}
             runs += 1
+            if found is not None and run.status in _BUDGETS:
+                return None
             if found is not None and not run.success:
                 spent["nit"] -= run.nit  # its steps are not taken
                 break
@@ -96,6 +116,8 @@ class EpigraphRun:
             if not run.success:
                 break
         assert found is not None
+        if self.norms and found.success and lengths.index(reached) + 1 < FEWEST:
+            return None
         x = x0
         violation = self._violation(x)
         if found.status not in _FINAL or (
@@ -125,15 +147,12 @@ class EpigraphRun:
     def from_the_end_of(self, earlier: Solution, options: dict[str, Any]) -> Solution:
         """The Solution from the end of a run of the model itself; that run's if it is no better."""
         x = earlier.x if earlier.unconstrained is None else earlier.unconstrained
-        left = {name: options.get(name) for name in ("max_time", "max_nfev")}
-        if left["max_time"] is not None:
-            left["max_time"] = max(0.0, left["max_time"] - float(earlier.history.time[-1]))
-        if left["max_nfev"] is not None:
-            left["max_nfev"] = max(1, left["max_nfev"] - earlier.nfev)
+        spent = {name: getattr(earlier, name) for name in _COUNTS}
+        left = remaining(options, spent, float(earlier.history.time[-1]))
         found = self.solution(x, {**options, **left})
         if found is None or not found.success:
             return earlier
-        total = {name: getattr(found, name) + getattr(earlier, name) for name in _COUNTS}
+        total = {name: getattr(found, name) + count for name, count in spent.items()}
         began = f"It began at the end of a run of {earlier.nit:,} iterations that stalled at kinks."
         message = f"{found.message} {began}"
         history = earlier.history.followed_by(found.history)

@@ -83,13 +83,13 @@ def solve_constrained(
         scaled = ScaledConstraints.at(objective, start)
         first = PrimalDual.of(scaled, start, nothing, within)
         record.counts.update(nfev=1, njev=1, nhev=SAMPLES)
-        record.took(start, first.f, first.stationarity, 0.0)
         steps = AugmentedLagrangian.begin(first, scaled, within, trajectory, record, diagnose)
-        if saved is not None:
-            steps.resume(saved)
-        if checkpoint is not None:
-            steps.keeper = SavedRun(checkpoint, trajectory, start)
         try:
+            record.took(start, first.f, first.stationarity, 0.0)
+            if saved is not None:
+                steps.resume(saved)
+            if checkpoint is not None:
+                steps.keeper = SavedRun(checkpoint, trajectory, start)
             outcome = steps.outcome()
         except KeyboardInterrupt:
             outcome = ConstrainedOutcome(steps.at, Status.interrupted, "", steps.last)
