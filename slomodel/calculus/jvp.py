@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import singledispatch
+from weakref import WeakKeyDictionary
 
 from slomodel.calculus.gradient import gradient, ties, total
 from slomodel.calculus.matrices import tangent_of_operation
@@ -32,7 +33,7 @@ from slomodel.ir.expr import (
     is_map,
 )
 from slomodel.ir.function import ScalarFunction
-from slomodel.ir.walk import dependents, postorder
+from slomodel.ir.walk import dependents, inputs, postorder
 
 Tangents = Sequence[Expr | None]
 
@@ -123,10 +124,27 @@ def _scaled(derivative: Expr, varying: Expr, may_be_infinite: bool) -> Expr:
 
 
 def _choice_of_zero(node: Expr) -> list[Expr] | None:
-    """The operands of a choice one branch of which is 0; None of other nodes."""
+    """The operands of a choice by data one branch of which is 0; None of other nodes.
+
+    Where a variable chooses, the branch may be taken at a single point, at which 0 is no limit.
+    """
     if not isinstance(node, Map) or node.function is not where:
         return None
-    return build.aligned(node) if build.const(0.0) in node.operands[1:] else None
+    condition, *branches = node.operands
+    if build.const(0.0) not in branches or _varies(condition):
+        return None
+    return build.aligned(node)
+
+
+def _varies(condition: Expr) -> bool:
+    """Whether a condition depends on variables or on states of a recurrence."""
+    if condition not in _varying:
+        _varying[condition] = any(one.role != "data" for one in inputs(condition))
+    return _varying[condition]
+
+
+# Kept, since each product beside a choice asks.
+_varying: WeakKeyDictionary[Expr, bool] = WeakKeyDictionary()
 
 
 @tangent.register

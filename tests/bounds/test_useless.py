@@ -15,7 +15,7 @@ from slomodel.bounds import pipeline
 PRODUCT = "x[0] * x[1] * x[2]"
 CANCELLING = f"sum(x) * cos({PRODUCT})^2 + sum(x) * sin({PRODUCT})^2 - sum(x)"
 USELESS = {
-    "exponential": (f"let a = {CANCELLING}\nminimize exp(10 * a) + sumsq(x)", "exp(10 * a)"),
+    "exponential": (f"let a = {CANCELLING}\nminimize exp(10 * a) + sumsq(x)", CANCELLING),
     "hyperbolic": (f"let a = {CANCELLING}\nminimize cosh(10 * a) + sumsq(x)", "cosh(10 * a)"),
     "divisor": (f"let d = 1e-9 + ({CANCELLING})^2\nminimize 1e-9 / d + sumsq(x)", "in line 2"),
 }
@@ -70,6 +70,6 @@ def test_a_large_bound_is_explained_by_its_sub_expression() -> None:
 def test_a_bound_is_far_from_the_curvature_at_the_centre_by_a_factor() -> None:
     """Where all entries of H(c) are too expensive, products with it tell whether work may pay."""
     one = setting("var x[3] minimize sum(exp(x)) + x[0]^4", [0.0, 0.0, 1.0])
-    assert not pipeline._is_far(one, 0.1, 10.0)
+    assert not pipeline._is_far(one, 0.1, 8.0)
     assert pipeline._is_far(one, 0.1, 1e4)
     assert not pipeline._is_far(one, 0.0, 1e4)
