@@ -70,3 +70,30 @@ def test_complements_of_weighted_sums_of_what_is_at_most_1_have_no_scale(scale: 
     assert model.value(f.ravel()) == pytest.approx(-np.log1p(-W @ s).sum(), rel=1e-14)
     slope = W.T @ (1 / (1 - W @ s)) * s * np.exp(-np.logaddexp(0.0, f))
     np.testing.assert_allclose(model.gradient(f.ravel()), slope.ravel(), rtol=1e-13)
+
+
+@pytest.mark.parametrize("above", ["expm1(y)", "sinh(y)", "2^y"])
+@pytest.mark.parametrize("below", ["expm1(y + 1)", "3 * cosh(y)", "2 * 2^y"])
+def test_quotients_with_growing_functions_are_scaled_once(above: str, below: str) -> None:
+    """They were scaled again and again: compilation did not end."""
+    text = f"var x, y\nminimize (x - {above}) / (x + {below})"
+    model = slomodel.compile(text, backend="numpy")
+    functions = {
+        "expm1(y)": np.expm1,
+        "sinh(y)": np.sinh,
+        "2^y": lambda y: 2.0**y,
+        "expm1(y + 1)": lambda y: np.expm1(y + 1),
+        "3 * cosh(y)": lambda y: 3 * np.cosh(y),
+        "2 * 2^y": lambda y: 2 * 2.0**y,
+    }
+
+    def value(x: complex, y: complex) -> complex:
+        return (x - functions[above](y)) / (x + functions[below](y))
+
+    for point in ([0.3, 0.7], [-2.0, 5.0], [3.0, 40.0]):
+        x, y = point
+        assert model.value(point) == pytest.approx(value(x, y), rel=1e-13)
+        slopes = value(x + 1e-30j, y).imag / 1e-30, value(x, y + 1e-30j).imag / 1e-30
+        np.testing.assert_allclose(model.gradient(point), slopes, rtol=1e-11, atol=1e-14)
+        assert np.isfinite(model.hvp(point, [1.0, 2.0])).all()
+    assert np.isfinite(model.gradient([3.0, 900.0])).all()

@@ -31,10 +31,10 @@ from slomodel.functions import (
 )
 from slomodel.functions.compound import limited
 from slomodel.functions.translate import balanced
-from slomodel.ir.expr import Const, Expr, Map
+from slomodel.ir.expr import Const, Expr, Map, is_map
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import inputs
-from slomodel.rewrite.elementwise.matching import Part, whole
+from slomodel.rewrite.elementwise.matching import Part, is_scale, whole
 from slomodel.rewrite.work import is_varying_input
 
 ZONE = 300.0
@@ -67,7 +67,7 @@ def exponent_of(part: Part) -> Expr | None:
 def growth(node: Map) -> Expr | None:
     """log of the scale of expm1(x), cosh(x), sinh(x) or c^x for a number c; None for others."""
     *_, inner = whole(node).parts()
-    if isinstance(inner.node, Const):
+    if isinstance(inner.node, Const) or _is_scaled(inner.node):
         return None
     x = inner.along(node.shape)
     if node.function is expm1:
@@ -76,6 +76,17 @@ def growth(node: Map) -> Expr | None:
         return abs(x)
     logarithm = _log_of_base(node)
     return None if logarithm is None else mul(logarithm, x)
+
+
+def _is_scaled(exponent: Expr) -> bool:
+    """Whether a scale has been subtracted from an exponent, or is all of it: it does not grow.
+
+    Else scaled forms would be scaled again without end.
+    """
+    inner = exponent.operands[0] if is_map(exponent, limited) else exponent
+    if is_map(inner, where) and is_map(inner.operands[0], gt):
+        return inner.operands[0].operands[1] is Const(ZONE)  # Close to 0, as in `times_growing`.
+    return is_scale(inner) or (is_map(inner, sub) and is_scale(inner.operands[1]))
 
 
 @dataclass(frozen=True, slots=True)

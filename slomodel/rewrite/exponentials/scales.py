@@ -14,7 +14,7 @@ from slomodel.functions import add, cosh, div, exp, maximum, mul, neg, pow, sqrt
 from slomodel.ir import build
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Const, Einsum, Expr, Map, is_map
-from slomodel.rewrite.elementwise.matching import Part, is_shifted, whole
+from slomodel.rewrite.elementwise.matching import Part, is_scale, is_shifted, whole
 from slomodel.rewrite.exponentials.growth import exponent_of, growth, where_present
 
 _MOST_NODES = 300
@@ -94,7 +94,8 @@ class Scales:
         if exponent is not None:
             if function is not exp:
                 self._nonpositive.add(node)
-            return None if is_shifted(exponent) or isinstance(exponent, Const) else exponent
+            is_done = is_shifted(exponent) or is_scale(exponent) or isinstance(exponent, Const)
+            return None if is_done else exponent
         grown = growth(node)
         if grown is not None:
             return grown
