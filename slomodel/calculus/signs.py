@@ -86,6 +86,9 @@ def is_positive(node: Expr) -> bool:
     return False
 
 
+_MAY_VANISH, _SIGN_OF_DATA, _NEVER = range(3)
+
+
 class NeverZero:
     """Whether nodes are 0 for no values of what varies, or for all: their sign is that of data.
 
@@ -94,7 +97,7 @@ class NeverZero:
 
     def __init__(self, varying: Collection[Expr]) -> None:
         self._varying = varying
-        self._known: dict[Expr, bool] = {}
+        self._known: dict[Expr, int] = {}
 
     def __contains__(self, node: Expr) -> bool:
         stack = [node]
@@ -105,7 +108,7 @@ class NeverZero:
             if not waiting:
                 one = stack.pop()
                 self._known[one] = self._found(one, below)
-        return self._known[node]
+        return self._known[node] != _MAY_VANISH
 
     def _factors(self, node: Expr) -> tuple[Expr, ...]:
         """The operands on whose signs that of a node depends."""
@@ -120,21 +123,32 @@ class NeverZero:
         is_ratio = isinstance(node, Map) and node.function in (table.div, table.pow)
         return node.operands[:1] if is_ratio else ()
 
-    def _found(self, node: Expr, factors: tuple[Expr, ...]) -> bool:
+    def _found(self, node: Expr, factors: tuple[Expr, ...]) -> int:
         if node not in self._varying:
-            return True
+            return _NEVER if _is_nonzero_number(node) or is_positive(node) else _SIGN_OF_DATA
         signs = [self._known[one] for one in factors]
         if not isinstance(node, Map):
-            return bool(signs) and all(signs)
+            return min(signs, default=_MAY_VANISH)
         if node.function is table.add:
-            moving = [
-                known for one, known in zip(factors, signs, strict=True) if one in self._varying
-            ]
-            return is_positive(node) or (any(moving) and is_nonnegative(node))
+            if is_positive(node):
+                return _NEVER
+            own = zip(factors, signs, strict=True)
+            moving = [known for one, known in own if one in self._varying]
+            if not is_nonnegative(node):
+                return _MAY_VANISH
+            # Where data are 0, the terms with them vanish, and others may be 0 at some points.
+            return _NEVER if max(moving) == _NEVER else min(moving)
         if node.function is table.pow:
-            base = factors[0].value if isinstance(factors[0], Const) else 0.0
-            return base > 0.0 or (node.operands[1] not in self._varying and signs[0])
-        return all(signs) if signs else _is_positive_everywhere(node.function)
+            if isinstance(factors[0], Const) and factors[0].value > 0.0:
+                return _NEVER
+            return _MAY_VANISH if node.operands[1] in self._varying else signs[0]
+        if signs:
+            return min(signs)
+        return _NEVER if _is_positive_everywhere(node.function) else _MAY_VANISH
+
+
+def _is_nonzero_number(node: Expr) -> bool:
+    return isinstance(node, Const) and node.value != 0.0
 
 
 @cache

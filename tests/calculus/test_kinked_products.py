@@ -131,3 +131,14 @@ def test_bounds_hold_across_the_kink(kinked: str, a: int, b: int) -> None:
     assert steepest <= found.L1 * (1.0 + 1e-3)
     odd = kinked == "relu" or a % 2 == 1
     assert math.isinf(found.L1) == (odd and a + b == 1)
+
+
+@pytest.mark.parametrize("base", ["d^2*exp(x) + y^2", "y^2 + abs(d)*2^x", "(d*exp(x))^2 + abs(y)"])
+def test_data_that_are_0_leave_a_kink(base: str) -> None:
+    text = f"data d var x, y minimize (3 + x)*abs({base})^1.25"
+    at_kink = np.zeros(2)
+    ends = np.array([[0.5, 0.6], [0.3, -0.8]])
+    for d in (0.0, 1.0):
+        model = slomodel.compile(text, data={"d": d}, backend="numpy")
+        largest = max(np.linalg.norm(model.hessian(x), 2) for x in ends)
+        assert largest <= model.bounds(at_kink, 1.0).L1
