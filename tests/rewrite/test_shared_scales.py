@@ -97,3 +97,9 @@ def test_quotients_with_growing_functions_are_scaled_once(above: str, below: str
         np.testing.assert_allclose(model.gradient(point), slopes, rtol=1e-11, atol=1e-14)
         assert np.isfinite(model.hvp(point, [1.0, 2.0])).all()
     assert np.isfinite(model.gradient([3.0, 900.0])).all()
+
+
+def test_quotients_of_sigmoids_of_log_sum_exps_end() -> None:
+    text = "dim n\ndata a[n], c\nvar x\nminimize x^2 + sigmoid(logsumexp(a)) / sigmoid(c)"
+    model = slomodel.compile(text, data={"a": [0.0, 0.0], "c": 0.0}, backend="numpy")
+    assert model.value([3.0]) == pytest.approx(9 + 4 / 3, rel=1e-14)

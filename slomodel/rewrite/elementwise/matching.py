@@ -231,13 +231,19 @@ def exponent_of_power(node: Expr) -> float | None:
 
 def is_scale(exponent: Expr) -> bool:
     """True for exponents that are constants for derivatives: exp of them undoes a scaling."""
-    while is_map(exponent, add, sub, mul, neg, limited):
-        if is_map(exponent, limited):
-            exponent = exponent.operands[0]
-            continue
-        varying = [one for one in exponent.operands if not isinstance(one, Const)]
-        exponent = varying[0] if varying else exponent.operands[0]
-    return isinstance(exponent, Map) and exponent.function.name == "stop_gradient"
+    stack = [exponent]
+    has_scale = False
+    while stack:
+        node = stack.pop()
+        if is_map(node, add, sub, mul, neg):
+            stack += node.operands
+        elif is_map(node, limited):
+            stack.append(node.operands[0])
+        elif isinstance(node, Map) and node.function.name == "stop_gradient":
+            has_scale = True
+        elif not isinstance(node, Const):
+            return False
+    return has_scale
 
 
 def with_better_products(
