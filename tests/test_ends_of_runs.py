@@ -261,8 +261,9 @@ def test_a_run_that_only_drifts_away_is_at_no_minimum() -> None:
     """Its decreases are negligible for many doublings of its steps, while it goes ever farther."""
 
     def ends(distances: list[float], fall: float) -> bool:
-        # Only the sign of the objective is used.
-        drift, f = Drift(cast(Evaluator, SimpleNamespace(sign=1.0)), np.zeros(2)), 1.0
+        # Only the sign of the objective and its set are used.
+        evaluate = cast(Evaluator, SimpleNamespace(sign=1.0, within=None))
+        drift, f = Drift(evaluate, np.zeros(2)), 1.0
         halt = None
         for k, distance in enumerate(distances):
             f -= fall
@@ -305,3 +306,23 @@ def test_a_loss_that_has_vanished_is_a_success(x: float, status: str) -> None:
     run.end(Status.line_search_stalled)
     judge_end(evaluate, run, Drift(evaluate, np.zeros(1)), PoleWatch(evaluate))
     assert run.status is Status(status)
+
+
+@pytest.mark.parametrize(
+    ("text", "least"),
+    [
+        ("var x in [0, 1e9] init 1 minimize -log(1 + x)", -np.log1p(1e9)),
+        ("var x in [0, 1e6] init 1 minimize 1/log(2 + x)", 1 / np.log(2 + 1e6)),
+        ("var x in [0, 1e12] init 1 minimize -sqrt(x)", -1e6),
+        ("var x in [-1e8, 3] init 1 maximize log(5 - x)", np.log(5 + 1e8)),
+        ("var x[2] in ball(1e8) init 1 minimize -log(1 + sumsq(x))", -np.log1p(1e16)),
+    ],
+)
+def test_a_bounded_set_has_a_border(text: str, least: float) -> None:
+    """However far: a function that is nearly flat there is neither unbounded nor at its limit."""
+    model = slomodel.compile(text, backend="numpy")
+    found = model.solve()
+    assert found.status is Status.converged
+    assert found.fun == pytest.approx(least, rel=1e-12)
+    plain = model.solve(method="norm-armijo", max_iter=2000)
+    assert plain.status in (Status.converged, Status.max_iter)

@@ -102,6 +102,7 @@ def minimize(
             else:
                 left = (
                     went_beyond(evaluate, monitor, run)
+                    or went_to_border(evaluate, monitor, run, drift)
                     or went_on(evaluate, monitor, run, drift.start)
                     or (run.status in _STALLED and left_kinks(evaluate, monitor, run))
                 )
@@ -229,6 +230,23 @@ def went_beyond(evaluate: Evaluator, monitor: Monitor, run: RunState) -> bool:
     if seen is None:
         return False
     new = Iterate(seen.x, seen.f, np.empty_like(seen.x), 0.0)
+    new.gnorm = evaluate.gradient(new.x, new.g)
+    if not math.isfinite(new.gnorm):
+        return False
+    go_on_from(new, monitor, run)
+    return True
+
+
+def went_to_border(evaluate: Evaluator, monitor: Monitor, run: RunState, drift: Drift) -> bool:
+    """Step on to the border of a bounded set where f, flat by its gradient, still falls."""
+    if run.status is not Status.converged or not run.leaves_saddles:
+        return False
+    new = None
+    if monitor.k < run.options.max_iter:
+        with suppress(BudgetSpent, KeyboardInterrupt, EvaluationLost):
+            new = drift.border(run.current, run.so_far.gained)
+    if new is None:
+        return False
     new.gnorm = evaluate.gradient(new.x, new.g)
     if not math.isfinite(new.gnorm):
         return False

@@ -233,6 +233,7 @@ class Drift:
         self._f = math.inf
         self._distances = np.zeros(VALLEY_DOUBLINGS + 1)
         self._in_valley = 0
+        self._is_bounded = evaluate.within is not None and is_bounded(evaluate.within, len(start))
         self.next = FIRST_PROBE
 
     @property
@@ -294,12 +295,31 @@ class Drift:
     def at_end(self, at: Iterate, lowest: float, gained: float) -> Halt | None:
         """The halt, if any, at a stationary point far from the start, after a decrease."""
         gone = at.x - self._start
-        if not norm(gone) >= FAR * max(1.0, norm(self._start)):
+        if self._is_bounded or not norm(gone) >= FAR * max(1.0, norm(self._start)):
             return None
         endless = self._look(at, gone, lowest)
         return endless or falls_to_a_limit(self._evaluate, at, gone, gained)
 
+    def border(self, at: Iterate, gained: float) -> Iterate | None:
+        """A lower point farther along the way, up to the border of a bounded set; None if none.
+
+        f has to fall by REACHED of the decrease so far, `gained`. The gradient is not computed.
+        """
+        gone = at.x - self._start
+        if not self._is_bounded or not norm(gone) >= FAR * max(1.0, norm(self._start)):
+            return None
+        best, factor = at, 1.0
+        while factor * norm(gone) < FAR_OUT:
+            x = self._evaluate.inside(at.x + factor * gone)
+            f = self._evaluate.value(x)
+            if not best.f - f > ROUNDINGS * self._evaluate.eps * abs(f):
+                break
+            best, factor = Iterate(x, f, np.empty_like(x), math.nan), 2.0 * factor
+        return best if at.f - best.f > REACHED * gained else None
+
     def _look(self, at: Iterate, gone: Vector, lowest: float) -> Halt | None:
+        if self._is_bounded:
+            return None
         largest = float(np.abs(gone).max(initial=0.0))
         if not 0.0 < largest < math.inf:
             return None
