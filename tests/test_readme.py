@@ -44,6 +44,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run an example as in the repository's folder, without leaving files there."""
     (tmp_path / "models").symlink_to(ROOT / "models", target_is_directory=True)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SLOMODEL_BACKEND", raising=False)  # as for a user
 
     def executed(code: str) -> dict[str, Any]:
         space: dict[str, Any] = {}

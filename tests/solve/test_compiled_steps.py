@@ -396,3 +396,25 @@ def test_the_pace_does_not_depend_on_the_lengths_of_blocks() -> None:
     for share in (0.1, 0.5, 0.9):
         plain, due = (rng.random(300) < share).tolist(), (rng.random(300) < 0.1).tolist()
         assert steps_in_python(plain, due, 1) == steps_in_python(plain, due, 200)
+
+
+def test_underdetermined_squares_do_not_bend_steps_by_the_hessian() -> None:
+    """The compiled loop meets the test of convergence there, and leaves no factors of J."""
+    text = """dim m, n
+data M[m, n], known[m, n] mask
+var u[m], v[n] init 1
+minimize sumsq(masked(outer(u, v) - M, known))
+"""
+    rng = np.random.default_rng(0)
+    first = {"M": np.array([[5.0, 0.0, 3.0], [0.0, 4.0, 1.0]])}
+    first["known"] = (first["M"] != 0.0).astype(float)
+    model = slomodel.compile(text, data=first, backend="c")
+    for k in range(20):
+        if k:
+            M = np.outer(rng.standard_normal(2), rng.standard_normal(3))
+            model = model.bind(M=M, known=(rng.random((2, 3)) < 0.6).astype(float))
+        found = model.solve(x0=np.ones(5))
+        assert found.success
+        np.testing.assert_array_equal(
+            model.solve(x0=np.ones(5), callback=lambda _: None).x, found.x
+        )

@@ -71,7 +71,7 @@ class LevenbergMarquardt:
         self._V = np.empty((0, 0))
         self._Ur = np.empty(0)
         self._square = 0.0
-        self._was_good = self._is_whole = False
+        self._was_good = self._is_whole = self._is_damped = False
         self._J: Vector | None = None
         self._r = np.empty(0)
         self._change = np.empty(0)
@@ -95,6 +95,7 @@ class LevenbergMarquardt:
         self._stalled, self._active = True, False
 
     def propose(self, at: Iterate, out: Vector) -> float:
+        self._is_damped = False
         if self._stalled:
             vnorm = self._mixed.propose(at, out)
             self.units = self._mixed.units
@@ -105,6 +106,7 @@ class LevenbergMarquardt:
             self._began, self._slow = self._evaluate.weighted_work, 0
         if not (self._active and self._factorise(at)):
             return self._propose_other(at, out)
+        self._is_damped = True
         return self._solve(at, out)
 
     @property
@@ -131,8 +133,11 @@ class LevenbergMarquardt:
 
     @property
     def bends(self) -> bool:
-        """Whether the last proposal can be followed by one with a larger λ."""
-        return self._active
+        """Whether the last proposal can be followed by one with a larger λ.
+
+        A step by the whole Hessian cannot, nor one of a compiled loop, whose factors stay there.
+        """
+        return self._active and self._is_damped
 
     def bend(self, at: Iterate, out: Vector) -> float:
         """Write the next shorter step into `out` (n,); return its norm."""
@@ -141,11 +146,11 @@ class LevenbergMarquardt:
 
     def confirm(self, at: Iterate, out: Vector) -> float:
         """Write the step by the whole Hessian at a point into `out` (n,); return its norm."""
-        self._predicted = 0.0
+        self._predicted, self._is_damped = 0.0, False
         return self._other.confirm(at, out)
 
     def fallback(self, at: Iterate, out: Vector) -> float:
-        self._predicted = 0.0
+        self._predicted, self._is_damped = 0.0, False
         return self._other.fallback(at, out)
 
     def learn(self, pair: SecantPair) -> None:
@@ -188,6 +193,7 @@ class LevenbergMarquardt:
     def load(self, loop: LoopState, at: Iterate) -> None:
         """Read the state after steps of a compiled loop that end at a point."""
         self._other.load(loop, at)
+        self._is_damped = False
         if not self._active:
             return
         assert self._in_c
