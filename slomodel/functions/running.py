@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from slomodel.functions.arithmetic import add
+from slomodel.functions.comparison import eq, where
 from slomodel.functions.compound import logaddexp
 from slomodel.functions.piecewise import maximum
 from slomodel.ir import build
@@ -28,6 +29,13 @@ def cumulative(name: str, array: Expr, axis: int) -> Expr:
     turned = build.transpose(array, order)
     inverse = tuple(order.index(k) for k in range(array.rank))
     return build.transpose(_accumulated(_ACCUMULATED[name], turned), inverse)
+
+
+def logaddexp_or_empty(a: Expr, b: Expr) -> Expr:
+    """logaddexp of operands that may both be -inf, where its derivatives are then 0, not NaN."""
+    is_empty = eq(maximum(a, b), -math.inf)
+    inner = logaddexp(where(is_empty, 0.0, a), where(is_empty, 0.0, b))
+    return where(is_empty, -math.inf, inner)
 
 
 def running(name: str, terms: Expr, axis: int, *, from_below: bool) -> Expr:

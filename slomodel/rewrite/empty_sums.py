@@ -42,6 +42,7 @@ from slomodel.functions import (
     where,
 )
 from slomodel.functions.compound import limited
+from slomodel.functions.running import logaddexp_or_empty
 from slomodel.ir import build
 from slomodel.ir.expr import (
     Const,
@@ -212,10 +213,7 @@ class _Sums:
         if is_map(result, logaddexp) and isinstance(result, Map) and isinstance(node, Map):
             is_known = self._doubtful.isdisjoint(node.operands)
             if is_known and all(map(self._is_absent, node.operands)):
-                a, b = build.aligned(result)
-                is_empty = eq(maximum(a, b), -math.inf)
-                inner = logaddexp(where(is_empty, 0.0, a), where(is_empty, 0.0, b))
-                return where(is_empty, -math.inf, inner)
+                return logaddexp_or_empty(*build.aligned(result))
             return result
         if node not in self._absent or not is_map(result, log, log1p):
             return result

@@ -93,3 +93,24 @@ def test_columns_go_by_blocks_too() -> None:
     value, scale = np.sum([_right(one) for one in x.T], axis=0)
     assert abs(model.value(x.ravel()) - value) <= 4e-16 * scale
     assert f"k < 3; k++) {NAME}(w" in model.source("c")
+
+
+@pytest.mark.filterwarnings("ignore::slomodel.ModelWarning")  # for data that one form leaves
+@pytest.mark.parametrize("condition", ["", " if t[j] > 0"])
+def test_sums_that_begin_without_terms_are_in_blocks_too(condition: str) -> None:
+    text = "data first[n] in n, t[n] = 1 var x[n]"
+    rows = f"logsumexp(x[j] for j in range(first[i], n){condition}) - x[i]"
+    order = f"sum(exp(x[j]) for j in n if t[j] >= t[i]{condition.replace(' if', ' and')})"
+    data = {"first": np.arange(40) // 2 * 2, "t": np.r_[np.linspace(3.0, 1.0, 38), -1.0, -2.0]}
+    if condition:
+        text = f"dim n {text} minimize sum(log({order}) - x[i] for i in n if t[i] > 0)"
+    else:
+        text = f"dim n {text} minimize sum({rows} for i in n) + 0*sum(t)"
+    model = slomodel.compile(text, data=data, backend="c")
+    assert condition or f" {NAME}(w" in model.source("c")
+    x = np.random.default_rng(0).standard_normal(40)
+    other = slomodel.compile(text, data=data, backend="numpy")
+    np.testing.assert_allclose(model.value(x), other.value(x), rtol=1e-14)
+    np.testing.assert_allclose(model.gradient(x), other.gradient(x), rtol=1e-12, atol=1e-14)
+    change = (model.gradient(x + 1e-5) - model.gradient(x - 1e-5)) / 2e-5
+    np.testing.assert_allclose(model.hvp(x, np.ones(40)), change, rtol=1e-6, atol=1e-8)

@@ -10,7 +10,7 @@ from slomodel.codegen.loops.planning import spells
 from slomodel.codegen.lower import lower
 from slomodel.functions import abs as magnitude
 from slomodel.functions import add, exp, log, logaddexp, lt, sub, where
-from slomodel.ir import build
+from slomodel.functions.running import logaddexp_or_empty
 from slomodel.ir.expr import Axes, Const, Einsum, Expr, Extreme, Input, Map, Recur
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.loop import SliceAt, StateAt, Whole
@@ -35,8 +35,9 @@ def log_sum_terms(node: Recur, fusion: Fusion, first: int) -> Element | None:
     if len(before) != 1 or len(terms) != 1 or len(loop.sources) != 2 or first < 1:
         return None
     ((state, last),), ((term, source),) = before, terms
-    forms = (build.apply(logaddexp, *pair) for pair in ((state, term), (term, state)))
-    if update.value not in lower(list(forms), numbers, spells):
+    pairs = ((state, term), (term, state))
+    forms = [form(*pair) for form in (logaddexp, logaddexp_or_empty) for pair in pairs]
+    if update.value not in lower(forms, numbers, spells):
         return None
     access = fusion.accesses.of(node.operands[source.operand])
     shifts = [one.shift.value(numbers) for one in (update, last)]
