@@ -19,7 +19,7 @@ MISTAKES = {
     ),
     "a comparison as a number": (
         "dim N data y[N] var a minimize sum((y > 0) * (a - y)^2)",
-        "`where(condition, a, b)`",
+        "`a if condition else b`",
     ),
     "one sign for an equality": (
         "dim N data y[N] var a minimize sum(where(y = 0, a, a^2))",

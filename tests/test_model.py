@@ -1,6 +1,7 @@
 """Input and output of a model: sources, points, data of any kind, fresh arrays, the solver."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -136,7 +137,6 @@ def test_a_dict_is_a_point() -> None:
         (object(), slomodel.DomainError, "real numbers"),
         (np.zeros(10, complex), slomodel.DomainError, "holds complex values"),
         ([1.0, [2.0]], slomodel.DomainError, "different lengths"),
-        ({"x": np.zeros(3), "c": 0.0}, slomodel.ShapeError, "no value for variable `Z`"),
         ({"w": np.zeros(3)}, slomodel.ShapeError, "no variable `w`"),
         (
             {"x": np.zeros(3), "c": 0.0, "Z": np.zeros((3, 2))},
@@ -152,6 +152,19 @@ def test_points_that_do_not_fit(point: object, kind: type[Exception], words: str
             call(point)
     with pytest.raises(kind, match=words):
         model.solve(x0=point)
+
+
+@pytest.mark.parametrize("given", [{"c": 4.0}, {"Z": np.ones((2, 3)), "x": [1.0, 2.0, 3.0]}])
+def test_variables_without_a_given_start_take_their_own(given: dict[str, Any]) -> None:
+    model = least_squares()
+    with pytest.raises(slomodel.ShapeError, match="no value for variable"):
+        model.value(given)
+    first = model.solve(x0=given, seed=3, max_iter=0).x
+    named, own = model.unpack(first), model.unpack(model.x0(3))
+    for name, value in named.items():
+        assert np.array_equal(value, given.get(name, own[name]))
+    with pytest.raises(slomodel.ShapeError, match="no variable `w`"):
+        model.solve(x0={**given, "w": 1.0})
 
 
 def in_other_forms(array: np.ndarray) -> list[object]:

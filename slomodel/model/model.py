@@ -201,8 +201,8 @@ class Model(Reporting):
         ‖∇f‖ < gtol·min(1, max(|f(x0)|, ‖∇f(x0)‖)), with `scaled=False` < gtol. The method `auto`
         ends when ‖∇f‖ ≤ gtol·max(|f(x0)|/‖x0‖, ‖∇f(x0)‖) and a Newton step would lower f by at most
         gtol²·min(|f|, f(x0) − f), or change no variable by more than gtol/10, relative; with
-        closed sets, `verify` or `second_order` as the others. `x0` is a vector (n,), named arrays
-        or a Solution.
+        closed sets, `verify` or `second_order` as the others. `x0` is a vector (n,), named arrays,
+        where the variables left out start as the model states, or a Solution.
         `callback(state)` is called at the start and after every step with
         `state.k .x .fun .gradient_norm .step .epoch .time .nfev .njev .nhev`; True stops the run.
         `progress=True` shows a live line on a terminal; an object with `update(state)` and
@@ -405,7 +405,8 @@ class Model(Reporting):
         """The start of the solver, in unconstrained variables; if not given, it may be drawn."""
         if x0 is None and not drawn:
             return None
-        first = self.x0(seed) if x0 is None else start_point(x0, self._vectors)
+        own = partial(self.x0, seed)
+        first = own() if x0 is None else start_point(x0, self._vectors, own)
         if self._coordinates is None:
             return first
         if isinstance(x0, Solution) and x0.unconstrained is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -166,9 +166,10 @@ class _OfThread(threading.local):
         self.kernels: dict[EntryName, Evaluate] = {}
 
 
-def start_point(x0: Point | Solution, vectors: VectorLayout) -> Vector:
+def start_point(x0: Point | Solution, vectors: VectorLayout, own: Callable[[], Vector]) -> Vector:
     """The start (n,) given as a vector, as named arrays or as the point of a Solution.
 
+    Variables that named arrays leave out start as in `own()`, the model's start (n,).
     Raises DomainError or ShapeError, which suggest the call that was probably intended.
     """
     if isinstance(x0, Solution):
@@ -179,6 +180,8 @@ def start_point(x0: Point | Solution, vectors: VectorLayout) -> Vector:
     if callable(x0):
         name = getattr(x0, "__name__", "it")
         raise _no_start("a function", f"call it, as in x0=model.{name}()")
+    if isinstance(x0, Mapping) and 0 < len(x0) < len(vectors.shapes):
+        return vectors.pack({**vectors.unpack(own()), **x0})
     return vectors.vector(x0, "x0")
 
 

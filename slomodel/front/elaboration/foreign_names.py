@@ -24,7 +24,7 @@ _CENSORED = (
     "there are `…_lcdf` and `…_lccdf` of the normal, lognormal, logistic, Gumbel, exponential and "
     "Weibull distributions"
 )
-_CHOICE = "choose values with `where(condition, a, b)`"
+_CHOICE = "choose values with `a if condition else b`"
 
 _IDIOMS = {
     "ln": "the natural logarithm is `log(x)`",

@@ -48,7 +48,7 @@ from slomodel.front.text.syntax import (
     Transpose,
     VarDecl,
 )
-from slomodel.front.text.syntax_errors import messages
+from slomodel.front.text.syntax_errors import messages, set_messages
 
 Children: TypeAlias = list[Any]
 """Children in a grammar rule: tokens, nodes, and None for an omitted part."""
@@ -155,7 +155,7 @@ class TreeBuilder(Transformer[Token, ModelTree]):
         for one in declared:
             lacks = lacks or (one if one.set is None else None)
             if one.set is not None and lacks is not None:
-                self.problems.append(messages.set_of_one_name(lacks, one))
+                self.problems.append(set_messages.set_of_one_name(lacks, one))
                 break
             lacks = None if one.init is not None else lacks
         init: Expr | None = None
@@ -175,7 +175,7 @@ class TreeBuilder(Transformer[Token, ModelTree]):
         op, end = children
         at = self._span(op)
         if op in ("==", "!="):
-            self.problems.append(messages.not_a_set(at))
+            self.problems.append(set_messages.not_a_set(at))
         return SetClause("half_line", str(op), (end,), None, at.to(end.span))
 
     def closed(self, children: Children) -> SetClause:

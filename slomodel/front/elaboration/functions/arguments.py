@@ -127,7 +127,7 @@ def check_kind(argument: Argument, wanted: Signature, parameter: str) -> None:
             raise error("E208", message, argument.span, remedy)
     elif is_condition(argument):
         message = f"`{wanted.name}` takes numbers, not a condition"
-        raise error("E208", message, argument.span, "choose values with `where(condition, a, b)`")
+        raise error("E208", message, argument.span, "choose values with `a if condition else b`")
     elif isinstance(argument, (String, NoneLiteral)):
         message = f"`{wanted.name}` takes numbers here"
         raise error("E208", message, argument.span, f"it is `{wanted.text}`")

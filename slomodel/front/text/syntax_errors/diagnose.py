@@ -11,7 +11,7 @@ from lark import Token
 
 from slomodel.errors import Diagnostic
 from slomodel.front.text.syntax import ATTRIBUTES, STATEMENTS
-from slomodel.front.text.syntax_errors import messages
+from slomodel.front.text.syntax_errors import messages, set_messages
 from slomodel.front.text.syntax_errors.failure import END, ENDS_OPERAND, UNKNOWN, Failure, span_of
 from slomodel.front.text.syntax_errors.messages import expectation, shown, similar_statement
 from slomodel.front.text.syntax_errors.remedies import access_hint, hint, of_character
@@ -174,6 +174,8 @@ def _comparison(f: Failure) -> Diagnostic | None:
             return messages.condition_as_value(f.span)
         if f.statement in ("MINIMIZE", "MAXIMIZE") and not f.open_brackets:
             return messages.constraint(f.span)
+        if f.statement == "DATA" and not f.open_brackets and "EQUAL" not in _types(f.level):
+            return messages.condition_on_data(f.span)
         if f.text == "==" and "EQUAL" in f.accepts:
             return messages.wrong_equal(f.span, "a definition is written with `=`")
     if not f.after_operand:
@@ -191,26 +193,26 @@ def _set(f: Failure) -> Diagnostic | None:
     if len(brackets) == 1 and _opens_set(f):
         closes = {"LPAR": "RSQB", "LSQB": "RPAR"}[brackets[0]]
         if f.found in ("NUMBER", "NAME", "SEMICOLON") and f.after_operand:
-            return messages.ends_without_comma(f.span, _found(f))
-        return messages.half_open(f.span) if f.found == closes else None
+            return set_messages.ends_without_comma(f.span, _found(f))
+        return set_messages.half_open(f.span) if f.found == closes else None
     if brackets:
         return None
     if f.found == "RSQB" and f.previous is not None and f.previous.type == "_IN":
-        return messages.half_open(f.span)
+        return set_messages.half_open(f.span)
     if f.found in ("NUMBER", "ADDOP") and f.previous is not None:
         before = f.previous.type in ("VAR", "COMMA")
         if before and _COMPARISON.search(f.rest_of_line):
-            return messages.set_before_name(f.span)
+            return set_messages.set_before_name(f.span)
     if f.found == "EQUAL" and "COMPARE" in _types(f.level):
-        return messages.bound_by_name(f.span)
+        return set_messages.bound_by_name(f.span)
     if f.found not in ("COMPARE", "AND", "_IN"):
         return None
     last = f.level[max((k for k, t in enumerate(f.level) if t.type == "COMMA"), default=0) :]
     kinds = _types(last)
     if "_INIT" in kinds:
-        return messages.late_set(f.span)
+        return set_messages.late_set(f.span)
     if "COMPARE" in kinds or "_IN" in kinds or kinds == ["COMMA"]:
-        return messages.second_set(f.span)
+        return set_messages.second_set(f.span)
     return None
 
 
@@ -286,7 +288,8 @@ def _statement(f: Failure) -> Diagnostic | None:
         is_function = bool(re.match(r"\w+\s*\([\w, ]*\)\s*=(?!=)", f.rest_of_line))
         return messages.unknown_statement(f.span, is_definition and not meant, is_function)
     if _COMPARISON.search(f.rest_of_line) and not unclosed:
-        return messages.constraint(f.span)
+        is_further = f.statement == "SUBJECT" and "_FOR" not in _types(f.level)
+        return (messages.further_constraint if is_further else messages.constraint)(f.span)
     if f.found == "NAME" and not unclosed and re.match(r"\w+\s*(\[[^\]]*\]\s*)?=", f.rest_of_line):
         return messages.unknown_statement(f.span, True)
     return None

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from difflib import get_close_matches
 
 from slomodel.errors import Diagnostic, Mark, Span
-from slomodel.front.text.syntax import ATTRIBUTES, STATEMENT_TOKENS, STATEMENTS, VarDecl
+from slomodel.front.text.syntax import ATTRIBUTES, STATEMENT_TOKENS, STATEMENTS
 from slomodel.functions import FUNCTIONS
 
 _SPELLINGS = {
@@ -48,7 +48,7 @@ _SPELLINGS = {
 """The spellings in this language of characters from other notations."""
 
 _REMEDIES = {
-    "?": "choose values with `where(condition, a, b)`",
+    "?": "choose values with `a if condition else b`",
     "\\": "write names as they are, `alpha` or `α`",
     "$": "write the formula without it",
 }
@@ -60,9 +60,6 @@ _SYNONYMS = {
     "max": "maximize",
     "maximise": "maximize",
     "objective": "minimize",
-    "param": "data",
-    "parameter": "data",
-    "parameters": "data",
     "variable": "var",
     "variables": "var",
     "function": "fn",
@@ -167,10 +164,10 @@ def unknown_character(span: Span, meant: str = "") -> Diagnostic:
 def reserved(span: Span, meant: str = "") -> Diagnostic:
     hints = {
         "lambda": "call it `lam` or `lambda_`",
-        "else": "choose values with `where(condition, a, b)`",
+        "else": "choose values with `a if condition else b`",
         "is": "compare with `==`",
         "def": "a function is declared by `fn name(t) = …`",
-        "if": "choose values with `where(condition, a, b)`",
+        "if": "choose values with `a if condition else b`",
         "for": "a sum is `sum(x[i] for i in n)`, a definition by index `let y[i in n] = x[i]^2`",
         "while": "a model has no loops: `sum(x[i] for i in n)`, `let y[i in n] = x[i]^2`",
         "import": "a model can only call the functions that `slomodel functions` lists",
@@ -200,6 +197,8 @@ def unknown_statement(span: Span, is_definition: bool, is_function: bool = False
         remedy = f"a function is declared by `fn {span.text}(…) = …`"
     elif better:
         remedy = f"did you mean `{better}`?"
+    elif span.text.lower() in ("param", "parameter", "parameters"):
+        remedy = "given numbers are declared by `data`, unknowns by `var`"
     return Diagnostic("E104", f"no statement begins with {shown(span.text)}", span, help=remedy)
 
 
@@ -293,13 +292,18 @@ def chained_comparison(span: Span) -> Diagnostic:
 
 
 def constraint(span: Span) -> Diagnostic:
-    return Diagnostic(
-        "E112",
-        "a constraint is a statement that begins with `subject to`",
-        span,
-        help="write `subject to g(x) <= h`, or declare the set of a variable, as in `var x >= 0`; "
-        "for a condition on data write `check`",
+    message = "a constraint is a statement that begins with `subject to`"
+    remedy = (
+        "write `subject to g(x) <= h`, or declare the set of a variable, as in `var x >= 0`; "
+        "for a condition on data write `check`"
     )
+    return Diagnostic("E112", message, span, help=remedy)
+
+
+def further_constraint(span: Span) -> Diagnostic:
+    message = "a further constraint follows a comma, or begins a statement with `subject to`"
+    remedy = "end the constraint before it with `,`"
+    return Diagnostic("E112", message, span, help=remedy)
 
 
 def trailing_comma(comma: Span, found: str) -> Diagnostic:
@@ -348,13 +352,28 @@ def late_iteration(span: Span) -> Diagnostic:
 
 def condition_as_value(span: Span) -> Diagnostic:
     message = f"{shown(span.text)} makes a condition, where a number is expected"
-    remedy = "choose values with `where(condition, a, b)`"
+    remedy = "choose values with `a if condition else b`"
+    return Diagnostic("E117", message, span, help=remedy)
+
+
+def condition_on_data(span: Span) -> Diagnostic:
+    message = "a declaration of data takes no condition"
+    remedy = "a condition on data is a statement of its own, such as `check y > 0`"
     return Diagnostic("E117", message, span, help=remedy)
 
 
 def number_as_condition(span: Span) -> Diagnostic:
     message = f"{shown(span.text)} joins conditions, but its left operand is a number"
     return Diagnostic("E117", message, span, help="compare the number, as in `x > 0`")
+
+
+def of_type(written: str, of_data: bool) -> str:
+    """The remedy for the name of a type after a declaration, or an empty string."""
+    if of_data and written in ("int", "integer", "integers", "index"):
+        return "integers that point into a dim are index data: `data g[n] in K`, from 0 on"
+    if written in ("real", "reals", "float", "double", "number"):
+        return "all numbers are real: the name and its shape are enough"
+    return ""
 
 
 def unknown_attribute(span: Span) -> Diagnostic:
@@ -365,7 +384,8 @@ def unknown_attribute(span: Span) -> Diagnostic:
     remedy = f"attributes are {known}; declarations are separated by `,`"
     if close or statement:
         remedy = f"did you mean `{close[0] if close else statement}`?"
-    return Diagnostic("E118", f"{shown(span.text)} is not an attribute of data", span, help=remedy)
+    message = f"{shown(span.text)} is not an attribute of data"
+    return Diagnostic("E118", message, span, help=of_type(span.text, True) or remedy)
 
 
 def nested_too_deep(span: Span, deepest: int) -> Diagnostic:
@@ -424,67 +444,6 @@ def unknown_attribute_access(span: Span, meant: str) -> Diagnostic:
     """A dot that begins neither `.T` nor an operator."""
     remedy = meant or "only `.T` may follow a dot; an elementwise product is `.*`"
     return Diagnostic("E126", "unexpected `.`", span, help=remedy)
-
-
-def set_of_one_name(lacks: VarDecl, has: VarDecl) -> Diagnostic:
-    """A name without a set that is followed by one with a set: does it hold for both?"""
-    assert has.set is not None
-    first, second, clause = lacks.name.text, has.name.text, has.set.text
-    both = f"`{first} {clause}, {second} {clause}`"
-    return Diagnostic(
-        "E128",
-        f"the set applies to `{second}` alone, and `{first}` has none",
-        lacks.name.span,
-        (Mark(has.set.span),),
-        help=f"write {both} for both, or `var {second} {clause}, {first}` for one",
-    )
-
-
-def not_a_set(span: Span) -> Diagnostic:
-    """`==` or `!=` after the name of a variable."""
-    message = f"{shown(span.text)} does not give a set for a variable"
-    remedy = "a set is `> 0`, `>= 0`, `(0, 1)` or `[0, 1]`"
-    if span.text == "==":
-        remedy = "define it, `let x = …`, or hold a variable at a value with `model.fix(x=…)`"
-    return Diagnostic("E128", message, span, help=remedy)
-
-
-def half_open(span: Span) -> Diagnostic:
-    return Diagnostic(
-        "E128",
-        "an interval is open at both ends or closed at both",
-        span,
-        help="write `in (lo, hi)` for a variable that stays inside, or `in [lo, hi]` for one that "
-        "may reach the ends",
-    )
-
-
-def second_set(span: Span) -> Diagnostic:
-    message = "a variable has one set"
-    return Diagnostic("E128", message, span, help="write `x in (0, 1)`, or `x in [0, 1]`")
-
-
-def ends_without_comma(span: Span, found: str) -> Diagnostic:
-    message = f"expected `,` between the ends of an interval, found {found}"
-    return Diagnostic("E128", message, span, help="write it like `in (0, 1)`")
-
-
-def bound_by_name(span: Span) -> Diagnostic:
-    """`x<lower=0>`, as other languages write it."""
-    message = "the bounds of a variable are written as a set"
-    remedy = "write `x > 0` for a lower bound, `x in (0, 1)` for two"
-    return Diagnostic("E128", message, span, help=remedy)
-
-
-def late_set(span: Span) -> Diagnostic:
-    message = "the set of a variable stands before its start"
-    return Diagnostic("E128", message, span, help="write it like `var x > 0 init 1`")
-
-
-def set_before_name(span: Span) -> Diagnostic:
-    message = "the set of a variable stands after its name"
-    remedy = "write it like `var x in [0, 1]`, or `var x >= 0`"
-    return Diagnostic("E128", message, span, help=remedy)
 
 
 def continued_on_next_line(span: Span) -> Diagnostic:

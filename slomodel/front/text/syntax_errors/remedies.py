@@ -7,6 +7,7 @@ from typing import get_args
 
 from slomodel.front.text.syntax import ATTRIBUTES
 from slomodel.front.text.syntax_errors.failure import Failure
+from slomodel.front.text.syntax_errors.messages import of_type
 from slomodel.problem import SetKind
 
 _MODULES = frozenset(
@@ -25,7 +26,7 @@ _STARTS = (
 _BOUND_BEFORE = "an index is bound after the term: `sum(x[i] for i in range(n))`"
 _NO_TUPLES = "there are no tuples: write one value after the other, as in `reshape(x, m, n)`"
 _CONDITION = (
-    "a comparison is a condition, not a number: write `where(condition, a, b)`, or "
+    "a comparison is a condition, not a number: write `a if condition else b`, or "
     "`sum(… for i in n if condition)`"
 )
 _TILDE = (
@@ -36,6 +37,10 @@ _LABELS = (
     "labels are compared by their positions, in alphabetical order from 0: write `g[i] == 0` for "
     "the first"
 )
+_VALUES = {
+    "DATA": "data of any numbers are declared by their name and shape alone, as in `data m[n]`",
+    "VAR": "variables are real numbers; an interval is written `in [0, 1]`",
+}
 _SIZES = "a size is affine in dims, such as `n`, `2*n` or `n - k + 1`; name others with `dim`"
 
 
@@ -44,7 +49,7 @@ def hint(f: Failure) -> str:
     types = [token.type for token in f.level]
     inner = f.open_brackets[-1].type if f.open_brackets else ""
     begins = f.text == "%" and not f.after_operand
-    if begins or (f.text in ("/", "*") and f.previous == "/" and f.adjacent):
+    if begins or f.rest_of_line.startswith("//") or _is_second_slash(f):
         return "a comment begins with `#`"
     if f.text in ("*", "+", "-", "/", "^") and _after_comparison(f):
         return _CONDITION
@@ -80,13 +85,20 @@ def hint(f: Failure) -> str:
         return f"attributes stand before the default: `{f.text} = …`"
     if f.found == "_IN":
         return "an index is bound after the term: `sum(x[i] for i in n)`"
-    if f.found == "_FOR" and f.statement == "SUBJECT" and not f.open_brackets:
-        return "`for` belongs to one constraint: begin another statement with `subject to`"
+    if f.statement == "SUBJECT" and not f.open_brackets:
+        constraint = _constraint(f, types)
+        if constraint:
+            return constraint
     if f.found == "_FOR":
         return "a sum is `sum(x[i] for i in n)`, a definition by index `let y[i in n] = x[i]^2`"
     if f.found == "COLON":
         return _colon(f, types, inner)
     return _equal_or_name(f)
+
+
+def _is_second_slash(f: Failure) -> bool:
+    """Whether the failure is the second character of `//` or `/*`."""
+    return f.text in ("/", "*") and f.previous == "/" and f.adjacent
 
 
 def _ends_with(f: Failure, *types: str) -> bool:
@@ -122,7 +134,9 @@ def _declaration(f: Failure, inner: str) -> str:
     if f.found == "LSQB":
         return "write all sizes in one pair of brackets, as in `A[m, n]`"
     if f.found == "COLON":
-        return "sizes follow the name in brackets, as in `x[3]`"
+        match = re.match(r":\s*(\w+)", f.rest_of_line)
+        kind = of_type(match[1], f.statement == "DATA") if match else ""
+        return kind or "sizes follow the name in brackets, as in `x[3]`"
     before = "" if f.previous is None else f.previous.type
     if inner == "LSQB" and ("MULOP" in (before, f.found) or f.found == "POWOP"):
         return _SIZES
@@ -133,14 +147,23 @@ def _declaration(f: Failure, inner: str) -> str:
     return ""
 
 
+def _constraint(f: Failure, types: list[str]) -> str:
+    """The remedy between the constraints of a statement, or in place of `==`."""
+    if f.found == "EQUAL":
+        return "an equation is written with `==`"
+    if f.found == "COLON" and f.previous is not None and f.previous.type == "SUBJECT":
+        return "constraints follow `subject to` without a colon, separated by commas"
+    if f.found == "_FOR" or "_FOR" in types:
+        return "a constraint with `for` ends its statement: begin the next with `subject to`"
+    return ""
+
+
 def _word(f: Failure) -> str:
     match = re.match(r"[\w./-]+", f.rest_of_line)
     return match[0] if match else "file.npz"
 
 
 def _colon(f: Failure, types: list[str], inner: str) -> str:
-    if f.statement == "SUBJECT" and "_FOR" in types and not inner:
-        return "a constraint with `for` ends its statement: begin the next with `subject to`"
     if "_IN" in types:
         is_head = f.statement == "LET" and "_FOR" not in types
         return _RANGE_OF_DEFINITION if is_head else _RANGE
@@ -154,12 +177,31 @@ def _colon(f: Failure, types: list[str], inner: str) -> str:
 def _equal_or_name(f: Failure) -> str:
     if f.statement == "MODEL":
         return "the name of a model is one word, as in `my_model`"
+    if f.statement == "LET" and "EQUAL" not in [token.type for token in f.before]:
+        head = _head(f)
+        if head:
+            return head
     if f.found == "LPAR" and f.statement == "LET":
         return "a function is declared by `fn name(t) = …`"
     if f.found == "EQUAL" and f.previous == "=":
         return "a definition is written with one `=`"
     if f.found == "EQUAL" and f.statement in ("MINIMIZE", "MAXIMIZE"):
         return "an objective is one number; for an equation minimise `sumsq(left - right)`"
+    return ""
+
+
+def _head(f: Failure) -> str:
+    """The remedy in the brackets of a definition: an element, or an index without its domain."""
+    if not f.open_brackets or f.open_brackets[-1].type != "LSQB":
+        return ""
+    if f.found == "NUMBER":
+        return (
+            "a definition gives all elements at once, as in `let y[i in n] = 1 if i == 0 else z[i]`"
+        )
+    names = [str(token) for token in f.level if token.type == "NAME"]
+    if f.found == "RSQB" and names and "_IN" not in [token.type for token in f.level]:
+        indices = ", ".join(f"{name} in {name.upper()}" for name in names)
+        return f"each index runs over a dim: `{f.before[1]}[{indices}] = …`"
     return ""
 
 
@@ -180,6 +222,10 @@ def of_character(f: Failure) -> str:
     if char == "!" and f.after_operand:
         return "there is no factorial; `!=` compares"
     if char == "{" and f.previous is not None:
+        if f.previous.type in ("DATA", "MODEL"):
+            return "statements stand alone, without braces: `data y[n]`, `var mu`, `minimize …`"
+        if f.previous.type == "_IN" and f.statement in ("DATA", "VAR"):
+            return _VALUES[f.statement]
         if f.previous.type == "_INIT":
             return _STARTS
         if f.previous.type == "EQUAL":
