@@ -1,4 +1,4 @@
-"""Sizes of files and functions, names of classes and models, and no path of one machine."""
+"""Sizes of files and functions, names of classes and models, prose, and no path of one machine."""
 
 import re
 from pathlib import Path
@@ -21,6 +21,12 @@ MAX_FUNCTION_LINES = 80
 MAX_SHORT_FILES = 37
 MAX_REPEATED_CLASS_NAMES = 0
 MACHINE_PATH = re.compile(r"(?<![\w.}\"'])/(?:work|home|root|Users|tmp)/\w")
+MAX_PROSE_LINE = 100
+PROSE = [
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")),
+    ROOT / "grammar" / "reference.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 VIOLATION = re.compile(r"^- `(?P<name>[\w./]+::\w+)`", re.MULTILINE)
 
 
@@ -66,6 +72,23 @@ def test_no_path_of_one_machine() -> None:
 def test_file_name_is_model_name(path: Path) -> None:
     first = next(line for line in path.read_text(encoding="utf-8").splitlines() if line[0] != "#")
     assert first == f"model {path.stem}"
+
+
+def test_prose_has_short_lines() -> None:
+    """Apart from tables and code, and from pages that programs print."""
+    long = []
+    for path in PROSE:
+        text = re.sub(r"^```.*?^```", "", path.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+        found = [line for line in text.splitlines() if len(line) > MAX_PROSE_LINE]
+        long += [(relative(path), line) for line in found if line[0] != "|"]
+    assert long == []
+
+
+def test_the_changelog_says_nothing_twice() -> None:
+    """Merges of changes side by side have left sentences in it twice."""
+    text = " ".join((ROOT / "CHANGELOG.md").read_text("utf-8").split())
+    clauses = [clause for clause in re.split(r"[.;:] | - ", text) if len(clause) > 40]
+    assert [clause for clause in set(clauses) if clauses.count(clause) > 1] == []
 
 
 def test_no_module_is_named_for_nothing() -> None:
