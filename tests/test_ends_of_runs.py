@@ -12,7 +12,7 @@ import slomodel
 from slomodel.errors import NonsmoothWarning
 from slomodel.solve import Status
 from slomodel.solve.objective import Evaluator
-from slomodel.solve.run.driver import judge_end
+from slomodel.solve.run.ending import judge_end
 from slomodel.solve.run.kinks import MOST_UNKNOWNS
 from slomodel.solve.run.run_state import RunState
 from slomodel.solve.run_options import RunOptions

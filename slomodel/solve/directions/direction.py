@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from slomodel.solve.compiled.loop import HessianArrays, LoopState
-from slomodel.solve.norms import LARGEST, Vector, norm, ratio
+from slomodel.solve.norms import LARGEST, Vector, norm, ratio, slope_along
 from slomodel.solve.subroutine import Iterate
 
 # Number of steps without a gain after which a run ends.
@@ -177,6 +177,30 @@ class Gradient:
         pass
 
     fallback = propose
+
+
+def gradient_related(
+    direction: Direction, alpha: float, at: Iterate, v: Vector, propose: Propose | None = None
+) -> tuple[float, float, bool]:
+    """Write a direction with ⟨g,v⟩ ≤ −α‖g‖‖v‖ into v (n,), from `propose` if it is given.
+
+    A proposal that is not gradient-related is replaced by the rule's multiple of −g. For a rule
+    that scales the variables, the norms may also be those of the scaled variables: where units
+    differ by 1e20, the best direction may have a cosine of 1e-20 with −g. Returns ‖v‖, ⟨g,v⟩/‖v‖
+    and whether v is the rule's own direction and not along −g.
+    """
+    g, gnorm = at.g, at.gnorm
+    vnorm = (propose or direction.propose)(at, v)
+    if 0.0 < vnorm <= LARGEST:
+        slope = slope_along(g, gnorm, v, vnorm)
+        if slope <= -alpha * gnorm:
+            return vnorm, slope, True
+        units = direction.units
+        if units is not None:
+            least = alpha * norm(g * units) * norm(v / units)
+            if slope * vnorm <= -least < 0.0:
+                return vnorm, slope, True
+    return direction.fallback(at, v), -gnorm, False
 
 
 def of_search_length(at: Iterate, delta_bar: float, out: Vector) -> float:

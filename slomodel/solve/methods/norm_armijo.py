@@ -11,7 +11,12 @@ import numpy as np
 from slomodel.errors import Diagnostic, DomainError
 from slomodel.solve.compiled.steps import CompiledSteps, Pace, compiled_steps
 from slomodel.solve.constants.proved import ProofSource
-from slomodel.solve.directions.direction import Predicting, Propose, SecantPair
+from slomodel.solve.directions.direction import (
+    Predicting,
+    Propose,
+    SecantPair,
+    gradient_related,
+)
 from slomodel.solve.directions.table import DIRECTIONS
 from slomodel.solve.line_search.armijo import AcceptedTrial, LineSearch
 from slomodel.solve.line_search.certified import RELAXATION, CertifiedSearch, descent_left, hidden
@@ -265,7 +270,7 @@ class NormArmijoRun:
         if test and meets and self._compiled and self._compiled.loop.confirmed:
             return test.end(current, self._compiled.loop.decrease, self._hessian)
         if not meets:
-            vnorm, slope, own = self._related_direction(current, v)
+            vnorm, slope, own = self._related(current, v)
         if test is not None and (meets or own):
             if not meets and current.gnorm <= test.steepest:
                 meets = test.met(current, v, -0.5 * vnorm * slope, self._curvatures)
@@ -411,29 +416,13 @@ class NormArmijoRun:
             self._direction.predicting.recover()
         return AcceptedStep(new, norm(way.step), at_boundary=False, in_units=True)
 
-    def _related_direction(
+    def _related(
         self, at: Iterate, v: Vector, propose: Propose | None = None
     ) -> tuple[float, float, bool]:
-        """Write a direction with ⟨g,v⟩ ≤ −α‖g‖‖v‖ into v (n,).
-
-        For a rule that scales the variables, the norms may also be those of the scaled variables:
-        where units differ by 1e20, the best direction may have a cosine of 1e-20 with −g. Returns
-        ‖v‖, ⟨g,v⟩/‖v‖ and whether v is the rule's own direction and not along −g.
-        """
-        g, gnorm = at.g, at.gnorm
-        vnorm = (propose or self._direction.propose)(at, v)
+        """The direction at a point, as `gradient_related`."""
         if self._method.direction == "gradient":
-            return vnorm, -gnorm, False
-        if 0.0 < vnorm <= LARGEST:
-            slope = slope_along(g, gnorm, v, vnorm)
-            if slope <= -self._method.alpha * gnorm:
-                return vnorm, slope, True
-            units = self._direction.units
-            if units is not None:
-                least = self._method.alpha * norm(g * units) * norm(v / units)
-                if slope * vnorm <= -least < 0.0:
-                    return vnorm, slope, True
-        return self._direction.fallback(at, v), -gnorm, False
+            return self._direction.propose(at, v), -at.gnorm, False
+        return gradient_related(self._direction, self._method.alpha, at, v, propose)
 
     @property
     def _curvatures(self) -> Vector | None:
@@ -454,8 +443,8 @@ class NormArmijoRun:
         """
         predicting = self._direction.predicting
         if predicting is None:
-            return *self._related_direction(at, v), None
-        vnorm, slope, own = self._related_direction(at, v, predicting.confirm)
+            return *self._related(at, v), None
+        vnorm, slope, own = self._related(at, v, predicting.confirm)
         decrease = -0.5 * vnorm * slope
         if not test.met(at, v, decrease, self._curvatures):
             return vnorm, slope, own, None
