@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from slomodel.errors import Diagnostic, SourceText, Span
-from slomodel.ir.dims import Dim, Shape, named
+from slomodel.ir.dims import Dim, Shape, SizePolynomial, named
 from slomodel.ir.expr import Expr, Input
 
 NONSMOOTH = "W201"
@@ -218,11 +218,12 @@ class DataDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class DimDeclaration:
-    """A named size with its default, if any."""
+    """A named size with its default, if any, or with the polynomial that determines it."""
 
     name: str
     default: int | None = None
     span: Span | None = None
+    formula: SizePolynomial | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from math import prod
 
 from slomodel.errors import ShapeError
@@ -68,6 +69,53 @@ class Dim:
             sign = "-" if self.const < 0 else "+"
             text += f" {sign} {abs(self.const)}" if text else str(self.const)
         return text
+
+
+@dataclass(frozen=True, slots=True)
+class SizePolynomial:
+    """A sum of products of named sizes with rational factors, as in `n*(n - 1)/2`.
+
+    `terms` is sorted by the names, each listed as often as it is a factor.
+    """
+
+    terms: tuple[tuple[tuple[str, ...], Fraction], ...] = ()
+
+    @classmethod
+    def of(cls, dim: Dim) -> SizePolynomial:
+        terms = [((name,), Fraction(factor)) for name, factor in dim.terms]
+        return cls._of([((), Fraction(dim.const)), *terms])
+
+    @classmethod
+    def _of(cls, terms: Iterable[tuple[tuple[str, ...], Fraction]]) -> SizePolynomial:
+        total: dict[tuple[str, ...], Fraction] = {}
+        for names, factor in terms:
+            own = tuple(sorted(names))
+            total[own] = total.get(own, Fraction()) + factor
+        return cls(tuple(sorted((names, factor) for names, factor in total.items() if factor)))
+
+    def __add__(self, other: SizePolynomial) -> SizePolynomial:
+        return self._of((*self.terms, *other.terms))
+
+    def __mul__(self, other: SizePolynomial) -> SizePolynomial:
+        return self._of(
+            (one + two, factor * by) for one, factor in self.terms for two, by in other.terms
+        )
+
+    @property
+    def constant(self) -> Fraction | None:
+        """The value, if it depends on no size; otherwise None."""
+        if not self.terms:
+            return Fraction()
+        return self.terms[0][1] if self.names == frozenset() else None
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(name for names, _ in self.terms for name in names)
+
+    def value(self, sizes: Mapping[str, int]) -> Fraction:
+        """The value for given sizes of all its names."""
+        factors = (factor * prod(sizes[name] for name in names) for names, factor in self.terms)
+        return sum(factors, Fraction())
 
 
 Shape = tuple[Dim, ...]

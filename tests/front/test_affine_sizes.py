@@ -92,7 +92,7 @@ def test_names_of_sizes_that_others_determine() -> None:
         )
 
 
-@pytest.mark.parametrize("size", ["n*n", "n/2", "a", "1.5", "q + 1", "x"])
+@pytest.mark.parametrize("size", ["n@n", "n/a", "2/n", "n^9", "a", "1.5", "q + 1", "x"])
 def test_what_is_not_a_named_size(size: str) -> None:
     with pytest.raises(SlomodelError, match=r"E201|E209|E217"):
         slomodel.compile(f"dim n\ndata a\nvar x[n]\ndim m = {size}\nvar y[m]\nminimize sumsq(y)")
@@ -119,3 +119,50 @@ def test_parameters_of_functions() -> None:
         slomodel.compile(text.replace("x[:2]", "x[:3]"))
     with pytest.raises(ModelSyntaxError, match="E217"):
         slomodel.compile("fn f(v[2*q]) = sum(v)\nvar x[4]\nminimize f(x)^2")
+
+
+@pytest.mark.parametrize(
+    ("formula", "size"),
+    [("m*n", 6), ("n*(n - 1)/2", 3), ("(m + 1)^2 - n", 6), ("2*m*n/3 + k", 9), ("m*h", 10)],
+)
+def test_sizes_that_are_products_of_others(formula: str, size: int) -> None:
+    text = f"dim m, n, k, h = m + n, p = {formula}\ndata A[m, n], y[k]\nvar x[p]\n"
+    text += "minimize sumsq(x) / p + sum(A) + sum(y) + sum(i*x[i] for i in p)"
+    model = slomodel.compile(text, data={"A": np.ones((2, 3)), "y": np.ones(5)})
+    x = np.arange(1.0, size + 1)
+    assert model.value(x) == x @ x / size + 11 + x @ np.arange(size)
+
+
+def test_products_of_sizes_have_to_agree() -> None:
+    text = "dim m, n, p = m*n\ndata A[m, n]\nvar x[p]\n"
+    text += "minimize sumsq(A @ ones(n)) + sumsq(reshape(x, m, n) - A)"
+    model = slomodel.compile(text, data={"A": np.ones((2, 3))})
+    assert model.n == 6
+    assert model.value(np.ones(6)) == 18
+    with pytest.raises(ShapeError, match=r"E311(.|\n)*`p` is 6 by its definition, but 7 in dims="):
+        slomodel.compile(text, data={"A": np.ones((2, 3))}, dims={"p": 7})
+    odd = "dim n, p = n*n/2\ndata y[n]\nvar x[p]\nminimize sumsq(x) + sum(y)"
+    with pytest.raises(ShapeError, match=r"`p` would be 9/2, which is not a size"):
+        slomodel.compile(odd, data={"y": np.ones(3)})
+
+
+PLACES = (
+    "minimize sum((x[i+1] - x[i])^2 for i in {})",
+    "let d[i in {}] = x[i+1] - x[i]\nminimize sumsq(d)",
+    "minimize sumsq(x)\nsubject to x[i] <= x[i+1] for i in {}",
+    "fn f(u[n]) = sum((u[i+1] - u[i])^2 for i in {})\nminimize f(x)",
+    "minimize sum((x[j] - x[i])^2 for i in n, j in {})",
+    "let s[t in {}] = 0.5*s[t-1] + x[t] first x[0]\nminimize sumsq(s)",
+)
+
+
+@pytest.mark.parametrize("text", PLACES)
+def test_an_index_over_a_size_that_is_no_name(text: str) -> None:
+    x = np.array([1.0, -2.0, 4.0, 3.0])
+    size = "i + 1" if "j in" in text else "n - 1"
+    models = [
+        slomodel.compile(f"dim n\nvar x[n]\n{text.format(domain)}", dims={"n": 4})
+        for domain in (size, f"range({size})")
+    ]
+    assert models[0].value(x) == models[1].value(x)
+    assert np.array_equal(models[0].gradient(x), models[1].gradient(x))

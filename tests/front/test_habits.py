@@ -86,7 +86,7 @@ MODELS = [
     ("var x(3) minimize sumsq(x)", "E101", "`x[3]`"),
     ("var x : 3 minimize sumsq(x)", "E101", "`x[3]`"),
     ("var x[3][4] minimize sumsq(x)", "E101", "`A[m, n]`"),
-    ("dim n var x[n*n] minimize sumsq(x)", "E101", "name others with `dim`"),
+    ("dim n var x[n*n] minimize sumsq(x)", "E101", "declare others by `dim k = m*n`"),
     ("dim n var x[n n] minimize sumsq(x)", "E101", "separated by commas"),
     ("data A[2] = [1, 2] var x minimize x", "E216", "with data="),
     ("data y[3] from y.npy var x minimize x", "E101", 'from "y.npy"'),

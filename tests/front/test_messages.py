@@ -88,7 +88,7 @@ CASES = [
         "E211",
         "`i` runs over `n`, and this axis is `m`",
     ),
-    ("minimize sum(x[i] for i in ¦n - 1)", "E212", "write `range(n - 1)`"),
+    ("minimize sum(x[i] for i in ¦x[0])", "E212", "write `range(x[0])`"),
     ("minimize ¦exp(x[i] for i in n)", "E212", "does not take `for`"),
     ("minimize ¦mean(w[i] for i in range(1, 1))", "E212", "mean of no elements"),
     ("minimize ¦A @ x", "E213", "did you mean `sum(A @ x)` or `sumsq(A @ x)`?"),

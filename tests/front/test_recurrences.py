@@ -378,7 +378,6 @@ REFUSED = {
     "h = a first a": "has no index of time",
     "h[t in range(1, T)] = a * h[t-1] first a": "counts its steps from 0, one by one",
     "h[t in T] = q[t] and q[t in T] = h[t] first a": "`q`, which reads `h`",
-    "h[t in T] = h[t-1] first a and q[t in T - 1] = h[t]": "an index runs over a dim",
     "h[t in T] = h[t-1] first a and q[t in range(2*T)] = h[t]": "run over the same steps",
     "h[t in T] = h[t-1] * y first a": "`h` is a number|the first values are scalar",
 }

@@ -83,7 +83,7 @@ def test_a_star_that_is_meant_as_a_matrix_product(declared: str, wrong: str, rig
         ("dim m, n data A[m, n + 1] var w minimize w^2 / numel(A)", "write `m * (n + 1)`"),
         ("dim m, n data A[m, n] var w minimize w^2 / size(A, 1)", "of `A` write `m` or `n`"),
         ("dim n var w[n] minimize sum(w[i] for i in range(len(w)))", "of `w` write `n`"),
-        ("dim m, n var A[m, n] minimize sumsq(reshape(A, m*n))", "`dim k`"),
+        ("dim m, n var A[m, n] minimize sumsq(reshape(A, m*n))", "`dim k = m*n`"),
         ("dim m, n var A[m, n] minimize sumsq(reshape(A, -1))", "write every size"),
         ("var x[3] init normal minimize sumsq(x)", "write `normal(0, 1)`"),
         ("var x[3] init uniform minimize sumsq(x)", "write `uniform(0, 1)`"),

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from slomodel.errors import Diagnostic, ShapeError
 from slomodel.front.data.labels import Labels
 from slomodel.ir.dims import Dim, show_shape
-from slomodel.problem import DataDeclaration, Problem, entries_dim
+from slomodel.problem import DataDeclaration, DimDeclaration, Problem, entries_dim
 
 Array = NDArray[np.float64]
 
@@ -61,6 +61,8 @@ def inferred_sizes(
         if dim_declaration.default is not None:
             sizes.setdefault(dim_declaration.name, dim_declaration.default)
     _solve(axes, sizes)
+    _multiply(problem.dims, sizes, origin)
+    _solve(axes, sizes)
     # In the order of declaration, so that generated text does not depend on the order of the data.
     known = {dim.name: sizes[dim.name] for dim in problem.dims if dim.name in sizes}
     entries = {entries_dim(name).terms[0][0]: arrays[name].size for name in shapes}
@@ -82,6 +84,24 @@ def _solve(axes: Iterable[tuple[DataDeclaration, Dim, int]], sizes: dict[str, in
             if rest or result < 0:
                 raise _no_size(declaration, dim, name, size)
             sizes[name] = result
+
+
+def _multiply(
+    dims: Iterable[DimDeclaration], sizes: dict[str, int], origin: Mapping[str, str]
+) -> None:
+    """Add the sizes that are products of others; one that is given has to agree."""
+    for declaration in dims:
+        name, formula = declaration.name, declaration.formula
+        if formula is None or not formula.names <= sizes.keys():
+            continue
+        value = formula.value(sizes)
+        if value.denominator != 1 or value < 0:
+            message = f"dim `{name}` would be {value}, which is not a size"
+            raise ShapeError(Diagnostic("E311", message, declaration.span, help=_AGREE))
+        if sizes.setdefault(name, int(value)) != value:
+            given = f"{sizes[name]} in {origin.get(name, 'the data')}"
+            message = f"dim `{name}` is {value} by its definition, but {given}"
+            raise ShapeError(Diagnostic("E311", message, declaration.span, help=_AGREE))
 
 
 def _no_size(declaration: DataDeclaration, dim: Dim, name: str, size: int) -> ShapeError:

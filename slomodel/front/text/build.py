@@ -269,6 +269,9 @@ class TreeBuilder(Transformer[Token, ModelTree]):
     def iteration(self, children: Children) -> Iteration:
         *tokens, domain = children
         name, *others = map(self._name, tokens)
+        if isinstance(domain, SumChain | ProductChain) and not others:
+            # `i in n - 1` is `i in range(n - 1)`.
+            domain = FunctionCall(Name("range", domain.span), (domain,), (), domain.span)
         return Iteration(name, domain, name.span.to(domain.span), tuple(others))
 
     def fn(self, children: Children) -> list[Fn]:

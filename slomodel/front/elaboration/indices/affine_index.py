@@ -27,7 +27,7 @@ from slomodel.ir.dims import Dim, literal
 from slomodel.problem import Bound
 
 _LARGEST = 10**15
-_PRODUCT = "declare a dim for the product, `dim k`, write `k`, and give its size like other sizes"
+_PRODUCT = "declare a dim for the product, `dim k = m*n`, and write `k`"
 
 
 @dataclass(frozen=True, slots=True)

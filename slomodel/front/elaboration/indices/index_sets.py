@@ -34,6 +34,7 @@ from slomodel.front.text.syntax import (
     Name,
     NoneLiteral,
     Not,
+    NumberLiteral,
     String,
 )
 from slomodel.functions import add, mul
@@ -129,10 +130,10 @@ def label_of(iteration: Iteration, inner: Scope) -> Label:
     """The label of `i in domain`, whose bounds depend on dims only."""
     domain, model = iteration.domain, inner.model
     if not (isinstance(domain, FunctionCall) and domain.function.text == "range"):
-        extent = size(domain, inner)
-        if not isinstance(domain, Name) and not extent.is_literal:
+        if not isinstance(domain, Name | NumberLiteral):
             message = "an index runs over a dim or over a range"
             raise error("E212", message, domain.span, f"write `range({domain.span.text})`")
+        extent = size(domain, inner)
         _check_extent(extent, domain)
         return model.label(iteration.name.text, extent)
     low, high, step = range_arguments(domain, inner)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
+from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
@@ -37,12 +38,16 @@ from slomodel.front.text.syntax import (
     Name,
     NoneLiteral,
     Not,
+    NumberLiteral,
+    Power,
+    ProductChain,
     Size,
     String,
+    SumChain,
     VarDecl,
 )
 from slomodel.ir import build
-from slomodel.ir.dims import Dim, Shape, literal, named, show_shape
+from slomodel.ir.dims import Dim, Shape, SizePolynomial, literal, named, show_shape
 from slomodel.ir.expr import Const, Input
 from slomodel.problem import (
     DataDeclaration,
@@ -60,10 +65,12 @@ _DISTRIBUTIONS = {"uniform": "uniform(a, b)", "normal": "normal(mu, s)"}
 
 
 def declare_dim(statement: DimDecl, model: Elaboration) -> DimDeclaration | None:
-    """Declare a size; None for one that is given by others, as in `dim M = N - L + 1`."""
+    """Declare a size; None for one that is affine in others, as in `dim M = N - L + 1`."""
     name = statement.name
-    default = None
+    default = formula = None
     if statement.default is not None:
+        formula = _product_of_sizes(statement.default, model)
+    if statement.default is not None and formula is None:
         span = statement.default.span
         result = size(statement.default, Scope(model))
         if not result.is_literal:
@@ -74,7 +81,48 @@ def declare_dim(statement: DimDecl, model: Elaboration) -> DimDeclaration | None
             message = f"a dim is a size, and `{span.text}` is not"
             raise error("E217", message, span, "write a whole number from 0 to 10^12")
     model.declare(Symbol(name.text, "dim", name.span, dim=named(name.text)))
-    return DimDeclaration(name.text, default, name.span)
+    return DimDeclaration(name.text, default, name.span, formula)
+
+
+def _product_of_sizes(written: Expr, model: Elaboration) -> SizePolynomial | None:
+    """The value of a dim such as `m*n` or `n*(n - 1)/2`; None if it is affine, or something else.
+
+    An affine one needs no declaration of its own, and `size` reports what is wrong with others.
+    """
+    total = _size_polynomial(written, model)
+    if total is None or all(len(names) < 2 and by.denominator == 1 for names, by in total.terms):
+        return None
+    return total
+
+
+def _size_polynomial(written: Expr, model: Elaboration) -> SizePolynomial | None:
+    """A sum or product of dims and whole numbers; None for other expressions."""
+    if isinstance(written, NumberLiteral):
+        value = Fraction(written.value)
+        return SizePolynomial((((), value),)) if value.denominator == 1 and value else None
+    if isinstance(written, Name):
+        symbol = model.symbols.get(written.text)
+        return None if symbol is None or symbol.dim is None else SizePolynomial.of(symbol.dim)
+    if isinstance(written, Power):
+        base, exponent = (_size_polynomial(e, model) for e in (written.base, written.exponent))
+        if base is None or exponent is None or exponent.constant not in (2, 3):
+            return None
+        return base * base * base if exponent.constant == 3 else base * base
+    if not isinstance(written, SumChain | ProductChain):
+        return None
+    total = _size_polynomial(written.first, model)
+    for term in written.rest:
+        other = _size_polynomial(term.operand, model)
+        if other is not None and term.op == "/":
+            divisor = other.constant
+            other = SizePolynomial((((), 1 / divisor),)) if divisor else None
+        if total is None or other is None or term.op == "@":
+            return None
+        if term.op in ("+", "-"):
+            total += other * SizePolynomial((((), Fraction(-1 if term.op == "-" else 1)),))
+        else:
+            total *= other
+    return total
 
 
 def shape_of(sizes: tuple[Size, ...], model: Elaboration) -> Shape:

@@ -41,7 +41,7 @@ _VALUES = {
     "DATA": "data of any numbers are declared by their name and shape alone, as in `data m[n]`",
     "VAR": "variables are real numbers; an interval is written `in [0, 1]`",
 }
-_SIZES = "a size is affine in dims, such as `n`, `2*n` or `n - k + 1`; name others with `dim`"
+_SIZES = "a size is affine in dims, such as `2*n` or `n - k + 1`; declare others by `dim k = m*n`"
 
 
 def hint(f: Failure) -> str:
