@@ -17,13 +17,13 @@ or for one of them of length 1.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
 from itertools import combinations
 from math import inf
 from types import MappingProxyType
-from typing import TypeGuard
+from typing import Protocol, TypeGuard
 
 import numpy as np
 
@@ -95,6 +95,35 @@ class Forms:
 _Of = Mapping[Expr, Forms]
 
 
+class SecondOrder(Protocol):
+    """What the second derivatives of a node are bounded from, beside those of its operands.
+
+    First derivatives are taken over `steep`, second ones over `ranges`.
+    """
+
+    @property
+    def part(self) -> ObjectivePart: ...
+
+    @property
+    def ranges(self) -> Mapping[Expr, Interval]: ...
+
+    @property
+    def steep(self) -> Mapping[Expr, Interval]: ...
+
+    @property
+    def has_slopes(self) -> bool:
+        """Whether ∇u is known otherwise and 0 is returned in its place."""
+        ...
+
+    def reads(self, known: _Of) -> Mapping[Expr, Truths]:
+        """Which unknowns occur in elements, where vectors in both places are of length 1."""
+        ...
+
+    def is_mixed(self, known: _Of) -> bool:
+        """Whether the bounds on ∇u differ by the place."""
+        ...
+
+
 @dataclass(slots=True)
 class BallGraph:
     """The ranges of all nodes over a region, and bounds on derivatives of those that depend on x.
@@ -113,6 +142,20 @@ class BallGraph:
     weights: dict[Expr, Interval] = field(default_factory=dict)
     distances: dict[Expr, Array] = field(default_factory=dict)
     lengths: dict[Expr, float] = field(default_factory=dict)
+
+    @property
+    def steep(self) -> Mapping[Expr, Interval]:
+        return self.ranges
+
+    @property
+    def has_slopes(self) -> bool:
+        return False
+
+    def reads(self, known: _Of) -> Mapping[Expr, Truths]:
+        return self.centre.incidence if known is self.forms[0] else {}
+
+    def is_mixed(self, known: _Of) -> bool:
+        return known is self.forms[1]
 
     @property
     def shifts(self) -> ArrayShifts:
@@ -253,15 +296,15 @@ def _reach_at_centre(run: BallGraph, node: Expr) -> Array:
 def _bounds_of(run: BallGraph, node: Expr) -> NodeBounds:
     shape, radius = concrete(node.shape, run.part.sizes), np.asarray(run.region.radius)
     length, start = numbers(run.centre.lengths[node], shape), _reach_at_centre(run, node)
-    slope, curvature = (numbers(a, shape) for a in derivatives_of(node, run, run.forms[0]))
+    slope, curvature = (numbers(a, shape) for a in _derivatives(node, run, run.forms[0]))
     turn = np.asarray(up_mul(radius, curvature))
     if run.region.is_ball:
         slope = np.minimum(slope, up_add(length, turn))
         reach = np.asarray(up_mul(radius, slope))
         return NodeBounds(slope, reach, curvature, turn, np.asarray(up_mul(radius, turn)))
-    reach, own = (numbers(a, shape) for a in derivatives_of(node, run, run.forms[1]))
+    reach, own = (numbers(a, shape) for a in _derivatives(node, run, run.forms[1]))
     turn = np.minimum(turn, own)
-    _, bend = (numbers(a, shape) for a in derivatives_of(node, run, run.forms[2]))
+    _, bend = (numbers(a, shape) for a in _derivatives(node, run, run.forms[2]))
     bend = np.minimum(bend, up_mul(radius, turn))
     slope = np.minimum(slope, up_add(length, turn))
     reach = np.minimum(np.minimum(reach, up_mul(radius, slope)), up_add(start, bend))
@@ -273,8 +316,14 @@ def numbers(x: Array, shape: tuple[int, ...]) -> Array:
     return np.broadcast_to(np.where(np.isnan(x), inf, x), shape)
 
 
+def _derivatives(node: Expr, run: BallGraph, known: _Of) -> tuple[Array, Array]:
+    if node in run.centre.log_sums:
+        return _of_log_sum(node, run, known)
+    return derivatives_of(node, run, known)
+
+
 @singledispatch
-def derivatives_of(node: Expr, run: BallGraph, known: _Of) -> tuple[Array, Array]:
+def derivatives_of(node: Expr, run: SecondOrder, known: _Of) -> tuple[Array, Array]:
     """Bounds on ∇u in the first place and on D²u for the elements of a node; inf without a rule."""
     return np.asarray(inf), np.asarray(inf)
 
@@ -282,7 +331,7 @@ def derivatives_of(node: Expr, run: BallGraph, known: _Of) -> tuple[Array, Array
 @derivatives_of.register(Gather)
 @derivatives_of.register(Reshape)
 @derivatives_of.register(Scatter)
-def _(node: Gather | Reshape | Scatter, run: BallGraph, known: _Of) -> tuple[Array, Array]:
+def _(node: Gather | Reshape | Scatter, run: SecondOrder, known: _Of) -> tuple[Array, Array]:
     index = () if isinstance(node, Reshape) else tables(node.index)
     own_tables = [point(run.part.tables[one]) for one in index]
     own = known[node.operands[0]]
@@ -294,53 +343,56 @@ def _(node: Gather | Reshape | Scatter, run: BallGraph, known: _Of) -> tuple[Arr
 
 
 @derivatives_of.register
-def _(node: Einsum, run: BallGraph, known: _Of) -> tuple[Array, Array]:
+def _(node: Einsum, run: SecondOrder, known: _Of) -> tuple[Array, Array]:
     varying = [k for k, o in enumerate(node.operands) if o in known]
     if len(varying) > MOST_FACTORS:
         return np.asarray(inf), np.asarray(inf)
-    sizes = [from_zero(run.ranges[o].magnitude) for o in node.operands]
+    over, steep = (
+        [from_zero(a[o].magnitude) for o in node.operands] for a in (run.ranges, run.steep)
+    )
     dims = concrete(node.dims, run.part.sizes)
     curves = {k: known[node.operands[k]] for k in varying}
 
-    def product(changed: Mapping[int, Array]) -> Array:
+    def product(changed: Mapping[int, Array], sizes: Sequence[Interval]) -> Array:
         factors = [from_zero(changed[k]) if k in changed else size for k, size in enumerate(sizes)]
         return contract(list(zip(factors, node.inputs, strict=True)), node.output, dims).hi
 
-    slope = [product({k: curves[k].first}) for k in varying]
-    reads: dict[int, Truths] = {}
-    if known is run.forms[0]:
-        result = {k: run.centre.incidence.get(node.operands[k]) for k in varying}
-        reads = {k: own for k, own in result.items() if own is not None}
+    slope = [] if run.has_slopes else [product({k: curves[k].first}, steep) for k in varying]
+    result = {k: run.reads(known).get(node.operands[k]) for k in varying}
+    reads = {k: own for k, own in result.items() if own is not None}
 
     def parts(changed: Mapping[int, Array]) -> list[tuple[Array, Axes]]:
-        factors = [changed.get(k, size.hi) for k, size in enumerate(sizes)]
+        factors = [changed.get(k, size.hi) for k, size in enumerate(over)]
         return list(zip(factors, node.inputs, strict=True))
 
     curvature = []
     for k in (k for k in varying if curves[k].curvature.any()):
-        own = product({k: curves[k].curvature})
+        own = product({k: curves[k].curvature}, steep)
         if k in reads:
             own = np.minimum(own, by_unknown(parts({k: curves[k].curvature}), k, reads[k], node))
         curvature.append(own)
     for k, j in combinations(varying, 2):
         slopes = {k: curves[k].first, j: curves[j].second}
-        both, twice = product(slopes), {k: curves[k].second, j: curves[j].first}
+        both, twice = product(slopes, over), {k: curves[k].second, j: curves[j].first}
         if k in reads and j in reads:
             grams = by_grams(parts(slopes), (k, j), (reads[k], reads[j]), node)
             both = both if grams is None else np.minimum(both, grams)
-        curvature += [both, both if known is not run.forms[1] else product(twice)]
+        curvature += [both, product(twice, over) if run.is_mixed(known) else both]
     return upper_sum(slope), upper_sum(curvature)
 
 
 @derivatives_of.register
-def _(node: Map, run: BallGraph, known: _Of) -> tuple[Array, Array]:
+def _(node: Map, run: SecondOrder, known: _Of) -> tuple[Array, Array]:
     function = node.function
-    if node in run.centre.log_sums:
-        return _of_log_sum(node, run, known)
     if function is same:
-        only = known[node.operands[0]]
+        only = known.get(node.operands[0])
+        if only is None:
+            return np.zeros(()), np.zeros(())
         return laid(only.first, node, 0), laid(only.curvature, node, 0)
-    ranges = [laid_interval(run.ranges[o], node, k) for k, o in enumerate(node.operands)]
+    ranges, steep = (
+        [laid_interval(a[o], node, k) for k, o in enumerate(node.operands)]
+        for a in (run.ranges, run.steep)
+    )
     curves = {
         k: Forms(*(laid(a, node, k) for a in (own.first, own.second, own.curvature)))
         for k, o in enumerate(node.operands)
@@ -350,7 +402,7 @@ def _(node: Map, run: BallGraph, known: _Of) -> tuple[Array, Array]:
         return _of_choice(ranges[0], curves)
     if function.result != "real" or "bool" in function.operand_types:
         return np.asarray(inf), np.asarray(inf)
-    return _of_function(function, ranges, curves)
+    return _of_function(function, ranges, steep, curves, run.has_slopes)
 
 
 def _weights_over(run: BallGraph, node: Expr) -> Interval:
@@ -394,22 +446,29 @@ def _of_choice(condition: Interval, curves: Mapping[int, Forms]) -> tuple[Array,
 
 
 def _of_function(
-    function: ScalarFunction, ranges: list[Interval], curves: Mapping[int, Forms]
+    function: ScalarFunction,
+    ranges: list[Interval],
+    steep: list[Interval],
+    curves: Mapping[int, Forms],
+    has_slopes: bool,
 ) -> tuple[Array, Array]:
+    """Σ |φ_i| and Σ |φ_i| ‖D²u_i‖ + Σ |φ_ij| ‖∇u_i‖‖∇u_j‖, where φ is C¹ and piecewise C²."""
     arity = len(ranges)
 
-    def largest(*by: int) -> Array:
+    def largest(at: list[Interval], *by: int) -> Array:
         orders = tuple(by.count(k) for k in range(arity))
-        return derivative_range(function, orders, *ranges).magnitude
+        return derivative_range(function, orders, *at).magnitude
 
     slopes, curvatures = [], []
     for i, own in curves.items():
-        first = largest(i)
-        slopes.append(up_mul(first, own.first))
-        if own.curvature.any():
+        bends = bool(own.curvature.any())
+        if bends or not has_slopes:
+            first = largest(steep, i)
+            slopes.append(up_mul(first, own.first))
+        if bends:
             curvatures.append(up_mul(first, own.curvature))
         for j in (k for k in curves if k >= i):
-            second = largest(i, j)
+            second = largest(ranges, i, j)
             if second.any():
                 other = curves[j]
                 curvatures.append(up_mul(second, up_mul(own.first, other.second)))

@@ -8,53 +8,28 @@ Linear nodes are applied to e. For φ of operands u_i, with ξ between u(c) and 
 
     φ(u(c + d)) - φ(u(c)) = Σ φ_i (g_i·d + e_i) + ½ Σ φ_ij(ξ) w_i w_j,
 
-the φ_i at the centre: e = Σ |φ_i| e_i + ½ Σ sup|φ_ij| w_i w_j. A product of m factors is the case
-e = Σ_i |Π_(j≠i) u_j| e_i + Σ over sets S of two or more factors of Π_S w Π_(not S) |u|. Where φ is
-not known to be C¹ over the ranges, and for nodes without a rule, e = w + ρ‖g‖ with the w that the
-interval of the node gives.
+the φ_i at the centre: e = Σ |φ_i| e_i + ½ Σ sup|φ_ij| w_i w_j, the sum of `hessian_ranges` for
+‖D²φ(u)‖ with 2e in the place of ‖D²u‖ and w in that of ‖∇u‖. Where φ is not known to be C¹ over the
+ranges, and for nodes without a rule, e = w + ρ‖g‖ with the w that the interval of the node gives.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import singledispatch
-from itertools import combinations
 from math import inf
 
 import numpy as np
 
-import slomodel.functions as table
-from slomodel.bounds.arithmetic.interval import Interval, from_zero, meet, point
-from slomodel.bounds.arithmetic.interval_einsum import contract
-from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul
+from slomodel.bounds.arithmetic.interval import Interval, meet
+from slomodel.bounds.arithmetic.rounding import Array, Truths, up_add, up_mul
 from slomodel.bounds.part import ObjectivePart
-from slomodel.bounds.ranges.curvature.hessian_ranges import (
-    MOST_FACTORS,
-    laid,
-    laid_interval,
-    numbers,
-    upper_sum,
-)
-from slomodel.bounds.ranges.derivatives import derivative_range
+from slomodel.bounds.ranges.curvature.hessian_ranges import Forms, derivatives_of, numbers
 from slomodel.bounds.ranges.enclose import range_of
-from slomodel.bounds.ranges.kinks import order_near, outside
 from slomodel.bounds.ranges.liveness import Live, neutral
 from slomodel.bounds.ranges.matrices import remainder_of_operation
-from slomodel.functions.compound import same, stop_gradient
-from slomodel.ir.dims import concrete
-from slomodel.ir.expr import (
-    Einsum,
-    Expr,
-    Gather,
-    Map,
-    MatrixOperation,
-    Reshape,
-    Scan,
-    Scatter,
-    tables,
-)
-from slomodel.ir.function import ScalarFunction
-from slomodel.reference import positions
+from slomodel.functions.compound import stop_gradient
+from slomodel.ir.expr import Expr, MatrixOperation, Scan, is_map
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +62,20 @@ class TaylorPass:
     ranges: dict[Expr, Interval] = field(default_factory=dict)
     forms: dict[Expr, TaylorForm] = field(default_factory=dict)
 
+    @property
+    def steep(self) -> Mapping[Expr, Interval]:
+        return self.centre.values
+
+    @property
+    def has_slopes(self) -> bool:
+        return True
+
+    def reads(self, known: Mapping[Expr, Forms]) -> Mapping[Expr, Truths]:
+        return {}
+
+    def is_mixed(self, known: Mapping[Expr, Forms]) -> bool:
+        return False
+
     def enclosed(self, node: Expr) -> Interval:
         """The range of a node from the ranges of its operands."""
         operands = [self.ranges[o] for o in node.operands]
@@ -97,7 +86,7 @@ class TaylorPass:
 def put(run: TaylorPass, node: Expr) -> None:
     """Add the form and the range of a node that depends on the variables."""
     at_centre = run.centre.values[node]
-    if isinstance(node, Map) and node.function is stop_gradient and at_centre.is_point:
+    if is_map(node, stop_gradient) and at_centre.is_point:
         run.ranges[node] = at_centre
         run.forms[node] = TaylorForm(np.zeros(at_centre.shape), np.zeros(at_centre.shape))
         return
@@ -122,64 +111,24 @@ def distance(a: Interval, centre: Interval) -> Array:
     return numbers(np.maximum(far, 0.0), np.broadcast_shapes(a.shape, centre.shape))
 
 
-_NONE = np.asarray(inf)
-
-
-@singledispatch
 def remainder_of(node: Expr, run: TaylorPass) -> Array:
     """Upper bounds on the remainders of a node's elements; +inf without a rule."""
-    return _NONE
+    if isinstance(node, Scan):
+        return _of_scan(node, run)
+    if isinstance(node, MatrixOperation):
+        return _of_operation(node, run)
+    if is_map(node, stop_gradient):
+        return np.asarray(inf)
+    known = {
+        o: Forms(own.moved, own.moved, up_mul(np.asarray(2.0), own.remainder))
+        for o in node.operands
+        if (own := run.forms.get(o)) is not None
+    }
+    _, twice = derivatives_of(node, run, known)
+    return np.asarray(up_mul(np.asarray(0.5), twice))
 
 
-@remainder_of.register
-def _(node: Gather, run: TaylorPass) -> Array:
-    sizes = run.part.sizes
-    remainder = run.forms[node.operands[0]].remainder
-    where = positions(
-        node.index, concrete(node.shape, sizes), remainder.shape, sizes, run.part.tables
-    )
-    return np.asarray(remainder[where])
-
-
-@remainder_of.register
-def _(node: Reshape, run: TaylorPass) -> Array:
-    shape = concrete(node.shape, run.part.sizes)
-    return run.forms[node.operands[0]].remainder.reshape(shape)
-
-
-@remainder_of.register
-def _(node: Scatter, run: TaylorPass) -> Array:
-    remainder = from_zero(run.forms[node.operands[0]].remainder)
-    known = [point(run.part.tables[table]) for table in tables(node.index)]
-    return range_of(node, [remainder, *known], run.part.sizes, 0).hi
-
-
-@remainder_of.register
-def _(node: Einsum, run: TaylorPass) -> Array:
-    varying = [k for k, o in enumerate(node.operands) if o in run.forms]
-    if len(varying) > MOST_FACTORS:
-        return _NONE
-    forms = [run.forms.get(o) for o in node.operands]
-    sizes = [from_zero(run.centre.values[o].magnitude) for o in node.operands]
-    dims = concrete(node.dims, run.part.sizes)
-
-    def product(changed: dict[int, Array]) -> Interval:
-        factors = [from_zero(changed[k]) if k in changed else size for k, size in enumerate(sizes)]
-        labelled = list(zip(factors, node.inputs, strict=True))
-        return contract(labelled, node.output, dims)
-
-    terms = []
-    for count in range(1, len(varying) + 1):
-        for chosen in combinations(varying, count):
-            own = {k: form for k in chosen if (form := forms[k]) is not None}
-            parts = {k: f.remainder if count == 1 else f.moved for k, f in own.items()}
-            if all(part.any() for part in parts.values()):
-                terms.append(product(parts).hi)
-    return upper_sum(terms)
-
-
-@remainder_of.register
-def _(node: MatrixOperation, run: TaylorPass) -> Array:
+def _of_operation(node: MatrixOperation, run: TaylorPass) -> Array:
     centre = [run.centre.values[o] for o in node.operands]
     still_forms = [TaylorForm(np.zeros(one.shape), np.zeros(one.shape)) for one in centre]
     forms = [run.forms.get(o, own) for o, own in zip(node.operands, still_forms, strict=True)]
@@ -188,8 +137,7 @@ def _(node: MatrixOperation, run: TaylorPass) -> Array:
     return remainder_of_operation(node.function, centre, moved, remainder, value)
 
 
-@remainder_of.register
-def _(node: Scan, run: TaylorPass) -> Array:
+def _of_scan(node: Scan, run: TaylorPass) -> Array:
     """y_t = a_t y_(t-1) + b_t step by step, each step a product of two factors and a sum."""
     a, b = (_laid_first(run, o, node.axis) for o in node.operands)
     y = np.moveaxis(run.centre.values[node].magnitude, node.axis, 0)
@@ -219,58 +167,3 @@ def _laid_first(run: TaylorPass, operand: Expr, axis: int) -> _Steps:
     size = run.centre.values[operand].magnitude
     form = run.forms.get(operand) or TaylorForm(np.zeros(size.shape), np.zeros(size.shape))
     return _Steps(*(np.moveaxis(one, axis, 0) for one in (size, form.moved, form.remainder)))
-
-
-@remainder_of.register
-def _(node: Map, run: TaylorPass) -> Array:
-    function = node.function
-    if function is same:
-        form = run.forms.get(node.operands[0])
-        return np.zeros(()) if form is None else laid(form.remainder, node, 0)
-    ranges = [laid_interval(run.ranges[o], node, k) for k, o in enumerate(node.operands)]
-    forms = {
-        k: TaylorForm(laid(form.moved, node, k), laid(form.remainder, node, k))
-        for k, o in enumerate(node.operands)
-        if (form := run.forms.get(o)) is not None
-    }
-    if function is table.where:
-        return _of_choice(ranges[0], forms)
-    if function is stop_gradient or function.result != "real" or "bool" in function.operand_types:
-        return _NONE
-    centre = [laid_interval(run.centre.values[o], node, k) for k, o in enumerate(node.operands)]
-    return _of_function(function, ranges, centre, forms)
-
-
-def _of_choice(condition: Interval, forms: dict[int, TaylorForm]) -> Array:
-    """The remainder of the branch that is certainly taken."""
-    first, second = (
-        forms[k].remainder if k in forms else np.zeros((1,) * condition.lo.ndim) for k in (1, 2)
-    )
-    unknown = np.where(condition.hi == 0.0, second, inf)
-    return np.asarray(np.where(condition.lo == 1.0, first, unknown))
-
-
-def _of_function(
-    function: ScalarFunction,
-    ranges: list[Interval],
-    centre: list[Interval],
-    forms: dict[int, TaylorForm],
-) -> Array:
-    """Σ |φ_i(c)| e_i + ½ Σ sup|φ_ij| w_i w_j, where φ is C¹ and piecewise C² on the ranges."""
-    arity = len(ranges)
-
-    def largest(at: list[Interval], *by: int) -> Array:
-        orders = tuple(by.count(k) for k in range(arity))
-        return derivative_range(function, orders, *at).magnitude
-
-    terms = []
-    for i, form in forms.items():
-        if form.remainder.any():
-            terms.append(up_mul(largest(centre, i), form.remainder))
-        for j in (k for k in forms if k >= i):
-            curvature = largest(ranges, i, j)
-            if curvature.any():
-                second = up_mul(curvature, up_mul(form.moved, forms[j].moved))
-                terms.append(up_mul(np.asarray(0.5), second) if i == j else second)
-    smooth = ~outside(function, *ranges) & (order_near(function, *ranges) >= 1)
-    return np.asarray(np.where(smooth, upper_sum(terms), inf))
