@@ -94,6 +94,14 @@ def recur(
     return tuple(Recur(tuple(place), loop, k) for k in range(len(states)))
 
 
+def reading_of(operands: Sequence[Expr], source: Source) -> Reading:
+    """What a placeholder of a loop over some operands reads while the loop runs."""
+    if isinstance(source, StateAt):
+        return source
+    array = operands[source.operand]
+    return SlicesOf(array, source.shift) if isinstance(source, SliceAt) else array
+
+
 def with_values(
     node: Recur, values: Sequence[Expr], stores: Callable[[Expr], bool]
 ) -> tuple[Expr, ...]:
@@ -101,12 +109,7 @@ def with_values(
     loop = node.loop
     readings: dict[Expr, Reading] = {}
     for one, source in loop.sources:
-        if isinstance(source, StateAt):
-            readings[one] = source
-        elif isinstance(source, SliceAt):
-            readings[one] = SlicesOf(node.operands[source.operand], source.shift)
-        else:
-            readings[one] = node.operands[source.operand]
+        readings[one] = reading_of(node.operands, source)
     first = (None if one is None else node.operands[one] for one in loop.initial)
     states = list(zip(loop.shapes, first, strict=True))
     updates = [replace(one, value=v) for one, v in zip(loop.updates, values, strict=True)]

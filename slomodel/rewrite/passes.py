@@ -27,9 +27,11 @@ from slomodel.rewrite.exponentials.limited_exponents import with_limited_exponen
 from slomodel.rewrite.facts import Facts
 from slomodel.rewrite.memory.checkpoints import checkpointed
 from slomodel.rewrite.memory.segmented_sums import with_segmented_sums
+from slomodel.rewrite.read_elements import with_elements_read
 from slomodel.rewrite.replacement import carried, choices_added, with_false
 from slomodel.rewrite.rolling import Rolled
 from slomodel.rewrite.running_sums import with_running_sums
+from slomodel.rewrite.scaled_recurrences import with_scaled_recurrences
 from slomodel.rewrite.series.continued import continued
 from slomodel.rewrite.stable_forms.rules import rewritten, with_shared_scales
 from slomodel.rewrite.symmetry.symmetry import Joint, symmetry
@@ -88,11 +90,25 @@ PASSES: tuple[Pass, ...] = (
         "as the model and not as its text",
     ),
     Pass(
+        "read elements",
+        "model",
+        "the same values",
+        "before the rules that see exponentials below sums and logarithms",
+    ),
+    Pass(
         "running sums",
         "model",
         "the same terms in another order of addition; sums of exponentials as those of running "
         "log-sum-exps",
         "before stable forms, which scale the exponentials of each pair of indices",
+    ),
+    Pass(
+        "scaled recurrences",
+        "model",
+        "the same values to a rounding for each step that scales; finite where states overflow or "
+        "underflow and their logarithms do not",
+        "after running sums, whose log-sum-exps need no scale, and before stable forms, which "
+        "scale sums of what has scales",
     ),
     Pass(
         "stable forms",
@@ -222,14 +238,21 @@ class Formulated:
 
 def formulated(rolled: Rolled) -> Formulated:
     """A rolled objective with its unstable forms replaced by stable ones."""
-    running = with_running_sums(rolled.root)
-    stable, shares = with_shared_scales(running[rolled.root])
-    became = {node: stable[new] for node, new in running.items() if new in stable}
-    result = Formulated(rolled, became, {})
-    as_written = running[rolled.root] is rolled.root and not shares
+    read = with_elements_read(rolled.root)
+    running = with_running_sums(read[rolled.root])
+    scaled = with_scaled_recurrences(running[read[rolled.root]])
+    stable, shares = with_shared_scales(scaled[running[read[rolled.root]]])
+    written = _after(_after(read, running), scaled)
+    result = Formulated(rolled, _after(written, stable), {})
+    as_written = written[rolled.root] is read[rolled.root] and not shares
     if as_written and not result.joins:
         return result
-    return replace(result, plain=rewritten(rolled.root, choices=False))
+    return replace(result, plain=_after(read, rewritten(read[rolled.root], choices=False)))
+
+
+def _after(one: Mapping[Expr, Expr], other: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
+    """What nodes become by one replacement after another, as far as they are still there."""
+    return {node: other[new] for node, new in one.items() if new in other}
 
 
 def for_derivatives(objective: Expr) -> Expr:

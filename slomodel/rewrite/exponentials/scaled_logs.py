@@ -186,7 +186,7 @@ class ScaledLogarithms:
         rest = self._times(inside, shift, Const(LARGEST))
         if any(map(_has_factors, summands(inside))):
             # Beside a small factor the scale is too large, and the sum would be 0 beside 1.
-            own = _beyond_zone(maximum(add(shift, log(abs(rest))), 0.0))
+            own = beyond_zone(maximum(add(shift, log(abs(rest))), 0.0))
             rest = mul(rest, scaled_exp(sub(shift, own), absent_among([rest], LARGEST - ZONE)))
             shift = own
         return add(shift, log1p(add(rest, expm1(neg(shift)))))
@@ -289,7 +289,7 @@ class ScaledLogarithms:
                 wide = neg(wide) if is_divisor else wide
                 shift = wide if shift is None else add(shift, wide)
         if exponent is not None:
-            beyond = _beyond_zone(exponent)
+            beyond = beyond_zone(exponent)
             above.append(exp(sub(exponent, beyond)))
             shift = beyond if shift is None else add(shift, beyond)
         product = product_of(above)
@@ -355,7 +355,7 @@ def _is_sum(node: Expr) -> bool:
     return is_map(node, add, sub) or isinstance(node, Einsum)
 
 
-def _beyond_zone(scale: Expr) -> Expr:
+def beyond_zone(scale: Expr) -> Expr:
     """The excess of a scale over ±ZONE, as a constant; 0 where it is infinite or undefined."""
     known = where(_is_finite(scale), scale, 0.0)
     return stop_gradient(sub(known, clip(known, -ZONE, ZONE)))
@@ -366,7 +366,7 @@ def _shift(present: Expr, of_all: Expr | None) -> Expr:
 
     `of_all` is the scale with such terms; the sum is not scaled below 1 for their sake.
     """
-    shift = _beyond_zone(present)
+    shift = beyond_zone(present)
     if of_all is None or of_all is present:
         return shift
     raised = minimum(sub(of_all, _MOST_BESIDE_ZERO), present)
