@@ -33,6 +33,7 @@ from slomodel.rewrite.rolling import Rolled
 from slomodel.rewrite.running_sums import with_running_sums
 from slomodel.rewrite.scaled_recurrences import with_scaled_recurrences
 from slomodel.rewrite.series.continued import continued
+from slomodel.rewrite.small_determinants import small_determinants
 from slomodel.rewrite.stable_forms.rules import rewritten, with_shared_scales
 from slomodel.rewrite.symmetry.symmetry import Joint, symmetry
 from slomodel.rewrite.work import is_varying_input, prepared, work, work_of_call
@@ -161,6 +162,14 @@ PASSES: tuple[Pass, ...] = (
         "the same values; derivatives 0 instead of NaN where a log-sum-exp has no terms",
         "after decided conditions, as it asks which weights of data are 0",
         with_empty_sums,
+        saves_work=False,
+    ),
+    Pass(
+        "small determinants",
+        "data",
+        "the same polynomial: roundings times the sum of the magnitudes of its products",
+        "before derivatives, which exist at singular matrices too",
+        small_determinants,
         saves_work=False,
     ),
     Pass(

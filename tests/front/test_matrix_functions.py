@@ -198,3 +198,22 @@ def test_a_kalman_filter_of_matrices(backend: str) -> None:
     assert model.value(x) == pytest.approx(value(x), rel=1e-12)
     slopes = [(value(x + h) - value(x - h)) / 2e-6 for h in 1e-6 * np.eye(6)]
     np.testing.assert_allclose(model.gradient(x), slopes, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_small_determinants_have_derivatives_at_singular_matrices(n: int) -> None:
+    model = slomodel.compile("dim n\nvar A[n, n]\nminimize det(A)", dims={"n": n}, backend="c")
+    rng = np.random.default_rng(n)
+    A, V = rng.normal(size=(2, n, n))
+    A[-1] = A[0]
+    at, v = A.ravel(), V.ravel()
+    assert model.value(at) == pytest.approx(0.0, abs=1e-14)
+
+    def cofactors(t: float) -> np.ndarray:
+        B = A + t * V
+        return np.linalg.det(B) * np.linalg.inv(B).T.ravel()
+
+    h = 1e-3
+    np.testing.assert_allclose(model.gradient(at), (cofactors(h) + cofactors(-h)) / 2, atol=1e-4)
+    slopes = (cofactors(h) - cofactors(-h)) / (2 * h)
+    np.testing.assert_allclose(model.hvp(at, v), slopes, atol=1e-4)
