@@ -15,7 +15,7 @@
     structure/            what an objective is made of
     certificates/         proofs about a point: critical, unique, convex near it
     effort, stopping      how much work they may take, and interruption
-    sampled, attained     estimates from below, for comparison
+    sampled, attained     lower estimates, for comparison
 
 `docs/bounds.md` has the theorems and their proofs, one for each rule.
 """

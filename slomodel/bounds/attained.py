@@ -1,4 +1,4 @@
-"""Derivatives seen at points of a ball: estimates from below, never bounds."""
+"""Derivatives at sampled points of a ball: lower estimates, never bounds."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def curvature(part: ObjectivePart, x: Vector, enough: float = math.inf) -> float
 
 @once_per_part
 def attained(part: ObjectivePart, radius: float) -> tuple[float, float]:
-    """‖H‖ and ‖D³f‖ seen in the ball; 0 where they are not finite.
+    """‖H‖ and ‖D³f‖ at sampled points of the ball; 0 where they are not finite.
 
     Points lie along the eigenvector v of H(c), and along D³f(c)[v, v], on which vᵀHv changes most.
     """

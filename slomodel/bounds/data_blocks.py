@@ -85,7 +85,7 @@ class FormMajorant:
 
 @dataclass(frozen=True, slots=True)
 class FormMajorants:
-    """FormMajorants of ±H, |D³f| and ±D⁴f."""
+    """Majorants of ±H, |D³f| and ±D⁴f, by order."""
 
     second: tuple[FormMajorant, FormMajorant]
     third: FormMajorant

@@ -58,10 +58,10 @@ _REPEATED = 1.0 - 1e-12
 
 
 _CLOSE = (1.1, 1.5)
-"""Bounds on L1 and L2 within these factors of what is seen are not worth seconds of work."""
+"""Bounds on L1 and L2 within these factors of sampled values are not worth seconds of work."""
 _CLOSE_OF_SERIES = (16.0, 32.0)
 """The same for polynomials. Their series is exact at the centre, and other rules improve on it only
-where ranges preserve a cancellation that norms of its coefficients lose; what is seen of deep
+where ranges preserve a cancellation that norms of its coefficients lose; sampled values of deep
 products falls short of the truth by a factor of ten.
 """
 _LEFT_TO_LAST = 1.02
@@ -303,7 +303,7 @@ def _leave_a_gap(
     including_third: bool,
 ) -> bool:
     """Whether the bound on L1, or that on L2 if it is included, exceeds the same derivative at the
-    centre by a factor of more than `gap`, and what is seen in the ball by more than `_CLOSE`,
+    centre by a factor of more than `gap`, and sampled values by more than `_CLOSE`,
     `_CLOSE_OF_SERIES`, or the factors of a rule that has bounds.
 
     As L1(r) >= ‖H(c)‖ and L2(r) >= ‖D³f(c)‖, sharper rules can gain at most the ratio to these.

@@ -73,7 +73,7 @@ class Curvature(Protocol):
         ...
 
     def why_large(self) -> str:
-        """Which sub-expression makes L1 far larger than the curvature seen; empty if it is not."""
+        """Which sub-expression makes L1 far larger than sampled curvature; empty if it is not."""
         ...
 
     def blocks(self) -> Blocks:
@@ -90,7 +90,7 @@ class Bounds:
     """L1 of the gradient and L2 of the Hessian over the closed ball of `radius` around `center`.
 
     From source `analytic` both are upper bounds, in floating point too, inf where none is known;
-    from source `sampled` both are estimates from below, less their measured rounding errors.
+    from source `sampled` both are lower estimates, less their measured rounding errors.
     `gradient` and `hessian` hold the claims behind L1 and L2. `at(radius)` computes bounds for
     another radius at the same centre, which is cheap. `curvature` computes what is proved about
     the Hessian beyond its norm, on demand; sampled constants come without it.

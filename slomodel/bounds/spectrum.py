@@ -174,7 +174,7 @@ class HessianOverBall:
         return spectral_ends(self.part, self.radius, self.enclosure, self.L1, self.L2)
 
     def why_large(self) -> str:
-        """Which sub-expression makes L1 far larger than the curvature seen; empty if it is not."""
+        """Which sub-expression makes L1 far larger than sampled curvature; empty if it is not."""
         with np.errstate(all="ignore"), without_rounding():
             return large_bound(self.part, self.radius, self.L1)
 

@@ -51,7 +51,7 @@ def useless_bound(part: ObjectivePart, radius: float, L1: float, seen: float = 0
 
 
 def large_bound(part: ObjectivePart, radius: float, L1: float) -> str:
-    """As `useless_bound`, for a finite L1 far above the curvature seen in the ball."""
+    """As `useless_bound`, for a finite L1 far above the curvature at sampled points."""
     return _beyond(_LARGE, "large", part, radius, L1)
 
 

@@ -143,7 +143,7 @@ def _varies(condition: Expr) -> bool:
     return _varying[condition]
 
 
-# Kept, since each product beside a choice asks.
+# Cached, since each product beside a choice needs it.
 _varying: WeakKeyDictionary[Expr, bool] = WeakKeyDictionary()
 
 

@@ -43,7 +43,7 @@ _MOST_LEVELS = 6
 _LARGEST_EXPONENT = 1000.0
 """Largest exponent of numbers whose digits are computed; exp(exp(exp(20))) exhausts the memory."""
 _DIGITS = 30
-"""Decimal digits to which numbers are evaluated to tell them from 0: about twice a double's."""
+"""Decimal digits to which numbers are evaluated to distinguish them from 0: twice a double's."""
 _LARGEST_MULTIPLE = 4096
 """Largest numerator in angles and exponents that SymPy may expand; 1.345 = 269/200 has 269."""
 _FAILURES = (TypeError, ValueError, ArithmeticError, NotImplementedError)
@@ -245,7 +245,7 @@ def _differs_somewhere(expression: sp.Expr) -> bool:
 
 
 def _is_nonzero(number: sp.Expr) -> bool:
-    """True for a number with a known nonzero digit; False if SymPy cannot tell it from 0."""
+    """True for a number with a known nonzero digit; False if SymPy cannot distinguish it from 0."""
     value = number.evalf(_DIGITS)
     # NaN, infinities, complex numbers and derivatives that SymPy lacks are not comparable.
     return bool(value.is_comparable) and bool(value != 0)

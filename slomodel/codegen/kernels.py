@@ -160,7 +160,7 @@ class Compiled:
 
     def begin(self, name: EntryName) -> None:
         """Start to compile the function of this name, where a compiler can do so meanwhile."""
-        # Every run asks, and most find a kernel.
+        # Every run needs one, and most find it compiled.
         if name not in self._makers:
             self._begin(name)
 

@@ -131,8 +131,8 @@ def _hoisted(
     """The value of an update, with parts that are independent of the states read from arrays.
 
     Such values are computed at all steps at once. They are stored only if they have no more axes
-    than the slices that they are computed from, if indices read them, if they tell which elements
-    are extreme, or if `stores` holds; otherwise their operands are. New placeholders are added to
+    than the slices that they are computed from, if indices read them, if they decide which
+    elements are extreme, or if `stores` holds; otherwise their operands are. New placeholders are added to
     `readings`.
     """
     value = update.value

@@ -60,7 +60,7 @@ class EpigraphForm:
 
 
 def epigraph_form(problem: Problem, binding: Binding, most: int) -> EpigraphForm | None:
-    """The epigraph form of a bound problem, with at most so many new numbers.
+    """The epigraph form of a bound problem, with a limited number of new variables.
 
     None if there is no kink, or one at a place where the form is not equivalent. Kinks of other
     functions remain.

@@ -164,7 +164,7 @@ class Proving(Fitting):
         seed: int = 0,
         method: str = "ascent",
     ) -> Bounds:
-        """Estimates of the same constants from below, with source `sampled`.
+        """Lower estimates of the same constants, with source `sampled`.
 
         `ascent` climbs to points of large curvature, `samples` points in all; `pairs` compares
         gradients at as many random pairs of points, as the paper does. Rounding errors are measured

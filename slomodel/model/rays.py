@@ -50,7 +50,7 @@ def ray_bounds(x, v, T, data):
     return value_and_gradient(point, data)[1][-14:]
 '''
 _COMMENT = """/* Bounds along rays x + t v, 0 <= t <= T, proved in floating point too: c[0] is
-   x, v, T and fourteen zeros one after another, and in the place of the gradient by these are f, f'
+   x, v, T and fourteen zeros one after another, and in place of the gradient by these are f, f'
    and f'' at t = 0, each followed by a bound on its error, then the lower and upper ends of f'' and
    f''' over the ray, and those of M such that f(x + t v) lies between f + f't + M t^2/2 for both,
    and between f + f't + f''t^2/2 + M t^3/6. An end that is not finite is unknown. */

@@ -7,7 +7,7 @@ the whole gradient into NaN, though exp(log(A)) is 0 around the point. So log(A)
 derivatives where A > 0, and 0 where A = 0.
 
 This is done where log(A) is part of an exponent and data may be the cause: zeros among weights or
-in logarithms, of which the facts of a bind tell. Where A is 0 because a
+in logarithms, as the facts of a bind report. Where A is 0 because a
 variable is, the derivative by it is not 0 (x in log(x) + y as x in x exp(y)), and stays NaN.
 """
 

@@ -270,7 +270,7 @@ class _Batch:
         return total if coefficient is Const(1.0) else build.apply(mul, coefficient, total)
 
     def _operand(self, operand: _Operand) -> tuple[Expr, bool]:
-        """The node of a place, and whether it has the axis along the terms."""
+        """The operand at a place, and whether it has the axis along the terms."""
         if isinstance(operand, int):
             return self._built[operand]
         if isinstance(operand, _Number):

@@ -66,7 +66,7 @@ class Pass:
 def without_decided_conditions(root: Expr, facts: Facts) -> tuple[Expr, tuple[str, ...]]:
     """The graph without conditions `data == 0` that hold for no element, and a note on them.
 
-    Stable forms ask it of each weight of an exponential (`exponentials/growth.py`).
+    Stable forms query it for each weight of an exponential (`exponentials/growth.py`).
     """
     order = postorder(root)
     conditions = [node for node in order if is_map(node, eq) and node.operands[1] is Const(0.0)]

@@ -14,7 +14,7 @@ _Note = TypeVar("_Note")
 
 
 def remade(node: Expr, operands: tuple[Expr, ...]) -> Expr:
-    """The node over other operands, in canonical form."""
+    """The node with other operands, in canonical form."""
     if isinstance(node, Map):
         return build.apply_along(node.function, operands, node.axes, node.shape)
     if isinstance(node, Einsum):

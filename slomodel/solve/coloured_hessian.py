@@ -21,7 +21,7 @@ Sparse: TypeAlias = Any
 Indices = NDArray[np.signedinteger[Any]]
 """Of 32 bits where there is one for each entry or unknown, to save memory."""
 
-# A row is that of a hub if it has this many times the mean number of entries, and at least so many.
+# A row is that of a hub if it has HUB times the mean number of entries, and at least FULL.
 # Hubs are eliminated last, and are left out of the ordering by which fill is estimated.
 HUB, FULL = 10.0, 20
 # The most elements of a factor (400 MB), and operations to compute it (some seconds).

@@ -48,7 +48,7 @@ class Bounded(Generic[Real]):
     value of a number, the length of a vector, the spectral norm of a matrix, the largest |T[u, v,
     w]| at unit vectors. It is at most the Frobenius norm ‖·‖_F, in which rounding errors are
     bounded: elementwise errors of at most e_jk give an error of at most ‖e‖_F. All rules except
-    that for a shift hold for ‖·‖_F in the place of ‖·‖, so arrays with such errors may be reshaped.
+    that for a shift hold for ‖·‖_F in place of ‖·‖, so arrays with such errors may be reshaped.
     """
 
     value: Array
@@ -166,7 +166,7 @@ def _outward(error: Real) -> Real:
 
 
 def _of_magnitude(value: Array, error: Real, magnitude: Real) -> Bounded[Real]:
-    """A `Bounded` whose magnitude is known and cached in the place of the property's value."""
+    """A `Bounded` whose magnitude is known and cached in place of the property's value."""
     result = Bounded(value, error)
     vars(result)["magnitude"] = magnitude
     return result

@@ -110,7 +110,7 @@ class Monomials:
         """A number for each monomial, such that those of factors add up; sorted, with places."""
         if self.apart:
             return monomials(self.n, self.degree)._codes
-        # Numbers of many digits, added modulo 2^64, tell the monomials of a table apart.
+        # Numbers of many digits, added modulo 2^64, distinguish the monomials of a table.
         digits = np.random.default_rng(0).integers(2**63, size=self.n, dtype=np.int64)
         codes = self.exponents @ digits
         order = np.argsort(codes)

@@ -7,5 +7,5 @@ power_sums             Σ c |a·v|^q for many weights; `fourth_powers`: one sum,
 polynomial             polynomials with coefficients >= 0 in the lengths of blocks
 element_derivatives    sums over elements, from ranges of the derivatives of their functions
 curvature_sums         Σ C ∇u ∇uᵀ, where the gradients move over the ball
-lanczos                Krylov spaces, for values from below
+lanczos                Krylov spaces, for lower estimates
 """

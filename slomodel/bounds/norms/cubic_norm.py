@@ -76,7 +76,7 @@ def cubic_norm(one: Bounded[float]) -> float:
 
 
 def split_norm(T: Array) -> tuple[float, float]:
-    """Upper bound on ‖T‖ and an estimate from below, by the directions along which T is large.
+    """Upper bound on ‖T‖ and a lower estimate, by the directions along which T is large.
 
     With orthogonal V = (P, Q), unit v = P α + Q β and R the form T in α and β, |T[v, v, v]| is at
     most |R[α, α, α]| + 3 |R[α, α, β]| + 3 |R[α, β, β]| + |R[β, β, β]|: at most the norm of a form

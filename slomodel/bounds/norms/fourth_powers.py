@@ -20,7 +20,7 @@ _BITS = 20
 _RELATIVE = 2.0**-48
 """Relative enlargement of the largest weight, so that its quotient is exactly 1 on the grid."""
 _STEPS = 12
-"""Ascent steps to a value from below, by which bounds are compared before they are computed."""
+"""Ascent steps to a lower estimate, by which bounds are compared before they are computed."""
 
 
 def cubic_by_fourth_powers(rows: Rows, d: Array) -> float:

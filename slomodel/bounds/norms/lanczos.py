@@ -1,4 +1,4 @@
-"""Lanczos' method for symmetric operators: Krylov spaces, and values of them from below."""
+"""Lanczos' method for symmetric operators: Krylov spaces, and lower estimates of eigenvalues."""
 
 from __future__ import annotations
 

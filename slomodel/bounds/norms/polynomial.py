@@ -37,7 +37,7 @@ _MOST_BOXES = 6000
 _REACH = 1.5
 """Distance below its upper end at which a box that is unbounded below is bisected."""
 _ASCENTS = 60
-"""Steps of monotone ascents to a value from below, with which branch and bound starts."""
+"""Steps of monotone ascents to a lower estimate, with which branch and bound starts."""
 
 
 @dataclass(frozen=True, slots=True)

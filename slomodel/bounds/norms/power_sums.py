@@ -38,7 +38,7 @@ Groups = tuple[NDArray[np.intp], NDArray[np.intp]]
 Norm = Callable[[Array], Array]
 """Upper bounds on, or estimates of, ‖S[p]‖ for symmetric matrices (p, d, d)."""
 _STEPS = 8
-"""Steps of the power method for estimates from below."""
+"""Steps of the power method for lower estimates."""
 _EXCESS, _MARGIN = 1e-10, 1e-13
 """Where a proof starts above an eigenvalue: relative excess, and per row of the largest element."""
 

@@ -48,7 +48,7 @@ class BoundRule:
     `is_long`: the parts for which it is so slow that it is skipped where another rule suffices.
     `by_cells`: it covers the ball by cells. `closes_gaps`: it costs more, for parts where the
     others leave a gap to the derivatives at the centre. `bounds_third`: the parts for which it
-    bounds D³f. `close`: once it has bounds, those within these factors of what is seen in the ball
+    bounds D³f. `close`: once it has bounds, those within these factors of sampled values
     are not worth costlier rules. `waits`: the parts for which it is tried last, as it costs more
     than the rules that close gaps.
     """

@@ -101,8 +101,8 @@ def _curvature(total: Einsum, labels: Axes, exponent: Jet, end: Expr) -> Range:
     """The second coefficient over the ray, for weights >= 0, of which one at least is positive.
 
     (log Σ w exp(u))'' is an average of the u'' and the variance of the u', at every t under weights
-    of its own; a variance is at most a quarter of the squared spread (Popoviciu). So long rays have
-    bounds that do not grow like exponentials.
+    of its own; a variance is at most a quarter of the squared spread (Popoviciu). Hence the
+    bounds of long rays do not grow exponentially.
     """
     kept = tuple(label for label in labels if label in total.output)
     axes = tuple(axis for axis, label in enumerate(labels) if label not in total.output)

@@ -64,7 +64,7 @@ def _covers(chain: list[Step], numbers: Numbers) -> bool:
 
 
 def _box(scatter: Scatter, numbers: Numbers) -> list[Range] | None:
-    """The range along each axis to which a scatter puts its operand, element beside element."""
+    """The range along each axis to which a scatter copies its operand, element by element."""
     operand, rank = scatter.operands[0], scatter.rank
     if operand.rank != rank or not is_slice(scatter.index):
         return None

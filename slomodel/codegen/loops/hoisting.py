@@ -5,7 +5,7 @@ from. Once sizes are known, costly functions are hoisted as long as their values
 all steps compute them in vectors, and adjoints often share them.
 
 where(c, A[.., i[n]], 0) is a lookup in where(c, A, 0) if c depends on axes of A alone: one decision
-for each element of A, and not one for each lookup. The same for sums at looked up places.
+for each element of A, and not one for each lookup. The same holds for sums at places of index data.
 """
 
 from __future__ import annotations

@@ -209,7 +209,7 @@ def with_copies(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[Expr, ...]:
     """The roots, where loops read a copy of an input whose layout is slow for them.
 
     Its last axis is short, or is looked up. The copies of data are made once. Others pay if a
-    longer loop reads them. Sums at looked up places are copied into results.
+    longer loop reads them. Sums at places of index data are copied into results.
     """
     order = postorder(*roots)
     using = users(order)
@@ -279,7 +279,7 @@ def _unpermuted(operand: Expr, labels: Axes) -> tuple[Expr, Axes]:
 
 
 def _is_slow_result(root: Expr, numbers: Numbers) -> bool:
-    """Whether a result sums at looked up places, one element apart from the next."""
+    """Whether a result sums at places of index data, one element apart from the next."""
     if not isinstance(root, Scatter) or not is_listed(root):
         return False
     return _rows_last(root, [], numbers) is not None

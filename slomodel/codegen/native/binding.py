@@ -243,7 +243,7 @@ _kept: list[object] = []
 def _alone() -> int:
     """The address of what all kernels of the process share; 0 without OpenBLAS.
 
-    By it they hold the number of its threads at one while they multiply: they divide long products
+    While they multiply, they set the number of its threads to one: they divide long products
     themselves, so that no bits depend on it. SciPy's BLAS takes sizes of 32 bits, so that its names
     have no suffix.
     """

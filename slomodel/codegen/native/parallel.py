@@ -212,8 +212,8 @@ def _size(fill: Fill | Copy) -> int:
 def _shared_iterations(pointers: Sequence[Pointer], loop: BlockedLoop) -> tuple[int, int] | None:
     """In how many iterations along the axis that is cut one part writes where the next begins.
 
-    With it comes the first place that the loop writes. None if parts meet everywhere, or at places
-    of index data.
+    The second number is the first place that the loop writes. None if parts meet everywhere, or
+    at places of index data.
     """
     if any(one.lookups or one.starts for one in pointers):
         return None

@@ -110,7 +110,7 @@ def with_children(node: Node, parts: Sequence[Any]) -> Node:
 
 
 def replaced(root: Expr, new: Mapping[Node, Expr]) -> Expr:
-    """The tree with other expressions in the place of some, also inside those that are put in."""
+    """The tree with other expressions in place of some, also inside the replacements."""
     made: dict[Node, Any] = {}
     stack: list[Node] = [root]
     while stack:

@@ -120,7 +120,7 @@ class Sampled:
     """`safety` times the largest ‖∇f(x) − ∇f(x')‖/‖x − x'‖ over pairs of `samples` points.
 
     The points are drawn uniformly from the ball, and its centre is added. In a set, the points are
-    projected on it. The result is an estimate from below, never a bound. Points where the gradient
+    projected on it. The result is a lower estimate, never a bound. Points where the gradient
     is not finite are left out. With `second`, L2 is estimated by the largest
     ‖∇f(c + h) − 2∇f(c) + ∇f(c − h)‖/‖h‖² over half as many steps h.
     Paper: sec:numerical.

@@ -100,8 +100,8 @@ class Restoration:
         """The violation minimised again, from a point around the minimiser; the better of both.
 
         The stationary point of a symmetric violation, as that of xy = 1 at 0, may be a saddle or a
-        maximum, which a run from beside it leaves. The first point is the minimiser itself, from
-        which `auto` follows negative curvature.
+        maximum, which a run from a point near it leaves. The first point is the minimiser itself,
+        from which `auto` follows negative curvature.
         """
         rng, far = np.random.default_rng(k), np.maximum(1.0, np.abs(result.x))
         x = result.x + AROUND[k] * far * rng.standard_normal(self.objective.n)

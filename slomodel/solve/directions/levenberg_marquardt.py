@@ -1,4 +1,4 @@
-"""Levenberg–Marquardt directions from the Jacobian of residuals, and quasi-Newton ones beside."""
+"""Levenberg–Marquardt directions from the Jacobian of residuals, and quasi-Newton directions."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ class LevenbergMarquardt:
 
     @property
     def estimate(self) -> QuasiNewton:
-        """The quasi-Newton directions beside."""
+        """The quasi-Newton directions."""
         return self._other
 
     def store(self, loop: LoopState, at: Iterate) -> bool:

@@ -115,7 +115,7 @@ class VariableProjection:
 def _positions(affine: bytes) -> tuple[Positions, Positions]:
     """The positions of marked unknowns and of the others; none is marked where all are.
 
-    Cached, since every run of a model asks for them.
+    Cached, since every run of a model needs them.
     """
     marked = np.frombuffer(affine, np.bool_)
     if marked.all():

@@ -1,4 +1,4 @@
-"""Descent from kinks: points at which the gradient is computed as 0, or small, and jumps beside."""
+"""Descent from kinks: points where the computed gradient is 0 or small, next to a jump of it."""
 
 from __future__ import annotations
 

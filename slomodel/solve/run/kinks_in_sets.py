@@ -14,7 +14,7 @@ from slomodel.solve.stagnation.resolution import ROUNDING
 from slomodel.solve.stagnation.scaled_descent import CLEAR
 from slomodel.solve.subroutine import Iterate
 
-# Steps of a descent, so many and so many for each unknown, of which IDLE in a row may lower the
+# Steps of a descent, a constant and a number for each unknown, of which IDLE in a row may lower the
 # function by no more than rounding errors; most descents, from points ever nearer to the last end.
 STEPS, STEPS_PER_UNKNOWN, IDLE, ROUNDS = 100, 20, 10, 3
 

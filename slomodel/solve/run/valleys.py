@@ -22,7 +22,7 @@ from slomodel.solve.stagnation.unbounded import FAR, TENDS
 from slomodel.solve.status import Status
 from slomodel.solve.subroutine import Halt, Iterate
 
-# A run is slow if f fell, in the second half of at least so many steps, by less than this part of
+# A run is slow if f fell, in the second half of at least this many steps, by less than this part of
 # |f| and of its whole fall.
 MANY, SLOW = 256, 0.5
 # Work for extrapolations, as a part of that of the run so far, divided by LESS for every time that
@@ -41,7 +41,7 @@ ON_FLOOR = 1e-3
 # What an extrapolation gains has to be this many times the rounding error of f at its end: far out
 # in a steep valley, where that grows, no step could gain anything.
 CLEAR = 10.0
-# The valley has no end if f fell at so many extrapolations in a row, each at least as long as the
+# The valley has no end if f fell at this many extrapolations in a row, each at least as long as the
 # way before it.
 ENDLESS = 40
 

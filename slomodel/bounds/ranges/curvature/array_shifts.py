@@ -278,7 +278,7 @@ Factors = Sequence[tuple[MovedArray, Axes]]
 
 
 def _of_product(factors: Factors, output: Axes, dims: tuple[int, ...]) -> float:
-    """Σ_k of the contraction with Δu_k in the place of u_k, each by its least bound."""
+    """Σ_k of the contraction with Δu_k in place of u_k, each by its least bound."""
     labels = [axes for _, axes in factors] + [output]
     if any(len(set(axes)) < len(axes) for axes in labels) or prod(dims) > MOST_NUMBERS:
         return inf

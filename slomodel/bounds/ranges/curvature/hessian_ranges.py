@@ -9,7 +9,7 @@ Linear nodes are applied to m and h by their magnitudes; φ of operands u_i has,
 
     ‖D²φ(u)‖ <= Σ_i sup|φ_i| h_i + Σ_ij sup|φ_ij| m_i m_j,
 
-and products follow with Π|u| in the place of φ's derivatives. For F = log Σ exp u, ∇F is the mean
+and products follow with Π|u| in place of φ's derivatives. For F = log Σ exp u, ∇F is the mean
 of the ∇u_j with the weights at x, and D²F that of the D²u_j plus the covariance of the ∇u_j. Over
 another region K, ‖∇u‖ and ‖D²u‖ are replaced by the largest ∇u·y and D²u[y, y'] for y and y' in K,
 or for one of them of length 1.
@@ -266,7 +266,7 @@ def is_sum_of_squares(node: Expr) -> TypeGuard[Einsum]:
 
 
 def _squared_norm(run: BallGraph, node: Einsum) -> Interval:
-    """The range of q = Σ u² from below, by its component along u(c).
+    """A lower bound on q = Σ u², by the component along u(c).
 
     ‖u‖ >= y·u for y = u(c)/‖u(c)‖, y·∇u(c) = ∇q(c)/(2‖u(c)‖), and u differs from u(c) + ∇u(c)·d by
     at most half of D²u[d, d]. Elementwise ranges let all elements fall at once.
@@ -312,7 +312,7 @@ def _bounds_of(run: BallGraph, node: Expr) -> NodeBounds:
 
 
 def numbers(x: Array, shape: tuple[int, ...]) -> Array:
-    """`x` broadcast to that shape, with inf in the place of NaN."""
+    """`x` broadcast to that shape, with inf in place of NaN."""
     return np.broadcast_to(np.where(np.isnan(x), inf, x), shape)
 
 

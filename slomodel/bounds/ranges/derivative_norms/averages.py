@@ -88,7 +88,7 @@ def spread_of(u: NodeNorms, axes: frozenset[int]) -> Triple:
 def _spread_of_terms(
     terms: Sequence[tuple[NodeNorms, Axes]], axes: frozenset[int], rank: int
 ) -> Triple:
-    """The sum of the spreads of terms, each with the axes that its own are."""
+    """The sum of the spreads of terms, each of them with its own axes."""
     sums = [np.zeros((1,) * rank) for _ in range(3)]
     for one, along in terms:
         own = frozenset(k for k, axis in enumerate(along) if axis in axes)

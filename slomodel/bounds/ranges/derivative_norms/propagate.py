@@ -1,7 +1,7 @@
 """The derivatives of every node over a ball, from the variables to the objective.
 
 Nodes that no loop is under also have the bounds of `hessian_ranges`, and slopes at the centre.
-Loops are executed step by step on bounds in the place of numbers. What is under log Σ exp is not
+Loops are executed step by step on bounds in place of numbers. What is under log Σ exp is not
 looked at: the sum is a rule of its own.
 """
 
@@ -256,7 +256,7 @@ def _range(
 
 
 def _known_numbers(u: NodeNorms, shape: tuple[int, ...]) -> NodeNorms:
-    """The bounds with inf in the place of NaN, of the whole shape."""
+    """The bounds with inf in place of NaN, of the whole shape."""
 
     def view(array: Array) -> Array:
         return np.broadcast_to(np.where(np.isnan(array), np.inf, array), shape)

@@ -235,7 +235,7 @@ class _Turning:
 
 def _of_the_table(functions: ElementDerivatives, arguments: tuple[Input, ...]) -> _Turning | None:
     """The value as a table function of an affine argument, or None if it is not one, or the graphs
-    are others than its derivatives.
+    are not its derivatives.
 
     The critical points of such functions are known, so that no pieces are needed.
     """

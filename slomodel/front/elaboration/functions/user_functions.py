@@ -228,7 +228,7 @@ def expanded(
     local: dict[str, Local] = {n: _by_element(o.value, labels) for n, o in numbers.items()}
     local |= {name: with_unit_axes(one.value) for name, one in arrays.items()}
     local |= _bound_dims(fn, arrays, model)
-    if fn.span.source is not model.source:  # the library does not see what the model declares
+    if fn.span.source is not model.source:  # the library ignores the model's names
         local |= {name: value_of(value) for name, value in CONSTANTS.items() if name not in local}
     is_any = any(one.is_any_shape for one in fn.parameters)
     inner = replace(scope, local=local, any_shape=is_any)

@@ -121,7 +121,7 @@ def _clash(name: str, scope: Scope, made: Collection[str]) -> str:
         return f"two indices have the name `{name}`"
     if name in scope.local:
         return f"`{name}` is already bound here, as an index or parameter"
-    # The library does not see what the model declares.
+    # The library ignores the model's names.
     symbol = None if scope.place is not None else scope.model.symbols.get(name)
     return f"the index would hide a declared name: {described(symbol)}" if symbol else ""
 

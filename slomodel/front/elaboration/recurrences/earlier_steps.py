@@ -153,7 +153,7 @@ class _Read:
     def is_of_history(self) -> bool:
         """Whether the index of time is a place from data or an index that does not move with it.
 
-        In a list of tuples the index of time is read from the list: steps cannot be told apart.
+        In a list of tuples the index of time is read from the list: steps cannot be distinguished.
         """
         time = self.state.time
         if isinstance(self.item, NotExpression) or self.scope.local.get(time.name) is not time:
