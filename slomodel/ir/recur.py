@@ -132,8 +132,8 @@ def _hoisted(
 
     Such values are computed at all steps at once. They are stored only if they have no more axes
     than the slices that they are computed from, if indices read them, if they decide which
-    elements are extreme, or if `stores` holds; otherwise their operands are. New placeholders are added to
-    `readings`.
+    elements are extreme, or if `stores` holds; otherwise their operands are. New placeholders are
+    added to `readings`.
     """
     value = update.value
     order = postorder(value)
