@@ -278,7 +278,7 @@ def test_the_command_line_reports_bounds(tmp_path: Path) -> None:
     assert_allclose(document["multipliers"]["x"], [1.0, -1.0, 0.0], atol=1e-6)
     shown = CliRunner().invoke(main, ["solve", str(path)]).output
     assert "projected gradient" in shown
-    assert "x 2 elements of 3" in shown
+    assert "x: 2 of 3 elements" in shown
 
 
 def test_several_starts_stay_in_the_set() -> None:

@@ -334,7 +334,7 @@ def test_the_command_line_shows_violation_and_multipliers(tmp_path: Path) -> Non
     assert_allclose(document["multipliers"]["square"], -0.16146857, rtol=1e-5)
     run = CliRunner().invoke(main, ["solve", str(tmp_path / "m.slo")])
     assert "gradient of the Lagrangian" in run.stdout
-    assert "product 1 element of 1" in run.stdout
+    assert "product: 1 of 1 element" in run.stdout
     assert re.search(r"multiplier square +scalar = -0\.161469", run.stdout)
     assert re.search(r"multiplier x +\[4\] = 1\.08787, 0, 0, 0", run.stdout)
 

@@ -206,6 +206,7 @@ class Result:
     def rows(self) -> dict[str, str]:
         """The printed summary of the run, by label."""
         solution = self.solution
+        steps = solution.parameters.get("steps")
         rows = {
             "model": self.name,
             "status": f"{solution.status} ({_verdict(solution)})",
@@ -218,6 +219,7 @@ class Result:
             f"{counted(solution.njev, 'gradient')}",
             "time": self._time,
             "method": f"{solution.method}: {_listed(solution.parameters)}",
+            **({"steps (decrease)": str(steps)} if steps else {}),
             "seed": str(solution.seed),
             **({"runs": solution.summary} if solution.runs else {}),
             "unknowns": f"{len(solution.x):,}",
@@ -246,7 +248,7 @@ class Result:
 def at_bounds(solution: Solution) -> str:
     """How many elements of each variable in a set are at bounds, and of constraints active."""
     return ", ".join(
-        f"{name} {counted(int(active.sum()), 'element')} of {active.size:,}"
+        f"{name}: {int(active.sum()):,} of {counted(active.size, 'element')}"
         for name, active in solution.active.items()
     )
 
@@ -309,6 +311,7 @@ def _listed(parameters: dict[str, float | str]) -> str:
     return ", ".join(
         f"{key} {value:.6g}" if isinstance(value, float) else f"{key} {value}"
         for key, value in parameters.items()
+        if key != "steps"
     )
 
 

@@ -50,7 +50,7 @@ def test_constants_that_are_too_small_by_5_are_found(method: str) -> None:
     verdict, *lines, legend = wrong.summary.splitlines()
     assert re.fullmatch(r"\d of the \d inequalities .* violated[.] Constants: .* given[.]", verdict)
     assert re.match(r"a step lowers f by L1/2.* violated \d+ of 40, missed by", lines[0])
-    assert legend.startswith("Roundings are")
+    assert legend.startswith("Margins are")
     assert right.summary.startswith("Every inequality of the theorems that was checked")
     nothing = parabola(0.0)
     at_minimum = solve(nothing, [0.0, 0.0], verify=True).certificate

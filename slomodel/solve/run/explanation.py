@@ -54,7 +54,7 @@ class FinishedRun(Protocol):
 
 
 def steps_by_kind(kinds: Mapping[str, Sequence[float]]) -> str:
-    """`secant pairs 12 (97 %), …`: steps by kind, and their part of the decrease of f."""
+    """`secant pairs 12 (97%), …`: steps by kind, and their fraction of the decrease of f."""
     total = sum(max(fall, 0.0) for _, fall in kinds.values())
     return ", ".join(
         f"{kind} {count:.0f}" + (f" ({max(fall, 0.0) / total:.0%})" if total > 0.0 else "")
@@ -70,7 +70,7 @@ def explanation(run: FinishedRun) -> str:
 def _lines(run: FinishedRun) -> Iterator[str]:
     yield f"Method: {_method(run)}."
     if "steps" in run.parameters:
-        yield f"Steps, with their part of the decrease: {run.parameters['steps']}."
+        yield f"Steps by kind, with their fractions of the decrease: {run.parameters['steps']}."
     products = f", {counted(run.nhev, 'Hessian product')}" if run.nhev else ""
     yield (
         f"Work: {counted(run.nit, 'step')}, {counted(run.nfev, 'value')}, "
@@ -111,8 +111,8 @@ def _limits(run: FinishedRun) -> Iterator[str]:
     flat = _flat_steps(run)
     if flat > max(LAST, run.nit // 2):
         yield (
-            f"The last {flat:,} steps made 1 % of the decrease: a long flat valley, or a far worse "
-            "start."
+            f"The last {flat:,} steps made 1 % of the decrease: a long flat valley, or a start far "
+            "above the minimum."
         )
     if run.nit and run.nfev > LONG_SEARCH * run.nit:
         yield (

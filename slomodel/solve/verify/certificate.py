@@ -66,11 +66,11 @@ class Line:
         if self.checked:
             count = self.violated or self.checked
             parts[0] += f" {count} of {self.checked}"
-            by = f"{abs(self.worst):.2g} roundings"
-            near = f"missed by {by}" if self.violated else f"{by} to spare"
+            by = f"{abs(self.worst):.2g} rounding errors"
+            near = f"missed by {by}" if self.violated else f"margin {by}"
             parts.append(f"{near if abs(self.worst) > 1.0 else 'equal'} at step {self.worst_k}")
         if self.exempt:
-            parts.append(f"{self.exempt} at the resolution of f left out")
+            parts.append(f"{self.exempt} at the resolution of f omitted")
         return ", ".join(parts)
 
 
@@ -81,7 +81,7 @@ _SOURCES = {
     "function": "the function given",
 }
 _LEGEND = (
-    "Roundings are units of the rounding error of what is compared, at the step nearest to a "
+    "Margins are multiples of the rounding error of the compared numbers, at the step nearest to a "
     "violation. eps is the square of the tolerance for the gradient norm."
 )
 

@@ -147,7 +147,7 @@ def admissible(least: Callable[[CheckedStep], float]) -> TheoremInequality:
         wanted = least(step)
         return wanted * (1.0 - SLACK) - step.region.D, 0.0
 
-    return TheoremInequality("D is as large as the theorem asks", excess)
+    return TheoremInequality("D is as large as the theorem requires", excess)
 
 
 def of_gradient_steps(with_margin: bool) -> tuple[TheoremInequality, ...]:
