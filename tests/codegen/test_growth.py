@@ -12,7 +12,7 @@ import pytest
 import slomodel
 from slomodel import functions as fn
 from slomodel.codegen.kernels import TARGETS, Compiled, Derivatives, Kernels
-from slomodel.codegen.native import pieces
+from slomodel.codegen.native import pieces, repeated
 from slomodel.codegen.native.compiler import flags_of
 from slomodel.codegen.python import functions
 from slomodel.ir import build
@@ -83,8 +83,11 @@ def test_four_times_the_length_is_four_times_the_work(chain, target: str) -> Non
 @pytest.mark.parametrize(
     ("chain", "length"), [(numbers, 1200), (elementwise, 300), (reversed_each_time, 150)]
 )
-def test_no_function_in_c_grows_with_the_chain(chain, length: int) -> None:
+def test_no_function_in_c_grows_with_the_chain(
+    chain, length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # A compiler's time for one function grows faster than its length.
+    monkeypatch.setattr(repeated, "MANY", 10**9)
     objective, variable = chain(length)
     own = Compiled("chain", Derivatives(objective, [variable]), [], {"n": 100}, TARGETS["c"])
     text = own.source(("value_and_gradient",))
@@ -133,6 +136,35 @@ def test_a_function_in_pieces_gives_the_same_numbers(
         found.append([value, *gradient, *product])
     # To the last digits: the compiler may take a vector form of a function here and not there.
     np.testing.assert_allclose(found[1], found[0], rtol=1e-13)
+
+
+LAYERS = """data A[3, 3], c[40]
+var W[3, 3], x[3]
+"""
+
+
+def layers(steps: int) -> str:
+    """A network that is written out, with a matrix, a variable and data of its own in each step."""
+    lets = [f"let p{k} = tanh((W + A) @ p{k - 1} + c[{k % 40}] * x)" for k in range(1, steps)]
+    return "\n".join([LAYERS, "let p0 = x", *lets, f"minimize sumsq(p{steps - 1})"])
+
+
+def test_repeated_blocks_are_one_function_with_the_same_numbers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(5)
+    data = {"A": rng.normal(size=(3, 3)), "c": rng.normal(size=40)}
+    point, v = 0.3 * rng.normal(size=(2, 12))
+    found, lengths = [], []
+    for many in (10**9, 8):
+        monkeypatch.setattr(repeated, "MANY", many)
+        model = slomodel.compile(layers(20), data=data, backend="c", rewrites=False)
+        text = model.source("c")
+        assert ("_form_0(" in text) == (many == 8)
+        found.append([model.value(point), *model.gradient(point), *model.hvp(point, v)])
+        lengths.append(len(model.source("c")))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-13, atol=1e-15)
+    assert lengths[1] < 0.6 * lengths[0]
 
 
 @pytest.mark.parametrize("target", ["numpy", "numexpr"])

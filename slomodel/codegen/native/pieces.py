@@ -27,12 +27,12 @@ class DividedFunction:
 
 
 def pieces(
-    name: str, blocks: Sequence[Lines], last: Lines, heads: Sequence[str]
+    name: str, blocks: Sequence[Lines], last: Lines, heads: Sequence[str], attribute: str
 ) -> DividedFunction:
     """The blocks of statements of a function and its `last` ones, divided if they are long.
 
     Scalars that several pieces use are passed in the array `scalars`; each is assigned once.
-    `heads` are the declarations that every piece begins with.
+    `heads` are the declarations that every piece begins with, `attribute` one of its function.
     """
     if sum(len(line) for block in blocks for line in block) <= LONG:
         return DividedFunction([line for block in blocks for line in block] + last, [])
@@ -53,6 +53,7 @@ def pieces(
         kept = [f"{place[one]} = {one};" for one in own if one in place]
         declared = [f"real {', '.join(own)};"] if own else []
         functions += [
+            *filter(None, [attribute]),
             f"static void {name}_piece_{k}(void *const *c, real *scalars) {{",
             *indented(["(void)scalars;", *heads, *given, *declared, *lines, *kept]),
             "}",

@@ -47,6 +47,7 @@ from slomodel.codegen.native.plain import (
 )
 from slomodel.codegen.native.prelude import FUSED, FUSED_NAME, SHARES, prelude
 from slomodel.codegen.native.products import SHARED, product_lines
+from slomodel.codegen.native.repeated import calls_of_repeated
 from slomodel.codegen.native.time import Printer, scratch_of, time_lines
 from slomodel.codegen.program import Program, Stage
 from slomodel.ir.expr import Input
@@ -91,7 +92,8 @@ def unit(
     common = [*_HEADS, *data]
     begin = starts(layout.variables, numbers)
     end = -(-(memory.size + begin[-1] + 1) // LINE) * LINE
-    writer = _Writer(fusion, names, entry, common, end, printer)
+    attribute = "NO_SLP" if _stores_short_truths(program, numbers) else ""
+    writer = _Writer(fusion, names, entry, common, end, printer, attribute)
     forget, once = _once(writer.stage("centre"), memory.size, begin[-1])
     prepare = [*writer.stage("data"), *forget]
     parts = writer.blocks("call")
@@ -104,7 +106,7 @@ def unit(
         *indented([*common, *_declared(names, prepare), *prepare]),
         "}",
         "",
-        *(["NO_SLP"] if _stores_short_truths(program, numbers) else []),
+        *([attribute] if attribute else []),
         f"double {entry.name}(void **c) {{",
         *indented([*common, *_declared(names, call), *call]),
         "}",
@@ -232,8 +234,10 @@ class _Writer:
         heads: Sequence[str],
         end: int,
         printer: Printer | None,
+        attribute: str,
     ) -> None:
         self.end = end
+        self._attribute = attribute
         self.has_scratch = False
         self._fusion = fusion
         self._names = names
@@ -261,9 +265,11 @@ class _Writer:
         ]
 
     def joined(self, stage: Stage, parts: Sequence[list[str]], last: list[str]) -> list[str]:
-        """The statements of all blocks, divided into functions where they are long."""
-        result = pieces(f"{self._entry}_{stage}", parts, last, self._heads)
-        self.functions += result.functions
+        """The statements of all blocks, divided into functions where they are long or repeated."""
+        name = f"{self._entry}_{stage}"
+        functions, parts = calls_of_repeated(name, parts, self._heads, self._attribute)
+        result = pieces(name, parts, last, self._heads, self._attribute)
+        self.functions += [*functions, *result.functions]
         return result.lines
 
     def _block(self, block: Block, stage: Stage, name: str) -> list[str]:
