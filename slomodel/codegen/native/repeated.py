@@ -35,7 +35,7 @@ def calls_of_repeated(
         return [], list(blocks)
     types = {"x": "const real", "v": "const real", "g": "real", "w": "real"}
     types |= {array: f"const {kind}" for kind, array in _DECLARED.findall("\n".join(heads))}
-    forms = [_Form(block, types) if _is_alone(block) else None for block in blocks]
+    forms = [RepeatedBlock(block, types) if _is_alone(block) else None for block in blocks]
     counts: dict[tuple[str, ...], int] = {}
     for form in forms:
         if form is not None:
@@ -59,7 +59,7 @@ def _is_alone(block: Lines) -> bool:
     return len(block) > 1 and not _OUTER.search("\n".join(block))
 
 
-class _Form:
+class RepeatedBlock:
     """A block with parameters in place of its arrays, each from a place on."""
 
     def __init__(self, block: Lines, types: dict[str, str]) -> None:
