@@ -39,7 +39,7 @@ from benchmarks.cases import MODELS, cases
 from benchmarks.evaluate import in_columns
 from benchmarks.machine import description
 from slomodel.bounds import Bounds, pipeline
-from slomodel.bounds.rules import majorant_series
+from slomodel.bounds.rules import layered_networks, majorant_series
 from slomodel.bounds.rules.predictors import dense_rows
 
 RADII = (1e-3, 1e-2, 0.1, 1.0)
@@ -212,7 +212,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(any(row.is_passed for row in found))
 
 
-REFINED = (dense_rows, majorant_series)
+REFINED = (dense_rows, majorant_series, layered_networks)
 """The rules with refinements, a tuple `REFINEMENTS` in each."""
 
 

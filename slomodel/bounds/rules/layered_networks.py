@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from slomodel.bounds.arithmetic.upper_bounds import rounded_up
 from slomodel.bounds.effort import Effort
 from slomodel.bounds.enclosure import DerivativeBounds, Enclosure, both_ends, norm_of
 from slomodel.bounds.part import ObjectivePart, once_per_part
+from slomodel.bounds.refinements import Refinement, refine
 from slomodel.bounds.rules.linear_predictors import Sums, sums_of
 from slomodel.bounds.rules.networks.centre_derivatives import (
     network_hessian_norm,
@@ -47,13 +47,35 @@ class PreparedNetwork:
 
 @dataclass(frozen=True, slots=True)
 class Natural:
-    """Upper bounds on sup ‖D^k f‖ over a ball for k = 2, 3, 4, and the smoothness of f there; +inf
-    for k = 4 where it is not needed.
-    """
+    """Upper bounds on sup ‖D²f‖ and sup ‖D³f‖ over the cells, and the smoothness of f there."""
 
-    bounds: tuple[float, float, float]
+    second: float
+    third: float
+    cells: tuple[NetworkJets, ...]
     order: int
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkOverBall:
+    """A network over the cells of a ball, with the smoothness of the objective there."""
+
+    part: ObjectivePart
+    prepared: PreparedNetwork
+    radius: float
+    cells: tuple[NetworkJets, ...]
+    order: int
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkBounds:
+    """Upper bounds on sup ‖D^k f‖ over the ball for k = 2, 3, 4, and on ‖H(c)‖ and ‖D³f(c)‖."""
+
+    second: float
+    third: float
+    fourth: float = float(np.inf)
+    hessian: float = float(np.inf)
+    third_at_centre: float = float(np.inf)
 
 
 def layered_networks(part: ObjectivePart, radius: float) -> Enclosure | None:
@@ -66,22 +88,18 @@ def layered_networks(part: ObjectivePart, radius: float) -> Enclosure | None:
     prepared = _prepared(part)
     if prepared is None:
         return None
-    over = _over_ball(part, prepared, radius)
-    second, third, fourth = over.bounds
+    over = _natural(part, prepared, radius) if radius else _over_centre(part)
+    known = NetworkBounds(over.second, over.third)
     if over.order < 1:
         return Enclosure(order=over.order, reason=over.reason)
     if over.order < 2:
-        ends = DerivativeBounds(both_ends(second))
+        ends = DerivativeBounds(both_ends(known.second))
         return Enclosure(over=ends, order=over.order, reason=over.reason)
-    rise = up_mul(radius, fourth) if over.order > 2 else np.inf
-    hessian = at_centre = float(np.inf)
-    if np.isfinite(rise):
-        at_centre = _at_centre(part, 3)
-    if np.isfinite(rise) or up_mul(radius, third) < second:
-        hessian = _at_centre(part, 2)
+    own = NetworkOverBall(part, prepared, radius, over.cells, over.order)
+    known = refine(own, known, REFINEMENTS)
     return Enclosure(
-        DerivativeBounds(both_ends(hessian), at_centre),
-        DerivativeBounds(both_ends(second), third, both_ends(fourth if over.order > 2 else np.inf)),
+        DerivativeBounds(both_ends(known.hessian), known.third_at_centre),
+        DerivativeBounds(both_ends(known.second), known.third, both_ends(known.fourth)),
         over.order,
         over.reason,
     )
@@ -93,22 +111,39 @@ def is_deep(part: ObjectivePart) -> bool:
     return prepared is not None and len(prepared.values.levels) > 2
 
 
-def _over_ball(part: ObjectivePart, prepared: PreparedNetwork, radius: float) -> Natural:
-    """The bounds over a ball, of order 4 where that may matter."""
-    if radius == 0.0:
-        return _over_centre(part)
-
-    def matters(second: float, third: float) -> bool:
-        if _is_deep_and_large(prepared.values):
-            return False
-        centre = _over_centre(part).bounds
-        if third <= _AS_AT_CENTRE * _at_centre(part, 3):
-            return False
-        pairs = ((second, centre[0]), (third, centre[1]))
+def fourth_derivatives(own: NetworkOverBall, known: NetworkBounds) -> NetworkBounds | None:
+    """The bounds with those on D⁴f and on the derivatives at the centre, where these may matter."""
+    part, values = own.part, own.prepared.values
+    if own.order < 3 or (own.radius and _is_deep_and_large(values)):
+        return None
+    third, fourth = _at_centre(part, 3), float(np.inf)
+    if own.radius:
+        if known.third <= _AS_AT_CENTRE * third:
+            return None
+        centre = _over_centre(part)
+        pairs = ((known.second, centre.second), (known.third, centre.third))
         grown = all(0.0 < _FAR_ABOVE_CENTRE * at_centre < over for over, at_centre in pairs)
-        return not grown or len(prepared.values.levels) == 2
+        if grown and len(values.levels) > 2:
+            return None
+        rest = own.prepared.rest.over(part, own.radius).over
+        cells = max(jet.orders(4, 4)[0] for jet in own.cells)
+        fourth = float(up_add(cells, norm_of(rest.fourth)))
+    hessian = _at_centre(part, 2)
+    return replace(known, fourth=fourth, hessian=hessian, third_at_centre=third)
 
-    return _natural(part, prepared, radius, matters)
+
+def curvature_at_centre(own: NetworkOverBall, known: NetworkBounds) -> NetworkBounds | None:
+    """The bounds with that on H(c), where ‖H(c)‖ + r sup ‖D³f‖ may be less than sup ‖H‖."""
+    if not up_mul(own.radius, known.third) < known.second:
+        return None
+    return replace(known, hessian=_at_centre(own.part, 2))
+
+
+REFINEMENTS: tuple[Refinement[NetworkOverBall, NetworkBounds], ...] = (
+    fourth_derivatives,
+    curvature_at_centre,
+)
+"""Their order changes no bound."""
 
 
 @once_per_part
@@ -146,7 +181,8 @@ def _at_centre(part: ObjectivePart, order: int) -> float:
     beside = norm_of(rest.second) if order == 2 else rest.third
     result = float(up_add(norm(prepared.values, part.effort), beside))
     if order == 3 or not np.isfinite(result):
-        result = min(result, _over_centre(part).bounds[order - 2])
+        centre = _over_centre(part)
+        result = min(result, centre.second if order == 2 else centre.third)
     return result
 
 
@@ -155,19 +191,11 @@ def _over_centre(part: ObjectivePart) -> Natural:
     """The bounds over the ball of radius 0."""
     prepared = _prepared(part)
     assert prepared is not None
-    return _natural(part, prepared, 0.0)
+    return replace(_natural(part, prepared, 0.0), cells=())  # large, and read over balls alone
 
 
-def _natural(
-    part: ObjectivePart,
-    prepared: PreparedNetwork,
-    radius: float,
-    matters: Callable[[float, float], bool] | None = None,
-) -> Natural:
-    """The maxima over the cells, plus the bounds on the rest of the objective.
-
-    Order 4 is included where it matters for bounds of orders 2 and 3.
-    """
+def _natural(part: ObjectivePart, prepared: PreparedNetwork, radius: float) -> Natural:
+    """The maxima over the cells, plus the bounds on the rest of the objective."""
     values, order, reason = prepared.values, ANALYTIC, ""
     jets = []
     for rho in _cells_of(values, radius, part.effort):
@@ -175,18 +203,12 @@ def _natural(
         if cell.order < order:
             order, reason = cell.order, cell.reason
         jets.append(NetworkJets(values, cell))
-    second, third = (
-        max(bounds_of_cells)
-        for bounds_of_cells in zip(*(one.orders(3) for one in jets), strict=True)
-    )
+    second, third = (max(own) for own in zip(*(one.orders(3) for one in jets), strict=True))
     rest = prepared.rest.over(part, radius)
     if rest.order < order:
         order, reason = rest.order, rest.reason
     bounds = up_add(second, norm_of(rest.over.second)), up_add(third, rest.over.third)
-    fourth = float(np.inf)
-    if order > 2 and matters and matters(*bounds):
-        fourth = up_add(max(jet.orders(4, 4)[0] for jet in jets), norm_of(rest.over.fourth))
-    return Natural((*bounds, fourth), order, reason)
+    return Natural(float(bounds[0]), float(bounds[1]), tuple(jets), order, reason)
 
 
 def _cells_of(values: Values, radius: float, effort: Effort) -> list[Array]:
