@@ -28,7 +28,12 @@ _OUTWARD = (0.1, 1.0)
 
 @once_per_part
 def _product(part: ObjectivePart) -> tuple[tuple[Input, ...], tuple[Expr, ...]]:
-    """Inputs for a direction, by variable, and graphs of the Hessian times that direction."""
+    """Inputs for a direction, by variable, and graphs of the Hessian times that direction.
+
+    Of the form that chooses between formulas, if there is one: at points where the plain one
+    underflows its derivatives are NaN, and nothing would be seen.
+    """
+    part = part.with_choices or part
     along = tuple(Input(f"along {v.name}", "variable", v.shape) for v in part.variables)
     return along, jvp(part.gradient, dict(zip(part.variables, along, strict=True)))
 

@@ -88,6 +88,23 @@ def test_on_random_graphs(data: st.DataObject) -> None:
         require_one_answer(lambda: part_of(example), monkeypatch, rng)
 
 
+MIXTURE = """data r var mu init -3, s init -3, j init -3, d init -3
+maximize log(sum(exp(normal_lpdf(r, mu + k*j, sqrt(exp(2*s) + k*exp(2*d)))) for k in 3))
+"""
+
+
+def test_before_and_after_products_with_the_hessian() -> None:
+    """Estimates by the kernel and by the graph see the same, also where exponentials underflow."""
+    model = slomodel.compile(MIXTURE, data={"r": 0.01}, backend="numpy")
+    x = model.x0()
+    before = model.bounds(x, 1e-4)
+    model.hvp(x, x)
+    after = model.bounds(x, 1e-4)
+    assert np.isfinite(before.L1)
+    assert pytest.approx(after.L1, rel=1e-9) == before.L1
+    assert pytest.approx(after.L2, rel=1e-9) == before.L2
+
+
 TEXTS = {
     "logistic": (
         "data A[30, 4] var x[4] minimize mean(softplus(A @ x))",
