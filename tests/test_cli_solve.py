@@ -172,3 +172,18 @@ def test_a_file_that_names_no_data() -> None:
     assert "it holds `u`, `v`; the data are `M`" in result.stderr
     assert "there is no file" in run("factors.slo", "--data", "none.npz").stderr
     assert "the data are `M`" in run("factors.slo", "--data", "M.csv").stderr
+
+
+def test_a_missing_size_that_positions_bound_from_below() -> None:
+    Path("g.slo").write_text(
+        "dim N, G\ndata g[N] in G\nvar u[G]\nminimize sumsq(u[g] - 1)", encoding="utf-8"
+    )
+    np.save("g.npy", np.array([0, 7, 2]))
+    result = run("g.slo", "--data", "g=g.npy")
+    assert result.exit_code == 1
+    assert "--set G=8" in result.output
+    assert run("g.slo", "--data", "g=g.npy", "--set", "G=9").exit_code == 0
+
+
+def test_the_first_values_of_long_variables_are_printed() -> None:
+    assert "[101] = 0, 0, 0, 0, 0, 0, …" in " ".join(run("wide.slo").stdout.split())

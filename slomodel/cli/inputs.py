@@ -152,7 +152,11 @@ def check_ready(requested: Request, model: Model, *, values: bool = True) -> Non
     assert isinstance(dims, dict)
     unsized = [name for name, size in dims.items() if size is None]
     listed = ", ".join(f"`{name}`" for name in unsized)
-    remedy = " ".join(f"--set {name}=10" for name in unsized) + ", or --data with arrays"
+    needed = model._binding.needed
+    sizes = [f"--set {name}={needed.get(name, 10)}" for name in unsized]
+    remedy = " ".join(sizes) + ", or --data with arrays"
+    if needed.keys() & unsized:
+        remedy += "; the positions in the data require at least this size"
     raise DomainError(Diagnostic("E706", f"the size of dim {listed} is not known", help=remedy))
 
 

@@ -230,7 +230,7 @@ class Result:
             for key, array in solution.variables.items()
         }
         computed = {
-            f"  {key}": _shown(array, self.labels.get(key, ()), begun=True)
+            f"  {key}": _shown(array, self.labels.get(key, ()))
             for key, array in self.evaluated.items()
         }
         return rows | shown | computed | self._multipliers()
@@ -315,11 +315,8 @@ def _listed(parameters: dict[str, float | str]) -> str:
     )
 
 
-def _shown(array: NDArray[np.float64], labels: Sequence[Sequence[str]], begun: bool = False) -> str:
-    """The shape of an array, and its values, with labels where it has them, if they are few.
-
-    Of many values the first few are shown if `begun`, and else none.
-    """
+def _shown(array: NDArray[np.float64], labels: Sequence[Sequence[str]]) -> str:
+    """The shape of an array and its values (of many the first few), with its labels if any."""
     shape = str(list(array.shape)) if array.ndim else "scalar"
     if labels and 0 < array.size <= _MOST_LABELLED:
         own = [
@@ -329,6 +326,6 @@ def _shown(array: NDArray[np.float64], labels: Sequence[Sequence[str]], begun: b
         pairs = zip(own, array.ravel(), strict=True)
         return f"{shape} = " + "; ".join(f"{one}: {value:.6g}" for one, value in pairs)
     values = ", ".join(f"{value:.6g}" for value in array.ravel()[:_MOST_SHOWN])
-    if begun and array.size > _MOST_SHOWN:
-        return f"{shape} = {values}, …"
-    return f"{shape} = {values}" if 0 < array.size <= _MOST_SHOWN else shape
+    if not array.size:
+        return shape
+    return f"{shape} = {values}" + (", …" if array.size > _MOST_SHOWN else "")
