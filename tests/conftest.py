@@ -1,5 +1,6 @@
 """Shared fixtures: golden texts and the Hypothesis profiles."""
 
+import gc
 import os
 import signal
 from collections.abc import Callable
@@ -42,6 +43,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         rewriting = [item for item in items if "golden" in getattr(item, "fixturenames", ())]
         config.hook.pytest_deselected(items=[item for item in items if item not in rewriting])
         items[:] = rewriting
+
+
+def pytest_collection_finish() -> None:
+    """Leave the objects that collection has created out of all later garbage collections."""
+    gc.freeze()
 
 
 @pytest.fixture
