@@ -326,3 +326,13 @@ def test_a_bounded_set_has_a_border(text: str, least: float) -> None:
     assert found.fun == pytest.approx(least, rel=1e-12)
     plain = model.solve(method="norm-armijo", max_iter=2000)
     assert plain.status in (Status.converged, Status.max_iter)
+
+
+@pytest.mark.filterwarnings("ignore::slomodel.NonsmoothWarning")
+def test_the_advice_at_a_minimum_with_a_kink() -> None:
+    model = slomodel.compile("var x[2]\nminimize norm2(x - [1, 2]) + 0.1*sumsq(x)", backend="numpy")
+    found = model.solve()
+    assert_allclose(found.x, [1, 2], atol=1e-9)
+    if not found.success:
+        assert "a minimum at a kink is likely" in found.message
+        assert "check_gradient" not in found.message

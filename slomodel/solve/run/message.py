@@ -16,6 +16,10 @@ _SMOOTH = (
     "The objective is smooth and its gradient derived, so that its values must lose digits here: "
     "write it without differences of large terms, or without factors that overflow."
 )
+_AT_KINK = (
+    "The gradient is derived, so that a minimum at a kink is likely: take the point, or write a "
+    "smooth form of the kink, such as sqrt(t^2 + 1e-6) for abs(t)."
+)
 _SAMPLED = "lipschitz='sampled'"
 
 
@@ -33,6 +37,8 @@ def message(run: RunState, evaluate: Evaluator, nit: int, parameters: Mapping[st
         remedy = stationary_start(sense)
     elif run.status is Status.line_search_stalled and not run.remedy and known_smooth(run):
         remedy = _SMOOTH
+    elif run.status is Status.line_search_stalled and not run.remedy and at_kink(run):
+        remedy = _AT_KINK
     elif proofs:
         remedy = f"{remedy} {proofs}"
     elif run.status in _LIMITS and parameters.get("direction", "gradient") == "gradient":
@@ -46,6 +52,11 @@ def message(run: RunState, evaluate: Evaluator, nit: int, parameters: Mapping[st
 def known_smooth(run: RunState) -> bool:
     """Whether the objective is compiled and has no kinks."""
     return run.facts.curvature and run.facts.smooth
+
+
+def at_kink(run: RunState) -> bool:
+    """Whether the objective is compiled, and gradients about the point say that it is a minimum."""
+    return run.facts.curvature and bool(run.tried)
 
 
 def proofs_note(run: RunState, seconds: float, parameters: Mapping[str, object]) -> str:
