@@ -1,6 +1,7 @@
 """Objectives and constraints with kinks, in sets: by their epigraph form, and what it refuses."""
 
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +14,11 @@ from slomodel.errors import NonsmoothWarning, StartWarning
 from slomodel.functions import differentiated
 from slomodel.ir.expr import Input
 from slomodel.ir.walk import dependents
+from slomodel.model import epigraph_run
 from slomodel.reference import evaluate
 from slomodel.solve import Solution, Status
 from slomodel.solve.run.kinks import combination, outward_normals
+from slomodel.solve.run.monitor import State
 from slomodel.solve.sets.ball import EuclideanBall
 from slomodel.solve.sets.box import Box
 from slomodel.solve.sets.simplex import Simplex
@@ -389,3 +392,49 @@ def test_an_interrupt_ends_a_run_at_its_start_too(text: str, after: int) -> None
 
     found = slomodel.compile(text, backend="numpy").solve(callback=interrupt)
     assert found.status is Status.interrupted
+
+
+PARTS = {
+    "norms smoothed after the model itself": (
+        "var x[n] in [-1, 2] minimize 2*norm2(A @ x - b) + 9*norm2(x - 1) + norm2(x)"
+    ),
+    "a form after the model itself": (
+        "var x[n] init 1 minimize sum(abs(A @ x - b)) + sumsq(x)/100"
+    ),
+    "both after the model itself": (
+        "var x[n] init 1 minimize sum(norm2(x - A[i, :]) for i in m) + 30*norm2(x) + abs(x[0])"
+    ),
+    "the model itself after a form": (
+        "var x[n] in [-1, 2] init 1 minimize sum(abs(A @ x - b)) + exp(x[0])"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", PARTS.values(), ids=list(PARTS))
+def test_a_run_of_several_parts_is_one_run(
+    text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Callbacks, history, counts and budgets are those of all parts, checkpointed or not."""
+    if text == PARTS["the model itself after a form"]:
+        monkeypatch.setattr(epigraph_run, "_FINAL", ())
+    model = slomodel.compile(
+        f"dim m, n data A[m, n], b[m] {text}", data=rows(6, 3), backend="numpy"
+    )
+    seen: list[State] = []
+    whole = model.solve(callback=seen.append)
+    assert [one.k for one in seen] == list(range(whole.nit + 1))
+    assert [one.fun for one in seen] == whole.history.fun.tolist()
+    assert [one.step for one in seen] == whole.history.step.tolist()
+    for name in ("time", "nfev", "njev", "nhev", "epoch"):
+        counts = [getattr(one, name) for one in seen]
+        assert counts == sorted(counts)
+    assert seen[-1].nfev <= whole.nfev
+    for most in range(0, whole.nit, 1 + whole.nit // 3):
+        found = model.solve(max_iter=most, checkpoint=tmp_path / "run")
+        assert found.nit == len(found.history.fun) - 1 <= most
+        assert found.status is Status.max_iter
+        resumed = model.solve(resume=tmp_path / "run")
+        assert (resumed.x.tolist(), resumed.status) == (whole.x.tolist(), whole.status)
+    calls = iter(range(whole.nit - 1))
+    found = model.solve(callback=lambda _: next(calls, None) is None)
+    assert found.status is Status.user_stopped

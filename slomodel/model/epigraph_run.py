@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -20,8 +18,10 @@ from slomodel.problem import DeclaredSet
 from slomodel.reference import evaluate
 from slomodel.solve import Solution
 from slomodel.solve.constrained.entry import solve_constrained
-from slomodel.solve.entry import Unpack, start_in
+from slomodel.solve.entry import Diagnose, Unpack, View, start_in
+from slomodel.solve.run.checkpoint import Saved
 from slomodel.solve.run.message import counted
+from slomodel.solve.run.parts import BUDGETS, Part, RunParts, point_of, stopped
 from slomodel.solve.run_options import DEFAULTS
 from slomodel.solve.sets.convex_set import Set
 from slomodel.solve.status import Status
@@ -29,37 +29,18 @@ from slomodel.solve.status import Status
 MOST_UNKNOWNS, MOST_UNKNOWNS_OF_PROGRAM = 300, 1000
 """Most unknowns of the epigraph form, and of one that is a quadratic program: Newton steps for the
 KKT conditions form matrices of that size."""
-_BUDGETS = (
-    *(Status.max_iter, Status.max_time, Status.max_nfev),
-    *(Status.user_stopped, Status.interrupted),
-)
 # Where a run of the form ends so, the model itself is not minimised again.
 _FINAL = (
     *(Status.converged, Status.precision, Status.infeasible, Status.unbounded, Status.no_minimum),
-    *_BUDGETS,
+    *BUDGETS,
 )
 # Lengths over which norms are smoothed in turn, in units of the largest norm at the start; at the
 # last one rounding errors may be too large, and the result is that of the one before.
 SMOOTHED = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10)
 # So many of them at least, here down to 1e-6, are needed for a result of the model itself.
 FEWEST = 3
-_COUNTS = ("nit", "nfev", "njev", "nhev")
 STALLED = (Status.line_search_stalled, Status.not_descent)
 """How a run ends at a kink."""
-
-
-def remaining(
-    options: Mapping[str, Any], spent: Mapping[str, int], seconds: float
-) -> dict[str, Any]:
-    """What a run leaves of its budgets after so many steps, evaluations and seconds."""
-    left = {name: options.get(name) for name in ("max_iter", "max_time", "max_nfev")}
-    if left["max_iter"] is not None:
-        left["max_iter"] = max(0, left["max_iter"] - spent["nit"])
-    if left["max_time"] is not None:
-        left["max_time"] = max(0.0, left["max_time"] - seconds)
-    if left["max_nfev"] is not None:
-        left["max_nfev"] = max(1, left["max_nfev"] - spent["nfev"])
-    return {name: budget for name, budget in left.items() if budget is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,56 +63,79 @@ class EpigraphRun:
         program = self.constraints.is_quadratic_program
         return self.constraints.n <= (MOST_UNKNOWNS_OF_PROGRAM if program else MOST_UNKNOWNS)
 
-    def solution(self, x0: Vector, options: dict[str, Any]) -> Solution | None:
-        """The Solution from x0 (n,); None if the run has not come to an end that says something."""
-        n, model, user = len(x0), self.of, options["user"]
-        x0 = start_in(model._within, x0)
-        diagnose: Callable[[Vector], str | None] = options["diagnose"]
-        own: dict[str, Any] = {
-            "in_sets": self.in_sets,
-            "user": (lambda z: z[:n]) if user is None else (lambda z: user(z[:n])),
-            "diagnose": lambda z: diagnose(z[:n]),
-        }
+    def solution(
+        self, x0: Vector, options: dict[str, Any], parts: RunParts, kept: int = 0
+    ) -> Solution | None:
+        """The Solution from x0 (n,); None if its parts have not come to an end that says something.
+
+        So many iterations are `kept` for steps after it.
+        """
+        n, x0 = len(x0), start_in(self.of._within, x0)
         found: Solution | None = None
-        reached, runs, began = 0.0, 0, perf_counter()
-        spent: dict[str, Any] = dict.fromkeys(_COUNTS, 0)
+        reached, runs = 0.0, 0
         lengths = self._lengths(x0)
         for length in lengths:
             given = np.append(x0, length) if self.norms else x0
-            first = np.append(given, self.form.values(self.base._values(given), model._binding))
-            own["within"] = self._within(length)
-            left = remaining(options, spent, perf_counter() - began)
-            run = solve_constrained(self.constraints, first, **{**options, **left, **own})
-            spent = {name: getattr(run, name) + count for name, count in spent.items()}
+            first = np.append(given, self.form.values(self.base._values(given), self.of._binding))
+            run = parts.run(self._part(first, n, length, options), kept=kept + bool(self.norms))
             runs += 1
-            if found is not None and run.status in _BUDGETS:
-                return None
             if found is not None and not run.success:
-                spent["nit"] -= run.nit  # its steps are not taken
+                # Its steps are taken back.
+                found = parts.back_to(found)
+                if parts.ended in BUDGETS:
+                    return None
                 break
-            history = run.history if found is None else found.history.followed_by(run.history)
-            found, reached = replace(run, history=history), length
-            assert run.unconstrained is not None
-            x0 = run.unconstrained[:n]
+            found, reached = run, length
+            x0 = point_of(run)[:n]
             if not run.success:
                 break
         assert found is not None
         if self.norms and found.success and lengths.index(reached) + 1 < FEWEST:
             return None
-        x = x0
-        violation = self._violation(x)
+        violation = self._violation(x0)
         if found.status not in _FINAL or (
             found.success and violation > options.get("ctol", DEFAULTS["ctol"])
         ):
-            return None
-        fun, jac = model.value_and_gradient(x)
-        kept = {one.name for one in model._problem.constraints} | set(model.variables)
-        assert found.unconstrained is not None
-        count, remark = len(found.unconstrained) - n - bool(self.norms), ""
+            spent = parts.spent()
+            if spent is None or self.norms:
+                return None
+            found = stopped(found, spent, options["sense"])
+        remark = self._remark(runs, reached)
+        user: View | None = options["user"]
+        return parts.whole(self._of_the_model(found, x0, violation, remark, user))
+
+    def _part(self, first: Vector, n: int, length: float, options: dict[str, Any]) -> Part:
+        """The run of the form from `first`, for a model of n unknowns."""
+        user: View | None = options["user"]
+        diagnose: Diagnose = options["diagnose"]
+        own: dict[str, Any] = {
+            "in_sets": self.in_sets,
+            "user": (lambda z: z[:n]) if user is None else (lambda z: user(z[:n])),
+            "diagnose": lambda z: diagnose(z[:n]),
+            "within": self._within(length),
+        }
+
+        def part(given: dict[str, Any]) -> Solution:
+            start = None if given["resume"] else first
+            return solve_constrained(self.constraints, start, **{**given, **own})
+
+        return part
+
+    def _remark(self, runs: int, reached: float) -> str:
+        """What was replaced by what, in sentences."""
+        count, remark = self.constraints.n - self.of.n - bool(self.norms), ""
         if count:
             remark = f" Its kinks were replaced by {count} bounded variables (epigraph form)."
         if self.norms:
             remark += f" Norms were smoothed over {reached:.1g}, in {counted(runs, 'run')}."
+        return remark
+
+    def _of_the_model(
+        self, found: Solution, x: Vector, violation: float, remark: str, user: View | None
+    ) -> Solution:
+        """The Solution of the model itself at x (n,), from that of the form."""
+        fun, jac = self.of.value_and_gradient(x)
+        kept = {one.name for one in self.of._problem.constraints} | set(self.of.variables)
         return replace(
             found,
             fun=fun,
@@ -141,22 +145,26 @@ class EpigraphRun:
             active={k: one for k, one in found.active.items() if k in kept},
             violation=violation,
             message=f"{found.message}{remark}",
-            **spent,
         )
 
-    def from_the_end_of(self, earlier: Solution, options: dict[str, Any]) -> Solution:
+    def from_the_end_of(
+        self, earlier: Solution, options: dict[str, Any], parts: RunParts
+    ) -> Solution:
         """The Solution from the end of a run of the model itself; that run's if it is no better."""
-        x = earlier.x if earlier.unconstrained is None else earlier.unconstrained
-        spent = {name: getattr(earlier, name) for name in _COUNTS}
-        left = remaining(options, spent, float(earlier.history.time[-1]))
-        found = self.solution(x, {**options, **left})
-        if found is None or not found.success:
+        # One for a step back.
+        if parts.spent(wanted=2) is not None:
             return earlier
-        total = {name: getattr(found, name) + count for name, count in spent.items()}
-        began = f"It began at the end of a run of {earlier.nit:,} iterations that stalled at kinks."
-        message = f"{found.message} {began}"
-        history = earlier.history.followed_by(found.history)
-        return replace(found, message=message, model=earlier.model, history=history, **total)
+        found = self.solution(point_of(earlier), options, parts, kept=1)
+        if found is not None and found.success:
+            first = f"a run of {earlier.nit:,} iterations that stalled at kinks"
+            message = f"{found.message} It began at the end of {first}."
+            return replace(found, message=message, model=earlier.model)
+        earlier, ended = parts.back_to(earlier), parts.ended
+        return stopped(earlier, ended, options["sense"]) if ended in BUDGETS else earlier
+
+    def resumes(self, saved: Saved) -> bool:
+        """Whether a checkpoint is of a run of this form."""
+        return not self.norms and len(saved.point.x) == self.constraints.n
 
     def _lengths(self, x: Vector) -> list[float]:
         """The lengths over which norms are smoothed, in turn, from a start x (n,); 0 without any.

@@ -43,6 +43,8 @@ from slomodel.solve.constrained.entry import solve_constrained
 from slomodel.solve.constrained.objective import PenaltySubproblem
 from slomodel.solve.facts import Product
 from slomodel.solve.methods.table import uses_proofs
+from slomodel.solve.run.checkpoint import read_checkpoint
+from slomodel.solve.run.parts import RunParts, solved
 from slomodel.solve.run_options import OPTIONS, RunOptions
 
 # Imported by the methods that need it: it takes a sixth of the time of all other imports.
@@ -265,10 +267,12 @@ class Model(Reporting):
         """One run, whose solution refers to `model`: None where it may be sent to a process."""
         inner = self.unconstrained
         # The bounds take a second to load.
-        proves = resume is not None or uses_proofs(method, run_options)
-        plain = (
-            method == "auto" and not (proves or checkpoint) and run_options.keys() <= OPTIONS.keys()
-        )
+        proves = uses_proofs(method, run_options)
+        saved = None if resume is None else read_checkpoint(resume)
+        plain = method == "auto" and not proves and run_options.keys() <= OPTIONS.keys()
+        if saved is not None:
+            before, proves = saved.trajectory, True
+            plain &= before.method == "auto" and not (before.options or before.run.verify)
         run_options |= {
             "method": method,
             "sense": self._problem.sense,
@@ -285,15 +289,19 @@ class Model(Reporting):
         }
         with limited(threads):
             first = self._first(x0, seed, resume is None)
-            at_once = plain and bool(self._problem.constraints or inner._within is not None)
-            solution = None
-            if at_once and inner._epigraph and first is not None:
-                solution = inner._epigraph.solution(first, run_options)
+            parts, solution = RunParts(run_options), None
+            at_once = bool(self._problem.constraints or inner._within is not None)
+            form = inner._epigraph if plain and at_once else None
+            if form and saved is not None:
+                form = form if form.resumes(saved) else None
+                first = saved.x0[: inner.n] if form else first
+            if form and first is not None:
+                solution = form.solution(first, run_options, parts)
             if solution is not None:
                 solution = solution if model is None else solution.with_model(model)
             elif self._problem.constraints:
                 constrained = inner._constraints(self._coordinates)
-                solution = solve_constrained(constrained, first, **run_options)
+                solution = parts.run(partial(solved, solve_constrained, constrained, first), first)
                 solution = solution if model is None else solution.with_model(model)
             else:
                 if method == "auto" and self.backend == NATIVE.name:
@@ -301,11 +309,13 @@ class Model(Reporting):
                 products: tuple[Product, ...] = ("hvp",) if method == "auto" else ()
                 objective = self._objectives(products)
                 prove = inner._prover() if proves else None
-                solution = solve(objective, first, prove=prove, model=model, **run_options)
+                own: dict[str, Any] = {"prove": prove, "model": model}
+                solution = parts.run(partial(solved, solve, objective, first, **own), first)
                 if plain and not at_once and solution.status in STALLED and inner._epigraph:
-                    solution = inner._epigraph.from_the_end_of(solution, run_options)
+                    solution = inner._epigraph.from_the_end_of(solution, run_options, parts)
             if plain and solution.status in STALLED and inner._with_smoothed_norms:
-                solution = inner._with_smoothed_norms.from_the_end_of(solution, run_options)
+                solution = inner._with_smoothed_norms.from_the_end_of(solution, run_options, parts)
+            solution = parts.whole(solution)
         coordinates = self._coordinates
         solution = solution if coordinates is None else coordinates.remarked(solution)
         return self._with_remark_on_scales(solution)

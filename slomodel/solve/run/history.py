@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,15 +26,24 @@ class History:
     step: Vector
     epoch: NDArray[np.int64]
 
-    def followed_by(self, later: History) -> History:
-        """The history of a run and of a later one from its end, without the start of that."""
-        return History(
-            np.append(self.time, self.time[-1] + later.time[1:]),
-            np.append(self.fun, later.fun[1:]),
-            np.append(self.gradient_norm, later.gradient_norm[1:]),
-            np.append(self.step, later.step[1:]),
-            np.append(self.epoch, self.epoch[-1] + later.epoch[1:]),
-        )
+    @property
+    def columns(self) -> tuple[NDArray[Any], ...]:
+        """All columns, in their order."""
+        return tuple(getattr(self, one.name) for one in fields(self))
+
+    def followed_by(self, later: History, returned: float | None = None) -> History:
+        """The history of a run and of a later one from its end, without the start of that.
+
+        With a start at a distance `returned` from the end, that start is a step.
+        """
+        first = 1 if returned is None else 0
+        later = History(*(one[first:].copy() for one in later.columns))
+        if returned is not None:
+            later.step[0] = returned
+        later.time[:] += self.time[-1]
+        later.epoch[:] += self.epoch[-1]
+        both = zip(self.columns, later.columns, strict=True)
+        return History(*(np.append(*one) for one in both))
 
 
 COLUMNS = len(fields(History))
