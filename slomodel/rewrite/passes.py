@@ -24,6 +24,7 @@ from slomodel.rewrite.contraction_order import contraction_order
 from slomodel.rewrite.differences import differences
 from slomodel.rewrite.empty_sums import with_empty_sums
 from slomodel.rewrite.exponentials.limited_exponents import with_limited_exponents
+from slomodel.rewrite.exponentials.scaled_roots import with_scaled_roots
 from slomodel.rewrite.facts import Facts
 from slomodel.rewrite.memory.checkpoints import checkpointed
 from slomodel.rewrite.memory.segmented_sums import with_segmented_sums
@@ -125,6 +126,13 @@ PASSES: tuple[Pass, ...] = (
         "close to a point where terms or poles cancel, the value to full accuracy, and at it the "
         "limit; the same elsewhere",
         "after the stable forms, which remove most cancellations without a choice",
+    ),
+    Pass(
+        "scaled roots",
+        "derivatives",
+        "the same values; finite where a sum of exponentials overflows and its root does not",
+        "after the stable forms, whose logarithms scale what is below these roots themselves, and "
+        "after the series",
     ),
     Pass(
         "limited exponents",
@@ -266,7 +274,7 @@ def _after(one: Mapping[Expr, Expr], other: Mapping[Expr, Expr]) -> dict[Expr, E
 
 def for_derivatives(objective: Expr) -> Expr:
     """A formulated objective after the passes for values and derivatives."""
-    return with_limited_exponents(continued(objective))
+    return with_limited_exponents(with_scaled_roots(continued(objective)))
 
 
 @dataclass(frozen=True, slots=True)

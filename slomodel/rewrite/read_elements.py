@@ -1,4 +1,4 @@
-"""Elements of arrays of exponentials, read below logarithms, in the form that stable forms see.
+"""Elements of arrays of exponentials, read below logarithms and in quotients, in place.
 
 With p = sigmoid(x), log(1 - p[g[i]]) is to be as accurate as log(1 - sigmoid(x[g[i]])). Functions
 of read elements are applied before they are read, log(1 - p)[g[i]], as there are often more
@@ -8,7 +8,7 @@ few elements are read, the exponentials are those at these places. The law: the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from slomodel.functions import (
@@ -113,10 +113,10 @@ def _marked(order: list[Expr]) -> set[Expr]:
             own.add(node)
             if all(isinstance(one, Affine | Lookup) for one in node.index):
                 found.append(node)
-    if not found:
-        return set()
-    above = users(order)
-    return {node for node in found if _is_below_logarithm(node, above)}
+    above = users(order) if found else {}
+    reached = {node: _reached(node, above) for node in found}
+    every = {*found, *(one for ones in reached.values() for one in ones)}
+    return {node for node, ones in reached.items() if _is_taken_apart(ones, every)}
 
 
 def _is_exponential(node: Expr) -> bool:
@@ -127,27 +127,32 @@ def _is_exponential(node: Expr) -> bool:
     return is_map(node, *_EXPONENTIALS) and not is_scaled
 
 
-def _is_below_logarithm(node: Gather, above: Mapping[Expr, list[Expr]]) -> bool:
-    """Whether a logarithm of terms with the elements is taken, or of sums of those of a slice.
+def _reached(node: Gather, above: Mapping[Expr, list[Expr]]) -> set[Expr]:
+    """The logarithms and terms that elements are in, and for those of a slice sums too.
 
     In sums over elements that are looked up, more exponentials than the array has are the work.
     """
     is_slice = all(isinstance(one, Affine) for one in node.index)
     stack: list[Expr] = [node]
-    seen: set[Expr] = {node}
+    seen: set[Expr] = set()
     while stack:
         for one in above[stack.pop()]:
-            if is_map(one, *_LOGARITHMS):
-                return True
-            if one in seen or not (
-                is_map(one, *_PASSED)
-                or isinstance(one, Gather)
-                or (is_slice and isinstance(one, Einsum | Extreme | Recur | Scan))
-            ):
+            is_passed = isinstance(one, Gather) or is_map(one, *_PASSED)
+            is_sum = is_slice and isinstance(one, Einsum | Extreme | Recur | Scan)
+            if one in seen or not (is_passed or is_sum or is_map(one, *_LOGARITHMS)):
                 continue
             seen.add(one)
-            stack.append(one)
-    return False
+            if not is_map(one, *_LOGARITHMS):
+                stack.append(one)
+    return seen
+
+
+def _is_taken_apart(reached: Collection[Expr], every: Collection[Expr]) -> bool:
+    """Whether a logarithm is taken of some elements, or a quotient of these and others."""
+    return any(
+        is_map(one, *_LOGARITHMS) or (is_map(one, div) and all(k in every for k in one.operands))
+        for one in reached
+    )
 
 
 def _through(node: Expr, waiting: Mapping[Expr, _ReadLater]) -> _ReadLater | None:

@@ -22,6 +22,7 @@ from slomodel.functions import (
     add,
     div,
     exp,
+    expm1,
     gt,
     land,
     log,
@@ -33,7 +34,9 @@ from slomodel.functions import (
     maximum,
     mul,
     neg,
+    normcdf,
     pow,
+    sigmoid,
     sqrt,
     square,
     sub,
@@ -77,10 +80,14 @@ _PASSED = (add, sub, mul, div, neg, where, sqrt, square, pow, abs)
 
 @dataclass(frozen=True, slots=True)
 class _ScaledResult:
-    """A node as `rest` times the exponential of `shift`, along some axes of the node."""
+    """A node as `rest` times the exponential of `shift`, along some axes of the node.
+
+    `is_tail`: it is a product of tails, such as 1 - sigmoid(x), which are never exactly 0.
+    """
 
     rest: Expr
     shift: Placed
+    is_tail: bool = False
 
 
 def with_scaled_recurrences(root: Expr) -> Mapping[Expr, Expr]:
@@ -111,11 +118,22 @@ def with_scaled_recurrences(root: Expr) -> Mapping[Expr, Expr]:
             through = _over(node, operands, products)
             if through is not None:
                 products[node] = through
+            result = _complement(node, products) or result
         if own is not None:
             found[node] = own
             result = mul(own.rest, exp(_wide(own, node)))
         done[node] = result
     return done
+
+
+def _complement(node: Expr, products: Mapping[Expr, _ScaledResult]) -> Expr | None:
+    """1 - p for a product p of tails near 1, by the sum of their logarithms."""
+    if not is_map(node, sub) or node.operands[0] is not Const(1.0):
+        return None
+    one = products.get(node.operands[1])
+    if one is None or not one.is_tail or node.operands[1].shape != node.shape:
+        return None
+    return neg(expm1(_wide(one, node)))
 
 
 def _wide(scaled: _ScaledResult, node: Expr) -> Expr:
@@ -168,7 +186,7 @@ def _as_sum(node: Scan) -> _ScaledResult | None:
             return None
         padded = factor
         (factor,) = factor.operands
-    is_signed = not is_nonnegative(factor)
+    is_signed = not (is_nonnegative(factor) or _is_tail(factor))
     signs = build.ones(factor.shape)
     if is_signed:
         signs = stop_gradient(where(lt(factor, 0.0), -1.0, 1.0))
@@ -182,7 +200,17 @@ def _as_sum(node: Scan) -> _ScaledResult | None:
     if not is_signed:
         signs = build.ones(node.shape)
     shift = cumulative("cumsum", logs, node.axis)
-    return _ScaledResult(signs, Placed(shift, tuple(range(node.rank))))
+    is_tail = _is_tail(factor)
+    return _ScaledResult(signs, Placed(shift, tuple(range(node.rank))), is_tail)
+
+
+def _is_tail(factor: Expr) -> bool:
+    """Whether a factor is a tail or 1 less a tail, if a condition holds, and otherwise 1."""
+    if is_map(factor, where):
+        return all(one is Const(1.0) or _is_tail(one) for one in factor.operands[1:])
+    if is_map(factor, sub) and factor.operands[0] is Const(1.0):
+        return is_map(factor.operands[1], sigmoid, normcdf)
+    return is_map(factor, sigmoid, normcdf, exp)
 
 
 def _is_first_alone(term: Expr, axis: int) -> bool:
@@ -316,7 +344,9 @@ def _over(
         for operand, part in zip(operands, parts, strict=True)
     )
     is_one = isinstance(node, Gather) and rests[0] is build.ones(rests[0].shape)
-    return _ScaledResult(build.ones(node.shape) if is_one else remade(node, rests), shift)
+    is_tail = isinstance(node, Gather) and any(part is not None and part.is_tail for part in parts)
+    rest = build.ones(node.shape) if is_one else remade(node, rests)
+    return _ScaledResult(rest, shift, is_tail)
 
 
 def _shift(node: Expr, parts: Sequence[_ScaledResult | None]) -> Placed | None:

@@ -139,7 +139,7 @@ class ScaledLogarithms:
             return None
         if _sums_choices(divisor.node):
             return None  # A scale of the terms that are chosen costs several times the quotient.
-        factors = _flat(divisor)
+        factors = factors_and_divisors(divisor)
         sums = [part for part, is_above in factors if _is_sum(part.node) and not is_above]
         below = sums[0] if len(sums) == 1 else divisor
         estimate = self._present.of(below.node) if _is_sum(below.node) else None
@@ -173,6 +173,13 @@ class ScaledLogarithms:
             # The largest of its terms is in the zone; factors of exponentials may be 0.
             self._finite.add(result)
         return add(found.shift, result)
+
+    def of_growing(self, node: Expr) -> tuple[Expr, Expr] | None:
+        """A node without the exponential of a shift, and the shift; None if it never overflows."""
+        if not self._present.is_short(node) or self._present.of(node) is None:
+            return None
+        found = None if self._present.does_not_grow(node) else self._scaled(node)
+        return None if found is None or found.shift is None else (found.rest, found.shift)
 
     def of_one_more(self, node: Map) -> Expr | None:
         """log(1 + A) in scaled form."""
@@ -270,7 +277,7 @@ class ScaledLogarithms:
         shift: Expr | None = None
         above: list[Expr] = []
         below: list[Expr] = []
-        for part, is_divisor in _flat(whole(node)):
+        for part, is_divisor in factors_and_divisors(whole(node)):
             own = self._present.of(part.node)
             inner = exponent_of(part)
             if inner is not None and own is not None:
@@ -323,7 +330,10 @@ class ScaledLogarithms:
         if not is_map(node, mul, div):
             return None
         shape = node.shape
-        parts = [(part.along(shape), is_divisor) for part, is_divisor in _flat(whole(node))]
+        parts = [
+            (part.along(shape), is_divisor)
+            for part, is_divisor in factors_and_divisors(whole(node))
+        ]
         exponents = [
             one
             for one, is_divisor in parts
@@ -334,9 +344,9 @@ class ScaledLogarithms:
             return None
         above = [one for one, is_divisor in others if not is_divisor]
         below = [one for one, is_divisor in others if is_divisor]
-        own = absent_among(above, largest)
-        if own is not None:
-            absent = own.or_else(absent)
+        zero = absent_among(above, largest)
+        if zero is not None:
+            absent = zero.or_else(absent)
         product = product_of([*above, self._times(exponents[0], shift, largest, absent)])
         return div(product, product_of(below)) if below else product
 
@@ -384,7 +394,7 @@ def _largest_beside(estimate: Expr) -> Expr:
     return stop_gradient(add(LARGEST, clip(known, -ZONE, 0.0)))
 
 
-def _flat(product: Part) -> list[tuple[Part, bool]]:
+def factors_and_divisors(product: Part) -> list[tuple[Part, bool]]:
     """The factors of a product with quotients and signs; the flag marks divisors."""
     result: list[tuple[Part, bool]] = []
     stack = [(product, False)]

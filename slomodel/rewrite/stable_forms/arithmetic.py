@@ -7,7 +7,7 @@ have fewer roundings; constants are merged where their product is exact.
 from __future__ import annotations
 
 from fractions import Fraction
-from math import frexp
+from math import frexp, isfinite
 
 from slomodel.calculus.signs import parity_of
 from slomodel.functions import add, div, exp, mul, neg, stop_gradient, sub
@@ -39,6 +39,46 @@ def merged_signs(node: Map) -> Expr | None:
             return add(one.along(shape), add(-c.node.value, y.along(shape)))
     # -a + b stays: other rules and the steps of loops look for sums.
     return None
+
+
+def without_cancelled_terms(node: Map) -> Expr | None:
+    """1 - (1 - u) as u, (x + u) - x as u, also where constants cancel in part; else None."""
+    groups = [_terms(part, sign) for part, sign in zip(parts_of(node), _signs(node), strict=True)]
+    if len(groups[0]) + len(groups[1]) < 3:
+        return None
+    for i, (one, sign) in enumerate(groups[0]):
+        for j, (other, opposite) in enumerate(groups[1]):
+            left = _left(one, sign, other, opposite)
+            if left is None:
+                continue
+            rest = [*groups[0][:i], *groups[0][i + 1 :], *groups[1][:j], *groups[1][j + 1 :]]
+            total: Expr = left
+            for part, own in rest:
+                total = (add if own > 0 else sub)(total, part.along(node.shape))
+            return total
+    return None
+
+
+def _signs(node: Map) -> tuple[int, int]:
+    return (1, -1 if node.function is sub else 1)
+
+
+def _terms(part: Part, sign: int) -> list[tuple[Part, int]]:
+    """The two terms of a sum with their signs; any other part by itself."""
+    if not isinstance(part.node, Map) or not is_map(part.node, add, sub):
+        return [(part, sign)]
+    return [(one, sign * own) for one, own in zip(part.parts(), _signs(part.node), strict=True)]
+
+
+def _left(one: Part, sign: int, other: Part, opposite: int) -> Const | None:
+    """What two terms that cancel leave, a number without rounding; None where they do not."""
+    if isinstance(one.node, Const) and isinstance(other.node, Const):
+        a, b = sign * one.node.value, opposite * other.node.value
+        total = a + b
+        if a * b >= 0.0 or not isfinite(total) or Fraction(a) + Fraction(b) != Fraction(total):
+            return None
+        return Const(total)
+    return Const(0.0) if one == other and sign == -opposite else None
 
 
 def merged_factors(node: Map) -> Expr | None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 from slomodel.calculus.signs import is_nonnegative
 from slomodel.functions import abs, add, div, exp, mul, pow, sqrt, sub
@@ -76,25 +77,26 @@ def power_of_power(node: Map) -> Expr | None:
 
 
 def without_data_factors(node: Map, better: Callable[[Expr], Expr | None]) -> Expr | None:
-    """(c u)^p with data c as c^p u^p for u >= 0, whose derivative is 0 where c is 0; else None."""
+    """(c u)^p with data c as c^p u^p for u >= 0, whose derivative is 0 where c is 0; else None.
+
+    Likewise exponentials, which are positive: the derivative of u^p is then 0 where u is.
+    """
     p = exponent_of_power(node)
     if p is None or p.is_integer() or not is_map(node.operands[0], mul, div):
         return None
     shape = node.shape
-    data: Expr = Const(1.0)
-    others: Expr = Const(1.0)
+    groups: list[Expr] = [Const(1.0)] * 3
     for factor in _factors(whole(node).parts()[0]) or ():
         if not factor.exponent.is_integer():
             return None
         own = _power(factor.base.along(shape), factor.exponent)
-        if any(map(is_varying_input, inputs(own))):
-            others = mul(others, own)
-        else:
-            data = mul(data, own)
-    if isinstance(data, Const) or isinstance(others, Const) or not is_nonnegative(others):
+        is_data = not any(map(is_varying_input, inputs(own)))
+        kind = 0 if is_data else 1 if is_map(factor.base.node, exp) else 2
+        groups[kind] = mul(groups[kind], own)
+    if sum(not isinstance(one, Const) for one in groups) < 2 or not is_nonnegative(groups[2]):
         return None
-    root = _power(others, p)
-    return mul(_power(data, p), better(root) or root)
+    roots = [_power(one, p) for one in groups]
+    return reduce(mul, (better(one) or one for one in roots))
 
 
 def root_of_exponential(node: Map) -> Expr | None:

@@ -7,21 +7,25 @@ rounding errors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 
-from slomodel.calculus.signs import is_positive
+from slomodel.calculus.signs import is_nonnegative, is_positive
 from slomodel.functions import (
     DIFFERENCES,
     add,
+    atanh,
     cosh,
     div,
     erfc,
     exp,
     expm1,
+    gt,
+    land,
     log,
     log1p,
     log2,
     log10,
+    lt,
     mul,
     neg,
     normcdf,
@@ -38,6 +42,7 @@ from slomodel.ir.expr import Const, Einsum, Expr, Map, is_map
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import postorder, users
 from slomodel.rewrite.elementwise.matching import (
+    Part,
     exponent_of_power,
     factors,
     product_with,
@@ -54,7 +59,7 @@ from slomodel.rewrite.exponentials.exponential_sums import (
     soft_quotient,
 )
 from slomodel.rewrite.exponentials.saturations import saturation
-from slomodel.rewrite.exponentials.scaled_logs import ScaledLogarithms
+from slomodel.rewrite.exponentials.scaled_logs import ScaledLogarithms, factors_and_divisors
 from slomodel.rewrite.exponentials.scaled_products import ScaledProducts
 from slomodel.rewrite.replacement import composed, remade
 from slomodel.rewrite.singularities.divided_sums import divided_difference, divided_inside
@@ -72,6 +77,7 @@ from slomodel.rewrite.stable_forms.arithmetic import (
     merged_factors,
     merged_signs,
     of_negative,
+    without_cancelled_terms,
 )
 from slomodel.rewrite.stable_forms.complements import Complements
 from slomodel.rewrite.stable_forms.conjugates import Conjugates
@@ -89,6 +95,9 @@ from slomodel.rewrite.stable_forms.table import elementwise, merged_constants, s
 _AT_MOST_AN_EXPONENTIAL = (sigmoid, softplus, normcdf, erfc, expm1, cosh, sinh)
 _POSITIVE = (sigmoid, softplus, normcdf, erfc, cosh)
 """Functions whose logarithms are finite where they underflow themselves."""
+_TAILS = (sigmoid, normcdf, erfc)
+_SMALLEST = 1e-290
+"""Quotients between this and its reciprocal are accurate, and so are their derivatives."""
 Rule = Callable[[Map], Expr | None]
 
 
@@ -134,8 +143,9 @@ def _replacements(root: Expr, choices: bool) -> tuple[Mapping[Expr, Expr], Scale
             result, better = better, rules.better(better)
         assert result.shape == node.shape
         done[node] = result
-        if is_map(result, where) and is_map(written, mul, div) and isinstance(written, Map):
-            rules.written.setdefault(result, written)
+        if result is not written and is_map(written, mul, div) and isinstance(written, Map):
+            known = rules.written if is_map(result, where) else rules.products
+            known.setdefault(result, written)
         rules.known.add(result)
         if len(above[node]) > 1:
             shared.add(result)
@@ -147,12 +157,13 @@ class _Rules:
     """The rules by the function of a node, with what they remember of one graph.
 
     `shared` are the nodes with several users, `known` those that are rewritten; `written` maps
-    choices to the products that they replace.
+    choices to the products that they replace, and `products` other forms of products.
     """
 
     def __init__(self, shared: Collection[Expr], choices: bool) -> None:
         self.known: set[Expr] = set()
         self.written: dict[Expr, Map] = {}
+        self.products: dict[Expr, Map] = {}
         self._choices = choices
         self._shared = shared
         scaled_logs = self.scaled_logs = ScaledLogarithms()
@@ -168,6 +179,7 @@ class _Rules:
         conjugates = Conjugates()
         sums = (
             merged_signs,
+            without_cancelled_terms,
             complements.of_sum,
             elementwise,
             theorems.of_sum,
@@ -187,9 +199,12 @@ class _Rules:
                 logarithms.of_sum,
                 elementwise,
                 self._log_of_power,
+                lambda node: self._log_of_factors(node, _TAILS),
                 logarithms.of_scaled_sum,
                 scaled_logs.of_mixture,
                 scaled_logs.of_any,
+                self._log_of_choice,
+                lambda node: self._log_of_factors(node, (exp,)),
             ),
             log1p: (
                 complements.of_log1p,
@@ -218,6 +233,7 @@ class _Rules:
                 products.of_power,
             ),
             exp: (merged_exponent, elementwise),
+            atanh: (elementwise, self._of_atanh),
             neg: (merged_signs, elementwise, cancelled),
             **self._of_products(roots, conjugates),
         }
@@ -277,6 +293,13 @@ class _Rules:
                 return build.broadcast(result, (), node.shape) if not result.rank else result
         return None
 
+    def _best(self, node: Expr) -> Expr:
+        """The node by all rules that apply, one after another."""
+        result = self.better(node)
+        while result is not None:
+            node, result = result, self.better(result)
+        return node
+
     def _even_product(self, node: Map) -> Expr | None:
         form = self._even.of_any(node)
         return None if form is None else self.better(form) or form
@@ -324,6 +347,50 @@ class _Rules:
         better = self.better(result)
         return mul(p, result if better is None else better)
 
+    def _of_atanh(self, node: Map) -> Expr | None:
+        """atanh(u) as (log(1 + u) - log(1 - u))/2 where 1 - u is a tail."""
+        u = whole(node).parts()[0].along(node.shape)
+        tail = self._best(sub(1.0, u))
+        core = scaled(whole(tail)).core
+        if core is None or not is_map(core.node, exp, *_TAILS):
+            return None
+        return mul(0.5, sub(self._best(log1p(u)), self._best(log(tail))))
+
+    def _log_of_choice(self, node: Map) -> Expr | None:
+        """The logarithm of the branch that is taken, where one of both has a stable form."""
+        (inside,) = whole(node).parts()
+        if not is_map(inside.node, where):
+            return None
+        condition, *branches = inside.parts()
+        logs = [log(part.node) for part in branches]
+        better = [self._best(one) for one in logs]
+        if better == logs:
+            return None
+        pairs = zip(better, branches, strict=True)
+        chosen = [Part(one, part.axes).along(node.shape) for one, part in pairs]
+        return where(condition.along(node.shape), *chosen)
+
+    def _log_of_factors(self, node: Map, kinds: Sequence[ScalarFunction]) -> Expr | None:
+        """The logarithm of a product or quotient with factors of some kinds, by those of its
+        factors where it leaves the range of doubles.
+        """
+        inside = node.operands[0]
+        written = self.products.get(inside) or self.written.get(inside) or inside
+        if inside.shape != node.shape or not is_map(written, mul, div):
+            return None
+        parts = factors_and_divisors(whole(written))
+        unknown = [part.node for part, _ in parts if not is_nonnegative(part.node)]
+        if not any(_is_of(part.node, kinds) for part, _ in parts) or len(unknown) > 1:
+            return None
+        total: Expr = Const(0.0)
+        for part, is_divisor in parts:
+            own = self._best(log(part.along(node.shape)))
+            total = (sub if is_divisor else add)(total, own)
+        if not any(is_divisor for _, is_divisor in parts) and not unknown:
+            return total  # all of these logarithms but those of numbers are of one sign
+        is_ordinary = land(gt(inside, _SMALLEST), lt(inside, 1.0 / _SMALLEST))
+        return where(is_ordinary, log(where(is_ordinary, inside, 1.0)), total)
+
     def _of_sigmoids(self, node: Map) -> Expr | None:
         """sigmoid(x)/sigmoid(y) as (1 + exp(-y))/(1 + exp(-x)), scaled against overflow."""
         of_quotient = self.scaled_logs.of_quotient
@@ -335,6 +402,8 @@ class _Rules:
         for k, part in enumerate(own):
             if is_map(part.node, sigmoid):
                 y, x = (one.parts()[0].along(shape) for one in (divisor.core, part))
+                if x is neg(y) or y is neg(x):
+                    return div(product_with(own, k, exp(x), shape), divisor.coefficient)
                 quotient = div(add(1.0, exp(neg(y))), add(1.0, exp(neg(x))))
                 if isinstance(quotient, Map):
                     quotient = of_quotient(quotient) or quotient
@@ -353,3 +422,9 @@ class _Rules:
             stack += [operand for operand in one.operands if operand not in seen]
             seen.update(one.operands)
         return False
+
+
+def _is_of(node: Expr, kinds: Sequence[ScalarFunction]) -> bool:
+    """Whether a factor is one of these functions or a power of one."""
+    base = node.operands[0] if exponent_of_power(node) is not None else node
+    return is_map(base, *kinds)

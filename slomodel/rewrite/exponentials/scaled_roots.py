@@ -1,0 +1,59 @@
+"""Roots of sums of exponentials, scaled against overflow: sqrt(1 + exp(x)) is exp(x/2) at 800.
+
+A^p is (A exp(-s))^p exp(p s) for any s, which is the excess of the scale of A, as in logarithms
+(`scaled_logs.py`): 0 unless the exponentials come near the ends of the range of doubles. It is
+taken as constant, so that derivatives are those of (A exp(-s))^p, times exp(p s).
+"""
+
+from __future__ import annotations
+
+from slomodel.functions import cbrt, exp, mul, pow, sqrt
+from slomodel.ir.expr import Expr, Map, is_map
+from slomodel.ir.walk import postorder
+from slomodel.rewrite.elementwise.matching import exponent_of_power, scaled, summands, whole
+from slomodel.rewrite.exponentials.growth import exponent_of, growth
+from slomodel.rewrite.exponentials.scaled_logs import ScaledLogarithms
+from slomodel.rewrite.replacement import remade
+
+_MOST_TERMS = 8
+
+
+def with_scaled_roots(root: Expr) -> Expr:
+    """The graph with roots of sums of exponentials in scaled form."""
+    order = postorder(root)
+    if not any(_power(node) is not None for node in order):
+        return root
+    scales = ScaledLogarithms()
+    done: dict[Expr, Expr] = {}
+    for node in order:
+        operands = tuple(done[operand] for operand in node.operands)
+        result = node if operands == node.operands else remade(node, operands)
+        p = _power(result)
+        is_sum = p is not None and _is_plain_sum(result.operands[0])
+        found = scales.of_growing(result.operands[0]) if is_sum else None
+        if found is not None and p is not None and isinstance(result, Map):
+            rest, shift = found
+            others = result.operands[1:]
+            result = mul(result.function(rest, *others), exp(mul(p, shift)))
+        done[node] = result
+    return done[root]
+
+
+def _is_plain_sum(node: Expr) -> bool:
+    """Whether all terms are numbers and exponentials: where they have other factors, these are
+    scales, as in norms of weighted residuals, and scaled forms are several times the work.
+    """
+    cores = [scaled(part).core for part in summands(node, most=_MOST_TERMS)]
+    return all(core is None or (isinstance(core.node, Map) and _grows(core.node)) for core in cores)
+
+
+def _grows(node: Map) -> bool:
+    return exponent_of(whole(node)) is not None or growth(node) is not None
+
+
+def _power(node: Expr) -> float | None:
+    """p of a power x^p whose value may be in range where that of x is not."""
+    if is_map(node, cbrt):
+        return 1.0 / 3.0
+    p = exponent_of_power(node) if is_map(node, sqrt, pow) else None
+    return p if p is not None and -1.0 < p < 1.0 and p else None
