@@ -85,3 +85,23 @@ def test_at_equal_arguments(text: str) -> None:
 )
 def test_differences_as_other_factors(text: str, point: tuple[float, ...]) -> None:
     assert not fault(text, point, 0, changes=0)
+
+
+ENDS: dict[str, tuple[str, float]] = {
+    "exp": ("(exp(x) - exp(1)) / (x - 1)", 1.0),
+    "log": ("y * (log(x) - log(2)) / (2 - x)", 2.0),
+    "sqrt": ("(sqrt(x) - 1) / (x - 1)", 1.0),
+    "power": ("(8 - x^1.5) / (4 - x)", 4.0),
+    "sin": ("(sin(x) - sin(1)) / (x - 1)", 1.0),
+    "softplus": ("(softplus(x) - softplus(1)) / (x - 1)", 1.0),
+    "multiple": ("(2 * tanh(x) - 2 * tanh(0.5)) / (1 - 2 * x)", 0.5),
+}
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("name", ENDS)
+def test_divided_differences_from_a_number(name: str) -> None:
+    text, x = ENDS[name]
+    assert not fault(text, (x + 1e-7, 3.0)[: 1 + ("y" in text)], seed=0, changes=0)
+    model = slomodel.compile(f"var x, y\nminimize {text} + 0 * y", backend="numpy")
+    assert np.isfinite(model.gradient([x, 3.0])).all()

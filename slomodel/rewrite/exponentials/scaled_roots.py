@@ -2,7 +2,8 @@
 
 A^p is (A exp(-s))^p exp(p s) for any s, which is the excess of the scale of A, as in logarithms
 (`scaled_logs.py`): 0 unless the exponentials come near the ends of the range of doubles. It is
-taken as constant, so that derivatives are those of (A exp(-s))^p, times exp(p s).
+taken as constant, so that derivatives are those of (A exp(-s))^p, times exp(p s). Logarithms of
+what is above such roots are scaled by `scaled_logs.py`, which sees the roots as they are written.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from slomodel.rewrite.exponentials.scaled_logs import ScaledLogarithms
 from slomodel.rewrite.replacement import remade
 
 _MOST_TERMS = 8
+"""Terms that are examined; sums of more are left as written."""
 
 
 def with_scaled_roots(root: Expr) -> Expr:

@@ -24,6 +24,7 @@ from slomodel.functions.box_cox import box_cox
 from slomodel.functions.removable import SINE_REMAINDER_QUOTIENT, sinh_quotient
 from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Const, Expr, Map, is_map
+from slomodel.ir.function import ScalarFunction
 from slomodel.rewrite.elementwise.matching import (
     Part,
     Term,
@@ -62,9 +63,11 @@ def zeros_of_sum(part: Part, product: FactoredProduct, shape: Shape) -> Iterator
             continue
         core = Part(other.core.node, tuple(part.axes[k] for k in other.core.axes))
         c = Fraction(other.coefficient)
-        if one.core is None and one.coefficient == -other.coefficient:
-            yield from _less_its_value_at_0(core, c, shape)
-        elif one.core is not None:
+        if one.core is None:
+            if one.coefficient == -other.coefficient:
+                yield from _less_its_value_at_0(core, c, shape)
+            yield from _less_a_value(core, c, one.coefficient, product, shape)
+        else:
             before = Part(one.core.node, tuple(part.axes[k] for k in one.core.axes))
             sine = core.inner(sin)
             if sine is not None and _is_negative_of(one, scaled(sine), part, other.coefficient):
@@ -139,6 +142,44 @@ def _less_its_value_at_0(core: Part, c: Fraction, shape: Shape) -> Iterator[Vani
             yield _times(FactoredProduct(own.number * c, own.powers), value)
 
 
+def _less_a_value(
+    core: Part, c: Fraction, number: float, product: FactoredProduct, shape: Shape
+) -> Iterator[VanishingFactor]:
+    """c (f(u) - f(b)) for a number b that u is where a divisor of the product is 0."""
+    node = core.node
+    if not isinstance(node, Map) or not all(isinstance(one, Const) for one in node.operands[1:]):
+        return
+    u = core.parts()[0]
+    for divisor, p in product.powers.items():
+        b = _value_at_zero(u, divisor) if p < 0 and is_map(divisor.node, add, sub) else None
+        value = None if b is None else node.function(Const(b), *node.operands[1:])
+        if b is None or not isinstance(value, Const) or float(c) * value.value != -number:
+            continue
+        other = Part(Const(b), ())
+        power = exponent_of_power(node)
+        divided = DIVIDED.get(node.function) or (
+            None if power is None else divided_power(Fraction(power))
+        )
+        if divided is not None:
+            yield from zero_of_difference(u, other, c, divided, product, shape)
+        elif is_map(node, exp, log):
+            kind = exp if is_map(node, exp) else log
+            yield from _of_exponential_or_logarithm(kind, u, other, c, product, shape)
+
+
+def _value_at_zero(u: Part, divisor: Part) -> float | None:
+    """The number that u is where a divisor is 0, as both are linear in one quantity."""
+    one, other = polynomial(u), polynomial(divisor)
+    if one is None or other is None or not one.terms:
+        return None
+    first, c = one.terms[-1] if one.terms[-1][0] else one.terms[0]
+    wanted = next((k for m, k in other.terms if first and frozenset(m) == frozenset(first)), None)
+    rest = None if wanted is None else one - other.scaled(Fraction(c) / wanted)
+    if rest is None or any(monomial for monomial, _ in rest.terms):
+        return None
+    return float(sum((Fraction(k) for _, k in rest.terms), Fraction(0)))
+
+
 def _same_shape(x: Part, y: Part, shape: Shape) -> tuple[Expr, Expr]:
     return x.along(shape), y.along(shape)
 
@@ -154,17 +195,29 @@ def _difference_of_values(
     yield from _divided_powers(one, other, c, product, shape)
     if is_map(one.node, pow) and is_map(other.node, pow):
         yield from _difference_of_powers(one, other, c, shape)
-    for kind, divided in ((exp, divided_exponential), (log, divided_logarithm)):
+    for kind in (exp, log):
         left, right = one.inner(kind), other.inner(kind)
-        if left is None or right is None:
-            continue
-        result = _difference_among(left, right, product, shape)
+        if left is not None and right is not None:
+            yield from _of_exponential_or_logarithm(kind, left, right, c, product, shape)
+
+
+def _of_exponential_or_logarithm(
+    kind: ScalarFunction,
+    left: Part,
+    right: Part,
+    c: Fraction,
+    product: FactoredProduct,
+    shape: Shape,
+) -> Iterator[VanishingFactor]:
+    """c (exp(a) - exp(b)) or c (log(a) - log(b))."""
+    result = _difference_among(left, right, product, shape)
+    if result is None and kind is exp:
+        yield from _exponentials_of_multiples(left, right, c, product, shape)
+    if result is not None:
         a, b = left.along(shape), right.along(shape)
-        if result is None and kind is exp:
-            yield from _exponentials_of_multiples(left, right, c, product, shape)
-        if result is not None:
-            own = FactoredProduct(c * result.number, result.powers)
-            yield VanishingFactor(own, lambda p, f=divided, a=a, b=b: f(a, b, p))  # type: ignore[misc]
+        divided = divided_exponential if kind is exp else divided_logarithm
+        own = FactoredProduct(c * result.number, result.powers)
+        yield VanishingFactor(own, lambda p: divided(a, b, p))
 
 
 def zero_of_difference(
