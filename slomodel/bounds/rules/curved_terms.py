@@ -29,6 +29,7 @@ from slomodel.bounds.ranges.curvature.hessian_ranges import (
 from slomodel.bounds.ranges.curvature.near_identity import log_determinants_sum, with_inverses
 from slomodel.bounds.ranges.curvature.shared_columns import with_shared_columns
 from slomodel.bounds.ranges.curvature.slopes import slope_numbers
+from slomodel.bounds.ranges.curvature.vectors import vectors_of
 from slomodel.bounds.ranges.enclose import boxed, live_in
 from slomodel.bounds.ranges.smoothness import smoothness_in
 from slomodel.bounds.ranges.unbounded import unbounded
@@ -46,6 +47,7 @@ from slomodel.bounds.structure.curved_terms import (
 )
 from slomodel.bounds.structure.curved_terms import curved_terms as terms_of
 from slomodel.bounds.structure.gathers import with_gathers_below
+from slomodel.bounds.structure.lengths import with_unit_vectors
 from slomodel.bounds.structure.linear_predictors import affine_nodes
 from slomodel.bounds.structure.near_identity import MatrixEquations, with_matrix_equations
 from slomodel.bounds.structure.recurrences import written_out
@@ -73,14 +75,15 @@ class _Known:
     """The terms with their adjoints, and the graph at the centre.
 
     In the graphs of adjoints log Σ exp u is replaced by Σ p u, which has the same derivatives for
-    its weights p, here inputs; `linear` maps all nodes to those with that replacement. `numbers`
-    counts those computed over one region.
+    its weights p, here inputs; `linear` maps all nodes to those with that replacement. ∇u(c) is
+    kept of the `wanted` nodes. `numbers` counts those computed over one region.
     """
 
     part: ObjectivePart
     terms: tuple[CurvedTerm, ...]
     adjoints: tuple[Expr, ...]
     operands: tuple[Expr, ...]
+    wanted: tuple[Expr, ...]
     weights: Mapping[CurvedLogSum, Input]
     linear: Mapping[Expr, Expr]
     centre: CentreGraph
@@ -155,7 +158,7 @@ def _cells(
             return None
         at, region = result
         values = {**part.values, **part.by_variable(at)}
-        centre = centre_of_cell(part, known.centre, values, known.operands, region)
+        centre = centre_of_cell(part, known.centre, values, known.wanted, region)
         graph = region_graph(part, region, centre, values)
         return _over(replace(known, centre=centre), cell, graph)
 
@@ -177,7 +180,7 @@ def _known(part: ObjectivePart) -> _Known | None:
     if part.n == 0:
         return None
     steps = written_out(part, _MOST_NODES_OF_STEPS)
-    averages = with_averages(with_gathers_below(steps) or steps)
+    averages = with_averages(with_unit_vectors(with_gathers_below(steps) or steps))
     own, exponents, at_most_0 = averages.part, averages.exponents, averages.of_weights
     equations = with_matrix_equations(own)
     terms = _terms(equations, exponents)
@@ -206,10 +209,10 @@ def _known(part: ObjectivePart) -> _Known | None:
         MeanOfLogSum(term, p, build.data(f"{p.name} at the centre", p.shape))
         for term, p in weights.items()
     )
-    centre = centre_graph(own, operands, means, at_most_0, equations.matrices)
-    return _Known(
-        own, terms, adjoints, operands, weights, linear, centre, numbers + elements * own.n
-    )
+    wanted = tuple(dict.fromkeys([*operands, *vectors_of(own, most - elements * own.n)]))
+    centre = centre_graph(own, wanted, means, at_most_0, equations.matrices)
+    numbers += elements * own.n
+    return _Known(own, terms, adjoints, operands, wanted, weights, linear, centre, numbers)
 
 
 def _terms(equations: MatrixEquations, exponents: Collection[Expr]) -> tuple[CurvedTerm, ...]:

@@ -21,6 +21,7 @@ from slomodel.bounds.ranges.curvature.slopes import slopes_of
 from slomodel.bounds.ranges.enclose import boxed, enclose, live_in
 from slomodel.bounds.ranges.liveness import Live
 from slomodel.bounds.structure.curved_terms import MeanOfLogSum, varying_nodes, with_means
+from slomodel.bounds.structure.lengths import Lengths, lengths_in
 from slomodel.functions.compound import stop_gradient
 from slomodel.ir.expr import Expr, Input, Map
 from slomodel.ir.walk import postorder
@@ -35,7 +36,8 @@ class CentreGraph:
     unknowns operands of contractions read, `still_values` the values of nodes marked constant.
     `log_sums` are the nodes log Σ exp u, with what is known of u `apart` from its mean at the
     centre; `means` has means in their places, and `inner` nodes are read by them alone.
-    Nodes of `at_most_0` are so by their form; matrices of `near_identity` are about I.
+    Nodes of `at_most_0` are so by their form; matrices of `near_identity` are about I; `vectors`
+    are the lengths of arrays and what is divided by them.
     """
 
     order: tuple[Expr, ...]
@@ -53,6 +55,7 @@ class CentreGraph:
     apart: Mapping[Expr, ApartFromMean] = field(default_factory=dict)
     at_most_0: frozenset[Expr] = frozenset()
     near_identity: frozenset[Expr] = frozenset()
+    vectors: Lengths = field(default_factory=Lengths)
 
 
 def centre_graph(
@@ -80,6 +83,7 @@ def centre_graph(
         inner=_only_inside(order, log_sums),
         at_most_0=frozenset(at_most_0),
         near_identity=frozenset(near_identity),
+        vectors=lengths_in(order, varying),
     )
     if still_values:
         base = replace(base, values=_values_at(part, base, part.values))

@@ -52,7 +52,8 @@ from slomodel.bounds.ranges.curvature.log_sum_exp import (
     largest_spread,
     weights_within,
 )
-from slomodel.bounds.ranges.curvature.slopes import slopes_of
+from slomodel.bounds.ranges.curvature.slopes import Forms, NodeBounds, numbers, slopes_of
+from slomodel.bounds.ranges.curvature.vectors import Vector, VectorBounds, Vectors
 from slomodel.bounds.ranges.derivatives import derivative_range
 from slomodel.bounds.ranges.enclose import range_of
 from slomodel.bounds.ranges.kinks import order_near, outside
@@ -66,30 +67,6 @@ from slomodel.ir.function import ScalarFunction
 MOST_FACTORS = 4
 """Largest number of variable factors: more give over 11 remainder terms, and use the interval."""
 _NOT_POSITIVE = Interval(np.asarray(-inf), np.asarray(0.0))
-
-
-@dataclass(frozen=True, slots=True)
-class NodeBounds:
-    """Upper bounds over a region K around the centre, for each element u of a node.
-
-    `slope` ‖∇u‖, `reach` ∇u·y, `curvature` ‖D²u‖, `turn` D²u[y, v], `bend` D²u[y, y'], with y and
-    y' in K and v of length 1.
-    """
-
-    slope: Array
-    reach: Array
-    curvature: Array
-    turn: Array
-    bend: Array
-
-
-@dataclass(frozen=True, slots=True)
-class Forms:
-    """Bounds on ∇u in the first and in the second place of the bilinear form D²u, and on D²u."""
-
-    first: Array
-    second: Array
-    curvature: Array
 
 
 _Of = Mapping[Expr, Forms]
@@ -142,6 +119,13 @@ class BallGraph:
     weights: dict[Expr, Interval] = field(default_factory=dict)
     distances: dict[Expr, Array] = field(default_factory=dict)
     lengths: dict[Expr, float] = field(default_factory=dict)
+    vector_bounds: dict[Vector, VectorBounds] = field(default_factory=dict)
+
+    @property
+    def vectors(self) -> Vectors:
+        """Arrays of elements as vectors; kept in `vector_bounds`."""
+        own = self.part, self.region.radius, self.ranges, self.forms[0], self.centre
+        return Vectors(*own, self.vector_bounds)
 
     @property
     def steep(self) -> Mapping[Expr, Interval]:
@@ -234,6 +218,9 @@ def _put(run: BallGraph, node: Expr, narrower: Interval | None) -> None:
         return
     if narrower is not None:
         own = meet(own, narrower)
+    closer = run.vectors.range_of(node)
+    if closer is not None:
+        own = meet(own, closer)
     if node in run.centre.at_most_0:
         own = meet(own, _NOT_POSITIVE)
     if node in run.centre.log_sums:
@@ -297,6 +284,11 @@ def _bounds_of(run: BallGraph, node: Expr) -> NodeBounds:
     shape, radius = concrete(node.shape, run.part.sizes), np.asarray(run.region.radius)
     length, start = numbers(run.centre.lengths[node], shape), _reach_at_centre(run, node)
     slope, curvature = (numbers(a, shape) for a in _derivatives(node, run, run.forms[0]))
+    closer = run.vectors.elements_of(node)
+    if closer is not None:
+        slope, curvature = (
+            np.minimum(a, b) for a, b in zip((slope, curvature), closer, strict=True)
+        )
     turn = np.asarray(up_mul(radius, curvature))
     if run.region.is_ball:
         slope = np.minimum(slope, up_add(length, turn))
@@ -309,11 +301,6 @@ def _bounds_of(run: BallGraph, node: Expr) -> NodeBounds:
     slope = np.minimum(slope, up_add(length, turn))
     reach = np.minimum(np.minimum(reach, up_mul(radius, slope)), up_add(start, bend))
     return NodeBounds(slope, reach, curvature, turn, bend)
-
-
-def numbers(x: Array, shape: tuple[int, ...]) -> Array:
-    """`x` broadcast to that shape, with inf in place of NaN."""
-    return np.broadcast_to(np.where(np.isnan(x), inf, x), shape)
 
 
 def _derivatives(node: Expr, run: BallGraph, known: _Of) -> tuple[Array, Array]:

@@ -32,7 +32,8 @@ from slomodel.bounds.arithmetic.rounding import (
 from slomodel.bounds.norms.curvature_sums import CurvedRows, CurvedSum
 from slomodel.bounds.norms.loewner import Slots, quotient
 from slomodel.bounds.norms.spectral_norm import spectral_norm, stack_norm
-from slomodel.bounds.ranges.curvature.hessian_ranges import BallGraph, Forms, derivatives_of
+from slomodel.bounds.ranges.curvature.hessian_ranges import BallGraph, derivatives_of
+from slomodel.bounds.ranges.curvature.slopes import Forms
 from slomodel.bounds.ranges.enclose import enclose
 from slomodel.bounds.ranges.liveness import Live
 from slomodel.bounds.ranges.matrices import product, range_of_operation

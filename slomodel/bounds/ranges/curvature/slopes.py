@@ -1,10 +1,13 @@
-"""Gradients of the nodes of a graph at a point or over a box, by directional derivatives."""
+"""Gradients of the nodes of a graph at a point or over a box, by directional derivatives, and what
+is known of the derivatives of a node over a region.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from operator import itemgetter
 from types import MappingProxyType
 
@@ -24,6 +27,35 @@ from slomodel.ir.build import direction
 from slomodel.ir.dims import concrete, number_of_elements
 from slomodel.ir.expr import Expr, Input
 from slomodel.ir.walk import dependents, first_met, postorder
+
+
+@dataclass(frozen=True, slots=True)
+class NodeBounds:
+    """Upper bounds over a region K around the centre, for each element u of a node.
+
+    `slope` ‖∇u‖, `reach` ∇u·y, `curvature` ‖D²u‖, `turn` D²u[y, v], `bend` D²u[y, y'], with y and
+    y' in K and v of length 1.
+    """
+
+    slope: Array
+    reach: Array
+    curvature: Array
+    turn: Array
+    bend: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """Bounds on ∇u in the first and in the second place of the bilinear form D²u, and on D²u."""
+
+    first: Array
+    second: Array
+    curvature: Array
+
+
+def numbers(x: Array, shape: tuple[int, ...]) -> Array:
+    """`x` broadcast to that shape, with inf in the place of NaN."""
+    return np.broadcast_to(np.where(np.isnan(x), inf, x), shape)
 
 
 @once_per_part

@@ -24,7 +24,8 @@ import numpy as np
 from slomodel.bounds.arithmetic.interval import Interval, meet
 from slomodel.bounds.arithmetic.rounding import Array, Truths, up_add, up_mul
 from slomodel.bounds.part import ObjectivePart
-from slomodel.bounds.ranges.curvature.hessian_ranges import Forms, derivatives_of, numbers
+from slomodel.bounds.ranges.curvature.hessian_ranges import derivatives_of
+from slomodel.bounds.ranges.curvature.slopes import Forms, numbers
 from slomodel.bounds.ranges.enclose import range_of
 from slomodel.bounds.ranges.liveness import Live, neutral
 from slomodel.bounds.ranges.matrices import remainder_of_operation

@@ -17,7 +17,7 @@ import numpy as np
 
 from slomodel.bounds.arithmetic.interval import Interval, around, meet
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul
-from slomodel.bounds.ranges.curvature.hessian_ranges import numbers
+from slomodel.bounds.ranges.curvature.slopes import numbers
 from slomodel.bounds.ranges.enclose import enclose, states_of
 from slomodel.bounds.ranges.taylor.taylor_forms import (
     TaylorForm,
