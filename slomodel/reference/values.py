@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import singledispatch
 from itertools import combinations_with_replacement
 from string import ascii_letters
-from typing import Any, Literal, assert_never
+from typing import Any, Literal, TypeVar, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from slomodel.errors import ShapeError
 from slomodel.ir.dims import concrete, show_shape
 from slomodel.ir.expr import (
     Affine,
+    Axes,
     Const,
     Einsum,
     Expr,
@@ -44,6 +45,7 @@ from slomodel.reference.matrices import value_of_operation
 from slomodel.reference.recurrence import states_of
 
 Array = NDArray[np.generic]
+Kind = TypeVar("Kind", bound=np.generic)
 Sizes = Mapping[str, int]
 
 
@@ -120,8 +122,13 @@ def _(node: Iota, operands: list[Array], sizes: Sizes) -> Array:
 
 @meaning.register
 def _(node: Map, operands: list[Array], sizes: Sizes) -> Array:
-    aligned = [np.expand_dims(array, missing_axes(node, k)) for k, array in enumerate(operands)]
-    return np.asarray(node.function.numpy(*aligned)).reshape(concrete(node.shape, sizes))
+    wide = [aligned(array, node.axes[k], node.rank) for k, array in enumerate(operands)]
+    return np.asarray(node.function.numpy(*wide)).reshape(concrete(node.shape, sizes))
+
+
+def aligned(array: NDArray[Kind], axes: Axes, rank: int, front: int = 0) -> NDArray[Kind]:
+    """An array whose axis front + k is axis front + axes[k], with others of length 1 up to rank."""
+    return np.expand_dims(array, tuple(front + k for k in range(rank) if k not in axes))
 
 
 def missing_axes(node: Map, k: int) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ means that no bound is known, and gives ±inf.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import ceil, inf, isnan, nextafter, sqrt
 from typing import Any, TypeVar, cast
 
@@ -283,6 +284,14 @@ def up_pow(x: float, k: int) -> float:
     for _ in range(k):
         result = x if result == 1.0 else up_mul(result, x)
     return float(result)
+
+
+def up_total(terms: Iterable[Array]) -> Array:
+    """Upper bounds on the elementwise sum of arrays; 0 without any."""
+    result = np.zeros(())
+    for term in terms:
+        result = np.asarray(up_add(result, term))
+    return result
 
 
 def up_sum(x: Array, axis: Axis = None) -> Array:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 from itertools import product
 from math import sqrt
 
@@ -37,7 +36,7 @@ from slomodel.bounds.arithmetic.rounding import (
     up_sqrt,
 )
 from slomodel.bounds.enclosure import Ends
-from slomodel.bounds.norms.element_derivatives import Weighted, one_side
+from slomodel.bounds.norms.element_derivatives import Weighted, one_side, total_of
 from slomodel.bounds.norms.loewner import (
     Rows,
     Slots,
@@ -114,7 +113,7 @@ def hessian_ends(sums: Sequence[CurvedSum], n: int) -> Ends:
     """Upper bounds on λ_max(H) and λ_max(-H), possibly negative."""
     varying = [_varying(one, n) for one in sums]
     above, below = (
-        upper_end(_total([*(_side(one, sign) for one in sums), *varying], n))
+        upper_end(total_of([*(_side(one, sign) for one in sums), *varying], (n, n)))
         for sign in (1.0, -1.0)
     )
     return above, below
@@ -131,10 +130,6 @@ def _side(one: CurvedSum, sign: float) -> Bounded[float]:
         matrix = own.matrix(rows[p], rows[q])
         together = together + (matrix if p == q else matrix.times(2.0))
     return together if _top(together.value) < _top(apart.value) else apart
-
-
-def _total(parts: Sequence[Bounded[float]], n: int) -> Bounded[float]:
-    return reduce(Bounded.__add__, parts, exact(np.zeros((n, n))))
 
 
 def _varying(one: CurvedSum, n: int) -> Bounded[float]:
@@ -278,7 +273,7 @@ def third_matrix(sums: Sequence[CurvedSum], n: int) -> Bounded[float]:
             bent = up_add(bent, _supported(own, up_mul(size, up_mul(own.curvature, own.curvature))))
         mixed = _balanced(_squares(one, linear, n), bent).times(1.5)
         parts += [_squares(one, cubic, n), mixed]
-    return _total(parts, n)
+    return total_of(parts, (n, n))
 
 
 def _sorted(slots: Slots) -> Slots:

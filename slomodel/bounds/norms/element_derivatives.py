@@ -84,7 +84,7 @@ def second_order_ends(parts: Sequence[Weighted]) -> Ends:
 def matrix_of_side(parts: Sequence[Weighted], sign: float) -> Bounded[float]:
     """M (n, n) with sign · H <= M in the Loewner order."""
     n = parts[0].columns
-    return _total([quadratic_sum(part.rows, one_side(part, sign)) for part in parts], (n, n))
+    return total_of([quadratic_sum(part.rows, one_side(part, sign)) for part in parts], (n, n))
 
 
 def matrix_of_third(parts: Sequence[Weighted]) -> Bounded[float]:
@@ -103,7 +103,7 @@ def _matrix_of_order(
     n = parts[0].columns
     weights = [by_lengths(part.rows, part.of_order(order, size)) for part in parts]
     sums = [quadratic_sum(one.rows, own) for one, own in zip(parts, weights, strict=True)]
-    return _total(sums, (n, n))
+    return total_of(sums, (n, n))
 
 
 def one_side(one: Weighted, sign: float) -> dict[Slots, Array]:
@@ -178,7 +178,7 @@ def middle_third(parts: Sequence[Weighted]) -> Bounded[float]:
     """D³f with all ranges replaced by their midpoints."""
     n = parts[0].columns
     sums = [cubic_sum(part.rows, part.of_order(3, _mid)) for part in parts]
-    return _total(sums, (n, n, n))
+    return total_of(sums, (n, n, n))
 
 
 def fourth_order(parts: Sequence[Weighted]) -> float:
@@ -217,7 +217,7 @@ def _absolute(
         quadratic_sum(one.rows, by_lengths(one.rows, own))
         for one, own in zip(parts, weights, strict=True)
     ]
-    together = largest_eigenvalue(_total(sums, (n, n)))
+    together = largest_eigenvalue(total_of(sums, (n, n)))
     if not enough < together < np.inf or not any(one.is_ridge for one in parts):
         return together
     apart = [largest_eigenvalue(total) for total in sums]
@@ -254,5 +254,6 @@ def _below(slots: Slots, a: Interval) -> Array:
     return _above(slots, -a)
 
 
-def _total(sums: Sequence[Bounded[float]], shape: tuple[int, ...]) -> Bounded[float]:
+def total_of(sums: Sequence[Bounded[float]], shape: tuple[int, ...]) -> Bounded[float]:
+    """The sum of matrices or forms, 0 of this shape without any."""
     return reduce(Bounded.__add__, sums) if sums else exact(np.zeros(shape))

@@ -59,7 +59,7 @@ from slomodel.ir.expr import (
     tables,
 )
 from slomodel.ir.walk import postorder
-from slomodel.reference import positions
+from slomodel.reference import aligned, positions
 
 
 def enclose(
@@ -214,17 +214,20 @@ def _(node: Map, operands: list[Interval], sizes: Sizes, batch: int) -> Interval
         extreme = node.operands[1]
         if extreme.operands[0] is node.operands[0]:
             return _tied(operands[0], extreme, batch)
-    aligned = []
-    for operand, own in zip(operands, node.axes, strict=True):
-        if len(own) < node.rank:
-            wide = tuple(slice(None) if axis in own else np.newaxis for axis in range(node.rank))
-            operand = operand.each(itemgetter((slice(None),) * batch + wide))
-        aligned.append(operand)
-    result = value_range(node.function, *aligned)
+    wide = [aligned_interval(operand, node, k, batch) for k, operand in enumerate(operands)]
+    result = value_range(node.function, *wide)
     shape = result.shape[:batch] + concrete(node.shape, sizes)
     if result.shape == shape:
         return result
     return result.broadcast(shape)
+
+
+def aligned_interval(a: Interval, node: Map, k: int, batch: int = 0) -> Interval:
+    """Operand k of a node, with axes of length 1 where the node has axes that it lacks."""
+    axes = node.axes[k]
+    if len(axes) == node.rank:
+        return a
+    return a.each(lambda array: aligned(array, axes, node.rank, batch))
 
 
 @range_of.register

@@ -32,7 +32,7 @@ from slomodel.ir.expr import (
     Scatter,
 )
 from slomodel.ir.walk import dependents
-from slomodel.reference import positions
+from slomodel.reference import aligned, positions
 
 Sizes = Mapping[str, int]
 Tables = Mapping[Expr, NDArray[np.float64]]
@@ -138,9 +138,8 @@ def read_by(
     ):
         shape = concrete(node.shape, sizes)
         condition = conditions[node.operands[0]]
-        missing = tuple(axis for axis in range(node.rank) if axis not in node.axes[0])
         taken = condition.hi == 1.0 if k == 1 else condition.lo == 0.0
-        taken = np.broadcast_to(np.expand_dims(taken, missing), shape)
+        taken = np.broadcast_to(aligned(taken, node.axes[0], node.rank), shape)
         live = taken if live is None else live & taken
     if isinstance(node, Gather | Scatter) and k:
         return None  # a table

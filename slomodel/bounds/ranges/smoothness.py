@@ -20,7 +20,7 @@ import slomodel.functions as table
 from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.rounding import down_ulps, up_ulps
 from slomodel.bounds.part import ObjectivePart
-from slomodel.bounds.ranges.enclose import enclose, live_in
+from slomodel.bounds.ranges.enclose import aligned_interval, enclose, live_in
 from slomodel.bounds.ranges.kinks import Orders, order_near, outside
 from slomodel.bounds.ranges.liveness import Live, Sizes
 from slomodel.calculus.kinked_products import KinkedPower, KinkedProducts
@@ -31,6 +31,7 @@ from slomodel.ir.expr import Einsum, Expr, Extreme, Input, Map, Recur
 from slomodel.ir.function import ANALYTIC
 from slomodel.ir.recur import bodies
 from slomodel.ir.walk import postorder
+from slomodel.reference import aligned
 
 OUTSIDE = -2
 """Order of a node that is undefined somewhere in the box."""
@@ -188,9 +189,12 @@ def _(node: Extreme, walk: Walk) -> Orders:
 
 @order_of.register
 def _(node: Map, walk: Walk) -> Orders:
-    operands = [_aligned(walk.ranges[o], node, k, walk) for k, o in enumerate(node.operands)]
+    operands = [
+        aligned_interval(walk.ranges[o], node, k, walk.batch) for k, o in enumerate(node.operands)
+    ]
     orders = [
-        np.expand_dims(walk.orders[o], _missing(node, k, walk)) for k, o in enumerate(node.operands)
+        aligned(walk.orders[o], axes, node.rank, walk.batch)
+        for o, axes in zip(node.operands, node.axes, strict=True)
     ]
     if node.function is table.where:
         return _choice(node, operands[0], orders, walk)
@@ -223,15 +227,6 @@ def _(node: Recur, walk: Walk) -> Orders:
         np.broadcast_arrays(least, *(of_body.least(value) for value in values))
     )
     return np.asarray(least.reshape(least.shape + (1,) * node.rank))
-
-
-def _missing(node: Map, k: int, walk: Walk) -> tuple[int, ...]:
-    return tuple(walk.batch + axis for axis in range(node.rank) if axis not in node.axes[k])
-
-
-def _aligned(a: Interval, node: Map, k: int, walk: Walk) -> Interval:
-    missing = _missing(node, k, walk)
-    return a.each(lambda array: np.expand_dims(array, missing))
 
 
 def _choice(node: Map, condition: Interval, orders: list[Orders], walk: Walk) -> Orders:

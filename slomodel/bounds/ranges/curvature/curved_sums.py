@@ -43,6 +43,7 @@ from slomodel.bounds.ranges.elements.element_ranges import element_ranges, range
 from slomodel.bounds.structure.curved_terms import CurvedElements, CurvedLogSum
 from slomodel.ir.dims import concrete, number_of_elements
 from slomodel.ir.expr import Axes, Expr, Input
+from slomodel.reference import aligned
 
 _PIECES_OF_CELLS = 3
 """Pieces of the boxes of elements over a cell, which are shorter than those over the ball."""
@@ -76,8 +77,7 @@ def curved_rows(
 def spread(array: Numbers, axes: Axes, shape: tuple[int, ...]) -> Numbers:
     """The array, whose axis k is axis `axes[k]` of the elements, for all elements (m,)."""
     turned = _diagonal(array, axes)
-    missing = tuple(axis for axis in range(len(shape)) if axis not in axes)
-    return np.broadcast_to(np.expand_dims(turned, missing), shape).ravel()
+    return np.broadcast_to(aligned(turned, axes, len(shape)), shape).ravel()
 
 
 def _diagonal(array: Numbers, axes: Axes) -> Numbers:

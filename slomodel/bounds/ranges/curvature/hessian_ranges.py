@@ -39,6 +39,7 @@ from slomodel.bounds.arithmetic.rounding import (
     up_div,
     up_mul,
     up_sqrt,
+    up_total,
 )
 from slomodel.bounds.ball import Displacements
 from slomodel.bounds.part import ObjectivePart
@@ -55,7 +56,7 @@ from slomodel.bounds.ranges.curvature.log_sum_exp import (
 from slomodel.bounds.ranges.curvature.slopes import Forms, NodeBounds, numbers, slopes_of
 from slomodel.bounds.ranges.curvature.vectors import Vector, VectorBounds, Vectors
 from slomodel.bounds.ranges.derivatives import derivative_range
-from slomodel.bounds.ranges.enclose import range_of
+from slomodel.bounds.ranges.enclose import aligned_interval, range_of
 from slomodel.bounds.ranges.kinks import order_near, outside
 from slomodel.bounds.ranges.liveness import neutral
 from slomodel.bounds.stopping import pause
@@ -63,6 +64,7 @@ from slomodel.functions.compound import same
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Axes, Einsum, Expr, Gather, Input, Map, Reshape, Scatter, tables
 from slomodel.ir.function import ScalarFunction
+from slomodel.reference import aligned
 
 MOST_FACTORS = 4
 """Largest number of variable factors: more give over 11 remainder terms, and use the interval."""
@@ -365,7 +367,7 @@ def _(node: Einsum, run: SecondOrder, known: _Of) -> tuple[Array, Array]:
             grams = by_grams(parts(slopes), (k, j), (reads[k], reads[j]), node)
             both = both if grams is None else np.minimum(both, grams)
         curvature += [both, product(twice, over) if run.is_mixed(known) else both]
-    return upper_sum(slope), upper_sum(curvature)
+    return up_total(slope), up_total(curvature)
 
 
 @derivatives_of.register
@@ -375,13 +377,18 @@ def _(node: Map, run: SecondOrder, known: _Of) -> tuple[Array, Array]:
         only = known.get(node.operands[0])
         if only is None:
             return np.zeros(()), np.zeros(())
-        return laid(only.first, node, 0), laid(only.curvature, node, 0)
+        first, curvature = (
+            aligned(a, node.axes[0], node.rank) for a in (only.first, only.curvature)
+        )
+        return first, curvature
     ranges, steep = (
-        [laid_interval(a[o], node, k) for k, o in enumerate(node.operands)]
+        [aligned_interval(a[o], node, k) for k, o in enumerate(node.operands)]
         for a in (run.ranges, run.steep)
     )
     curves = {
-        k: Forms(*(laid(a, node, k) for a in (own.first, own.second, own.curvature)))
+        k: Forms(
+            *(aligned(a, node.axes[k], node.rank) for a in (own.first, own.second, own.curvature))
+        )
         for k, o in enumerate(node.operands)
         if (own := known.get(o)) is not None
     }
@@ -462,24 +469,5 @@ def _of_function(
                 if i != j:
                     curvatures.append(up_mul(second, up_mul(own.second, other.first)))
     smooth = ~outside(function, *ranges) & (order_near(function, *ranges) >= 1)
-    slope, curvature = (np.where(smooth, upper_sum(one), inf) for one in (slopes, curvatures))
+    slope, curvature = (np.where(smooth, up_total(one), inf) for one in (slopes, curvatures))
     return slope, curvature
-
-
-def upper_sum(terms: list[Array]) -> Array:
-    """Upper bounds on the elementwise sum of arrays."""
-    result = np.zeros(())
-    for term in terms:
-        result = np.asarray(up_add(result, term))
-    return result
-
-
-def laid(array: Array, node: Map, k: int) -> Array:
-    """Operand k of a node, with axes of length 1 where the node has axes that it lacks."""
-    missing = tuple(axis for axis in range(node.rank) if axis not in node.axes[k])
-    return np.expand_dims(array, missing)
-
-
-def laid_interval(a: Interval, node: Map, k: int) -> Interval:
-    """Like `laid`, of both ends."""
-    return a.each(lambda array: laid(array, node, k))

@@ -38,6 +38,7 @@ from slomodel.ir.expr import (
     tables,
 )
 from slomodel.ir.walk import dependents, postorder
+from slomodel.reference import aligned
 
 Places = NDArray[np.intp]
 _FEW_UNKNOWNS = 16
@@ -165,8 +166,7 @@ def _(node: Map, known: Mapping[Expr, Truths], part: ObjectivePart) -> Truths:
     result = np.zeros((1,) * (node.rank + 1), dtype=bool)
     for operand, axes in zip(node.operands, node.axes, strict=True):
         if operand in known:
-            missing = tuple(1 + axis for axis in range(node.rank) if axis not in axes)
-            result = result | np.expand_dims(known[operand], missing)
+            result = result | aligned(known[operand], axes, node.rank, 1)
     return np.asarray(result)
 
 

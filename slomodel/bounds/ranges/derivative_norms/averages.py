@@ -53,16 +53,12 @@ from slomodel.bounds.ranges.derivative_norms.node_norms import (
 from slomodel.bounds.ranges.derivatives import derivative_range
 from slomodel.bounds.ranges.values import value_range
 from slomodel.ir.expr import Axes
+from slomodel.reference import aligned
 
 _THIRD = float(up_div(1.0, down_mul(6.0, down_sqrt(3.0))))
 _MOST_OF_PAIRS = 2**22
 """Largest number of differences of slopes of pairs of elements: about 0.05 s."""
 _ONE = Fraction(1)
-
-
-def laid(array: Array, axes: Axes, rank: int) -> Array:
-    """An array, whose axis k is axis `axes[k]`, with axes of length 1 in the other places."""
-    return np.expand_dims(array, tuple(axis for axis in range(rank) if axis not in axes))
 
 
 def spread_of(u: NodeNorms, axes: frozenset[int]) -> Triple:
@@ -94,7 +90,7 @@ def _spread_of_terms(
         own = frozenset(k for k, axis in enumerate(along) if axis in axes)
         parts = spread_of(one, own)
         sums = [
-            np.asarray(up_add(a, laid(b, along, rank))) for a, b in zip(sums, parts, strict=True)
+            np.asarray(up_add(a, aligned(b, along, rank))) for a, b in zip(sums, parts, strict=True)
         ]
     return sums[0], sums[1], sums[2]
 
@@ -141,7 +137,7 @@ def _crossed(u: NodeNorms, first: frozenset[int], second: frozenset[int]) -> Arr
         sums = np.zeros((1,) * len(shape))
         for one, along in u.terms:
             parts = (frozenset(k for k, a in enumerate(along) if a in x) for x in (first, second))
-            sums = np.asarray(up_add(sums, laid(_crossed(one, *parts), along, len(shape))))
+            sums = np.asarray(up_add(sums, aligned(_crossed(one, *parts), along, len(shape))))
         result = np.minimum(result, sums)
     if u.value is not None:
         at_centre = _crossed_at_centre(u, tuple(sorted(first)), tuple(sorted(second)))
@@ -288,7 +284,7 @@ def _spread_of_sum(
     cross = np.zeros((1,) * rank)
     for one, along in rest:
         parts = (frozenset(k for k, a in enumerate(along) if a in axes) for axes in (summed, other))
-        cross = np.asarray(up_add(cross, laid(_crossed(one, *parts), along, rank)))
+        cross = np.asarray(up_add(cross, aligned(_crossed(one, *parts), along, rank)))
     forgotten = np.minimum(1.0, value_range(table.tanh, point(np.asarray(0.25 * cross))).hi)
     own_axes = tuple(sorted(other))
     if weights is not None:

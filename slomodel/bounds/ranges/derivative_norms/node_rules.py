@@ -15,9 +15,9 @@ import numpy as np
 import slomodel.functions as table
 from slomodel.bounds.arithmetic.interval import Interval, from_zero, point
 from slomodel.bounds.arithmetic.interval_einsum import contract
-from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul
+from slomodel.bounds.arithmetic.rounding import Array, up_mul, up_total
 from slomodel.bounds.effort import NUMBERS_AT_ONCE
-from slomodel.bounds.ranges.derivative_norms.averages import laid, pair_sum, spread_of
+from slomodel.bounds.ranges.derivative_norms.averages import pair_sum, spread_of
 from slomodel.bounds.ranges.derivative_norms.node_norms import (
     NodeNorms,
     PathNorms,
@@ -35,6 +35,7 @@ from slomodel.functions.compound import same
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Affine, Axes, Einsum, Expr, Gather, Map, Reshape, Scatter
 from slomodel.ir.function import ScalarFunction
+from slomodel.reference import aligned
 
 _MOST_FACTORS = 4
 """Largest number of variable factors of a product, which give up to 64 terms for D³."""
@@ -112,17 +113,10 @@ def _(node: Einsum, operands: Sequence[NodeNorms], sizes: Sizes) -> NodeNorms:
     second = [product({k: 2}) for k in varying] + [up_mul(twice, one) for one in pairs]
     third = [product({k: 3}) for k in varying] + [up_mul(thrice, one) for one in mixed]
     third += [up_mul(six, one) for one in triples]
-    curvature = _total(second)
+    curvature = up_total(second)
     return NodeNorms(
-        _total([product({k: 1}) for k in varying]), (curvature, curvature), _total(third)
+        up_total([product({k: 1}) for k in varying]), (curvature, curvature), up_total(third)
     )
-
-
-def _total(terms: Sequence[Array]) -> Array:
-    result = np.zeros(())
-    for one in terms:
-        result = np.asarray(up_add(result, one))
-    return result
 
 
 def _linear(node: Einsum, k: int, operands: Sequence[NodeNorms], sizes: Sizes) -> NodeNorms:
@@ -231,7 +225,7 @@ def _broadcast(u: NodeNorms, axes: Axes, shape: tuple[int, ...]) -> NodeNorms:
         return u
 
     def view(array: Array) -> Array:
-        return np.broadcast_to(laid(array, axes, rank), shape)
+        return np.broadcast_to(aligned(array, axes, rank), shape)
 
     return replace(
         u.each(view),
@@ -327,7 +321,7 @@ def _function(
     order = np.broadcast_to(order_near(function, *ranges), shape)
 
     def least(terms: Sequence[Array], needed: int) -> Array:
-        total = np.broadcast_to(_total(terms), shape)
+        total = np.broadcast_to(up_total(terms), shape)
         return np.where(smooth & (order >= needed) & ~np.isnan(total), total, inf)
 
     return NodeNorms(least(slopes, 1), (least(upper, 1), least(lower, 1)), least(third, 2))
@@ -387,5 +381,4 @@ def _slopes_of_map(
 
 def _under(array: Array, axes: Axes, shape: tuple[int, ...]) -> Array:
     """An array (n, ..) whose axis k + 1 is axis `axes[k]` of a node, for all its elements."""
-    missing = tuple(axis + 1 for axis in range(len(shape)) if axis not in axes)
-    return np.broadcast_to(np.expand_dims(array, missing), (len(array), *shape))
+    return np.broadcast_to(aligned(array, axes, len(shape), 1), (len(array), *shape))

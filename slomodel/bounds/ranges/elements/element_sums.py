@@ -25,6 +25,7 @@ from slomodel.bounds.ranges.smoothness import Smoothness, roughest, span_of
 from slomodel.bounds.structure.linear_predictors import Elements, Laid
 from slomodel.ir.dims import concrete, number_of_elements
 from slomodel.ir.expr import Expr, Input
+from slomodel.reference import aligned
 
 MOST_VARIABLES = 400
 """Largest number of entries of all rows; beyond it they are represented otherwise."""
@@ -103,8 +104,8 @@ class LiveElements:
 
     def along(self, laid: Laid, array: Shaped) -> Shaped:
         """The array broadcast to all elements, restricted to the live ones (m,)."""
-        missing = tuple(k for k in range(len(self.shape)) if k not in laid.axes)
-        return np.broadcast_to(np.expand_dims(array, missing), self.shape).ravel()[self.kept]
+        wide = aligned(array, laid.axes, len(self.shape))
+        return np.broadcast_to(wide, self.shape).ravel()[self.kept]
 
 
 def _count(part: ObjectivePart, own: Elements) -> int:

@@ -33,7 +33,7 @@ from slomodel.ir import build
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Axes, Einsum, Expr, Gather, Map, Reshape, Scatter
 from slomodel.ir.walk import dependents, postorder
-from slomodel.reference import positions
+from slomodel.reference import aligned, positions
 
 Columns = NDArray[np.intp]
 Shaped = TypeVar("Shaped", Array, Columns)
@@ -162,10 +162,9 @@ def _(
             continue
         own = known[operand]
         factor = np.broadcast_to(_magnitude(slope, part), shape)[..., np.newaxis]
-        missing = tuple(axis for axis in range(len(shape)) if axis not in node.axes[k])
-        full = (*shape, own.size.shape[-1])
-        columns.append(np.broadcast_to(np.expand_dims(own.column, missing), full))
-        sizes.append(up_mul(np.expand_dims(own.size, missing), np.asarray(factor)))
+        axes, full = node.axes[k], (*shape, own.size.shape[-1])
+        columns.append(np.broadcast_to(aligned(own.column, axes, len(shape)), full))
+        sizes.append(up_mul(aligned(own.size, axes, len(shape)), np.asarray(factor)))
     if not columns or sum(column.size for column in columns) > _MOST_ENTRIES:
         return None
     return _Entries(np.concatenate(columns, axis=-1), np.concatenate(sizes, axis=-1))

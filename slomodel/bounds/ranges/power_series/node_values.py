@@ -12,7 +12,9 @@ from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.monomials import Monomials
 from slomodel.bounds.arithmetic.power_series import PowerSeries
 from slomodel.bounds.arithmetic.rounding import Array, Truths
+from slomodel.bounds.ranges.enclose import aligned_interval
 from slomodel.ir.expr import Map
+from slomodel.reference import aligned
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,16 +68,12 @@ def common_shape(values: Sequence[Value]) -> tuple[int, ...]:
 
 def laid_out(value: Value, node: Map, k: int) -> Value:
     """Operand k, with axes of length 1 where the node has axes that it lacks."""
-    missing = tuple(axis for axis in range(node.rank) if axis not in node.axes[k])
-    if not missing:
+    axes, rank = node.axes[k], node.rank
+    if len(axes) == rank:
         return value
     if isinstance(value, Decision):
-        return Decision(
-            value.over.each(lambda array: np.expand_dims(array, missing)),
-            np.expand_dims(value.at_centre, missing),
-        )
-    shifted = tuple(1 + axis for axis in missing)
-    return value.each(lambda array: np.expand_dims(array, shifted))
+        return Decision(aligned_interval(value.over, node, k), aligned(value.at_centre, axes, rank))
+    return value.each(lambda array: aligned(array, axes, rank, 1))
 
 
 def spread_over(value: Value, shape: tuple[int, ...]) -> Value:

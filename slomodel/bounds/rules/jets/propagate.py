@@ -13,9 +13,13 @@ import slomodel.functions as table
 from slomodel.bounds.arithmetic.interval import Interval, meet
 from slomodel.bounds.arithmetic.rounding import Array, up_add
 from slomodel.bounds.arithmetic.upper_bounds import FLOOR, rounded_up
-from slomodel.bounds.ranges.curvature.hessian_ranges import laid_interval
 from slomodel.bounds.ranges.derivatives import derivative_range, derivative_ranges
-from slomodel.bounds.ranges.enclose import boxed, enclose_narrowed, variable_box
+from slomodel.bounds.ranges.enclose import (
+    aligned_interval,
+    boxed,
+    enclose_narrowed,
+    variable_box,
+)
 from slomodel.bounds.ranges.kinks import Orders
 from slomodel.bounds.ranges.liveness import has_neutral, neutral
 from slomodel.bounds.ranges.smoothness import Walk, order_of
@@ -167,11 +171,11 @@ def _chosen(ball: BallJets, node: Map, rule: Choice, norm: Norm) -> Jet:
 
 def _taken(ball: BallJets, node: Map) -> tuple[bool, bool]:
     """Whether every element is known to be that of the first operand, and of the second."""
-    aligned = [laid_interval(ball.ranges[o], node, k) for k, o in enumerate(node.operands)]
+    operands = [aligned_interval(ball.ranges[o], node, k) for k, o in enumerate(node.operands)]
     if node.function is table.where:
-        condition = aligned[0]
+        condition = operands[0]
         return bool(np.all(condition.lo == 1.0)), bool(np.all(condition.hi == 0.0))
-    a, b = aligned if node.function is table.maximum else reversed(aligned)
+    a, b = operands if node.function is table.maximum else reversed(operands)
     return bool(np.all(a.lo > b.hi)), bool(np.all(b.lo > a.hi))
 
 
@@ -192,7 +196,7 @@ def _derivatives(ball: BallJets, node: Map, operand: Expr) -> ScalarDerivatives:
     arguments = []
     for k, one in enumerate(node.operands):
         a = _narrowed(ball, one) if k == place else ball.ranges[one]
-        arguments.append(laid_interval(a, node, k))
+        arguments.append(aligned_interval(a, node, k))
     orders = range(ORDER + 1)
     if len(arguments) == 1:
         ranges = derivative_ranges(node.function, orders, arguments[0])

@@ -24,6 +24,7 @@ from slomodel.bounds.structure.networks import Network
 from slomodel.ir.dims import concrete
 from slomodel.ir.expr import Expr
 from slomodel.ir.function import ANALYTIC
+from slomodel.reference import aligned
 
 _MANY_SAMPLES, _FEW_LAYERS = 2**11, 2
 """Samples are grouped beyond both: in two layers the sums over all of them are fast."""
@@ -138,10 +139,9 @@ def _function(
     shape = concrete(own.shape, part.sizes)
 
     def placed(laid: Laid) -> Interval:
-        missing = tuple(k for k in range(len(shape)) if k not in laid.axes)
-
         def view(array: Array) -> Array:
-            return oriented(np.broadcast_to(np.expand_dims(array, missing), shape), units)
+            wide = aligned(array, laid.axes, len(shape))
+            return oriented(np.broadcast_to(wide, shape), units)
 
         return ranges[laid.node].each(view)
 
