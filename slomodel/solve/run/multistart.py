@@ -63,8 +63,8 @@ def many(
     """The best of the runs from seeds seed, seed + 1, …, with all completed ones as its `runs`.
 
     `max_time` of the options limits the total time. Ctrl-C ends the runs in progress and starts no
-    other. Raises DomainError if no run was completed. `spread` makes the runs elsewhere, where each
-    has the whole time.
+    other. Raises DomainError if no run was completed. `spread` executes the runs elsewhere, each
+    with the whole time.
     """
     began = perf_counter()
     deadline = None if options.max_time is None else began + options.max_time
