@@ -27,6 +27,8 @@ PROSE = [
     ROOT / "grammar" / "reference.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
+MAPPED = ("model", "solve/run", "codegen/loops", "codegen/native")
+"""Rooms of more than twenty files: their docstrings are maps of them."""
 VIOLATION = re.compile(r"^- `(?P<name>[\w./]+::\w+)`", re.MULTILINE)
 
 
@@ -72,6 +74,15 @@ def test_no_path_of_one_machine() -> None:
 def test_file_name_is_model_name(path: Path) -> None:
     first = next(line for line in path.read_text(encoding="utf-8").splitlines() if line[0] != "#")
     assert first == f"model {path.stem}"
+
+
+@pytest.mark.parametrize("room", MAPPED)
+def test_the_map_of_a_room_names_its_files(room: str) -> None:
+    folder = ROOT / "slomodel" / room
+    text = (folder / "__init__.py").read_text("utf-8")
+    words = set(re.findall(r"\w+", text[: text.index('"""', 3)]))
+    files = {path.stem for path in folder.iterdir() if path.suffix == ".py"} - {"__init__"}
+    assert files - words == set()
 
 
 def test_prose_has_short_lines() -> None:
