@@ -104,7 +104,7 @@ class Curve:
 
 
 _COLOURS = ("#2f7fc8", "#d1495b", "#2e9b5f", "#9a6fc4", "#b8862f")
-"""Of a contrast of 3 at least on white and on the dark grounds of pages and notebooks."""
+"""Colours with a contrast of at least 3 on white and on the dark grounds of pages and notebooks."""
 _WIDTH, _HEIGHT = 420.0, 190.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 76.0, 26.0, 12.0, 34.0
 _MOST_POINTS = 400

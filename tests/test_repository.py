@@ -82,7 +82,7 @@ def test_the_map_of_a_room_names_its_files(room: str) -> None:
     text = (folder / "__init__.py").read_text("utf-8")
     words = set(re.findall(r"\w+", text[: text.index('"""', 3)]))
     files = {path.stem for path in folder.iterdir() if path.suffix == ".py"} - {"__init__"}
-    assert files - words == set()
+    assert files - words == set(), f"name them in the docstring of slomodel/{room}/__init__.py"
 
 
 def test_prose_has_short_lines() -> None:

@@ -205,8 +205,8 @@ class CheckedStep:
 
 
 Excess = Callable[[CheckedStep], "tuple[float, float] | None"]
-"""By how much an inequality is violated, negative where it holds with room, and the error of that
-number besides the evaluation error of f; None where it does not refer to the step. NaN: the step is
+"""The excess of an inequality, negative where it holds with a margin, and the error of that number
+besides the evaluation error of f; None where it does not refer to the step. NaN: the step is
 exempt."""
 
 EXEMPT = (math.nan, 0.0)

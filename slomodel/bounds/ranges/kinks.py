@@ -15,7 +15,7 @@ from slomodel.ir.function import ANALYTIC, ScalarFunction
 Orders = NDArray[np.int64]
 
 _FAR = 1e300
-"""Beyond this magnitude the spacing of doubles is taken to be that at it."""
+"""Magnitude beyond which the spacing of doubles is taken to be the one there."""
 
 
 def order_near(function: ScalarFunction, *operands: Interval) -> Orders:

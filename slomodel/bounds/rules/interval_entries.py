@@ -54,7 +54,7 @@ _ROUNDS = 24
 _ROUNDS_UNBOUNDED = 11
 """Rounds of halving for a cell whose bound is infinite."""
 _ROUNDS_WITHOUT_BOUND = 2
-"""Rounds of which no cell has a finite bound, after which none is expected: all are then shorter
+"""Rounds without a finite bound of any cell, after which none is expected: cells are then shorter
 than the ball by a factor of about ten. One is enough for recurrences, where rounds take seconds.
 """
 

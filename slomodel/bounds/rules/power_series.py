@@ -58,13 +58,13 @@ of them.
 _NARROWEST, _WIDEST = 1e-100, 1e100
 """Widths of regions, so that their third powers neither under- nor overflow."""
 _OF_THIRD = 1.1
-"""About the most by which the bound on the norm of a cubic form exceeds it."""
+"""Largest factor, about, by which the bound on the norm of a cubic form exceeds it."""
 CLOSE = (1.2, 3.0)
 """Bounds on H and D³f within these factors of attained values are not refined, and other rules
 seldom have smaller ones.
 """
 _BEYOND = 200
-"""Degrees of the tail that are compared: of higher ones the terms decrease."""
+"""Degrees of the tail that are compared: beyond, the terms decrease."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from slomodel.ir.expr import Const, Einsum, Expr
 from slomodel.ir.matrices import diagonals, identities, transposed
 
 _LEAST_SQUARE = 1e-300
-"""Above the sum of squares that underflow."""
+"""More than any sum of squares that underflow."""
 
 
 @dataclass(frozen=True, slots=True)

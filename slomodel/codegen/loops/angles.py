@@ -24,7 +24,7 @@ from slomodel.ir.loop import Loop
 from slomodel.ir.walk import rewrite
 
 _NARROW, _NARROW_LOOKUPS = 4, 16
-"""By this factor more pairs than angles pay for the products, or for looking up two numbers."""
+"""Factor by which pairs outnumber angles to pay for products, or for looking up two numbers."""
 _LEAST = 16
 """Angles of each side."""
 _MOST_TERMS = 8

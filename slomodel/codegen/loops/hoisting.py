@@ -38,7 +38,7 @@ from slomodel.ir.walk import rewrite
 _MOST = 1 << 17
 """Elements at all steps that are stored: about a megabyte, the L2 cache."""
 _FEWER = 2
-"""By this factor more lookups than elements pay for a copy of all elements."""
+"""Factor by which lookups outnumber elements to pay for a copy of all elements."""
 
 
 def with_hoisted(roots: tuple[Expr, ...], numbers: Numbers) -> tuple[Expr, ...]:

@@ -39,7 +39,7 @@ from slomodel.ir.walk import inputs
 from slomodel.reference import evaluate
 
 _LEAST = 24
-"""Elements of a row from which shorter parts of it pay, although their lengths are not constant."""
+"""Elements of a row from which on shorter parts pay, although their lengths are not constant."""
 _MOST = 1 << 22
 """Elements of a mask that is examined: this takes some 20 ms."""
 _WIDTH = 8
@@ -187,7 +187,7 @@ class _LoopRows:
                     yield array, ends
 
     def parts(self, stores: _Stores | None) -> RowParts | None:
-        """The parts of rows outside of which all that the loop does is not needed."""
+        """The parts of rows outside of which nothing that the loop does is needed."""
         every: Ends | None = None
         for statement in self._nest.statements:
             own: Ends | None

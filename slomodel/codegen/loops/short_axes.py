@@ -55,7 +55,7 @@ _RESULT, _REARRANGED = 3, 48
 """Elements computed while one is put into an array of rows: a result, or one that is read again."""
 _MOST_NODES = 400
 _LONGER = 4
-"""By this factor a loop is longer than an array of which it reads a copy without strides."""
+"""Factor by which a loop exceeds an array in length to read a copy of it without strides."""
 
 Fixed = tuple[tuple[int, int], ...]
 """Positions along some axes of a node, in the order of the axes."""

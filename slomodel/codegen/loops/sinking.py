@@ -23,7 +23,7 @@ from slomodel.ir.walk import users
 LEAST = 2048
 """Elements of a loop, at least: smaller arrays stay in the first cache, between loops too."""
 _NARROW = 4
-"""By this factor the operands of a function are smaller than it if it is cheap to compute again."""
+"""Factor by which operands are smaller than the value of a function that is cheap to recompute."""
 _STORED, _READ = 2, 1
 """Costs of an array that is written and read, and of one that is in memory for other reasons."""
 

@@ -20,7 +20,7 @@ from slomodel.problem import Problem
 from slomodel.reference import evaluate
 
 _WRITTEN = MISSING_CELLS - {"none"}
-"""Without `none`, which is a name of groups too, as of those without a treatment."""
+"""`none` is not among them: it also names groups, as those without a treatment."""
 _ENDS = {xlogy: 0.0, xlog1py: -1.0}
 """The second operand for which the logarithm of a function is infinite."""
 

@@ -9,5 +9,5 @@ continuation                    lower points beyond an end, and where a run cree
 ending, message                 how a run ended, judged and in words
 solution, summary, explanation  the result, as text
 checkpoint, snapshot            stored runs: `saved_classes` in files, `resume` from them
-multistart, hopping, processes  several runs; `multistart_summary`
+multistart, hopping, processes  several runs; `multistart_summary`; one run of several `parts`
 """

@@ -157,7 +157,7 @@ def falls_to_a_limit(evaluate: Evaluator, at: Iterate, gone: Vector, gained: flo
 
 
 def _falls_before(evaluate: Evaluator, at: Iterate, gone: Vector) -> int:
-    """At how many doublings of the distance f fell on the straight way here, up to LEAST_FALLS."""
+    """At how many doublings of the distance f fell on the segment to x, up to LEAST_FALLS."""
     after, falls = at.f, 0
     for k in range(1, MOST_HALVINGS):
         f = evaluate.value(evaluate.inside(at.x - (1.0 - 0.5**k) * gone))

@@ -50,9 +50,9 @@ from slomodel.ir.walk import postorder
 from slomodel.reference import positions
 
 FEW_ELEMENTS = 8
-"""Of fewer elements the bounds gain at most the root of it."""
+"""Least number of elements for which the bounds pay: they gain at most its root."""
 _UP = 1.0 + 2.0**-50
-"""Above what the root of a whole number loses by rounding."""
+"""More than the root of a whole number loses by rounding."""
 
 
 @dataclass(frozen=True, slots=True)

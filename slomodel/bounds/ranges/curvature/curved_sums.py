@@ -48,7 +48,7 @@ from slomodel.reference import aligned
 _PIECES_OF_CELLS = 3
 """Pieces of the boxes of elements over a cell, which are shorter than those over the ball."""
 _UNDERFLOW = 1e-290
-"""Above what products that underflow lose from a sum."""
+"""More than a sum loses by products that underflow."""
 
 
 def curved_rows(

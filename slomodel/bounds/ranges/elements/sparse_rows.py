@@ -56,7 +56,7 @@ class SparseRows:
 
     @property
     def overlap(self) -> float:
-        """Of the column with the most of it."""
+        """The largest overlap of a column."""
         known = np.isfinite(self.length) & (self.length > 0.0)
         column, size = self.column[known], self.size[known] / self.length[known, np.newaxis]
         with np.errstate(all="ignore"):

@@ -22,9 +22,9 @@ from slomodel.bounds.arithmetic.power_series import (
 from slomodel.bounds.arithmetic.rounding import Array, Truths
 
 _MOST_RATIO = 0.99
-"""Of geometric sums: 1 less the ratio is then known to 1e-13."""
+"""Largest ratio of geometric sums: 1 less the ratio is then known to 1e-13."""
 _WIDER = 1.0 / 64.0
-"""By which ‖v‖ is enlarged for a bound on the derivative of S."""
+"""Factor by which ‖v‖ is enlarged for a bound on the derivative of S."""
 Beyond = Callable[[Array], Array]
 """S(w), an upper bound up to roundings."""
 

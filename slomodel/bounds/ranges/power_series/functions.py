@@ -28,7 +28,7 @@ from slomodel.bounds.ranges.values import value_range
 from slomodel.ir.function import ScalarFunction
 
 _ROUNDINGS = 64
-"""Of a coefficient: each degree adds four, of a power, a quotient, a product and its factors."""
+"""Roundings of a coefficient: a degree adds a power, a quotient, a product and its factors."""
 
 
 def _column(numbers: Sequence[float], at: Array) -> Array:

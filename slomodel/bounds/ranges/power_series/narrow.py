@@ -18,7 +18,7 @@ from slomodel.ir.expr import Expr, MatrixFunction, MatrixOperation
 from slomodel.ir.walk import inputs
 
 _MOST_OPERATIONS = 2.0**28
-"""Of a product of two matrices of series of the higher degree, of which some dozens are taken."""
+"""Limit on one product of two matrices of series; a proof computes some dozens of them."""
 _MOST_DEGREE = 10
 """Highest degree that is tried, with 66 monomials in two unknowns and 1,001 in four."""
 _INVERSES: Mapping[MatrixFunction, MatrixFunction] = {

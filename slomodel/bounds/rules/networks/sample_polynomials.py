@@ -16,7 +16,7 @@ from slomodel.bounds.arithmetic.upper_bounds import rounded_up
 Key = tuple[int, ...]
 Exponents = NDArray[np.int64]
 _MOST_DEGREE = 16
-"""Beyond every exponent of a monomial in the derivatives of order 4: base of its code."""
+"""Base of the code of a monomial: more than any exponent in the derivatives of order 4."""
 
 
 @dataclass(frozen=True, slots=True)
