@@ -49,7 +49,9 @@ class FittedModel(Protocol):
         residuals: int | None,
     ) -> Uncertainty: ...
 
-    def certify(self, x: Solution) -> PointCertificate: ...
+    def certify(
+        self, x: Solution, *, effort: str, modulo: Literal["", "invariances"]
+    ) -> PointCertificate: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -198,9 +200,11 @@ class Solution:
         """The direction and why it was chosen, the steps, what limited the run, what to try."""
         return explanation(self)
 
-    def certify(self) -> PointCertificate:
-        """Proved statements about x, by `model.certify`; `certificate` is that of the run."""
-        return self._fitted.certify(self)
+    def certify(
+        self, *, effort: str = "default", modulo: Literal["", "invariances"] = ""
+    ) -> PointCertificate:
+        """Proved statements about x, as `model.certify`; `certificate` is that of the run."""
+        return self._fitted.certify(self, effort=effort, modulo=modulo)
 
     @property
     def _fitted(self) -> FittedModel:

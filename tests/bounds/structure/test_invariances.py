@@ -141,7 +141,7 @@ def test_minima_are_certified_on_a_slice(name: str) -> None:
     x0 = RNG.standard_normal(model.n)
     solution = model.solve(x0=x0, gtol=1e-11, max_iter=2000)
     assert not solution.certify().exists
-    found = model.certify(solution, modulo="invariances")
+    found = solution.certify(modulo="invariances")
     if found.kind != "minimum":
         assert found.reason or found.kind == "saddle"
         return
