@@ -97,7 +97,7 @@ def test_values_are_in_their_sets(text: str, inside: ArrayLike, outside: ArrayLi
     ("action", "message"),
     [
         (lambda m: m.fix(s=-1), r"E321.*the value .*`s > 0`: s is -1"),
-        (lambda m: m.fix(q=1), r"E605.*no variable `q`"),
+        (lambda m: m.fix(q=1), r"E605.*no variable `q`(.|\n)*help: the variables are"),
         (lambda m: m.fix(x=[1, 2]), r"E605.*shape \(3,\), not \(2,\)"),
         (lambda m: m.fix(x="a"), r"E306"),
         (lambda m: m.fix(x=[np.nan, 1, 1]), r"E308"),

@@ -199,12 +199,16 @@ def _is_whole(size: object) -> bool:
     return isinstance(size, (int, np.integer)) and not isinstance(size, bool)
 
 
-def _there(name: str, known: list[str]) -> str:
-    folded = {one.casefold(): one for one in reversed(known)}
+def did_you_mean(name: str, known: Collection[str]) -> str:
+    """The beginning of a remedy, `did you mean …? `, if one of the known names is similar."""
+    folded = {one.casefold(): one for one in reversed(list(known))}
     close = [folded[one] for one in get_close_matches(str(name).casefold(), folded, n=1)]
-    guess = f"did you mean `{close[0]}`? " if close else ""
+    return f"did you mean `{close[0]}`? " if close else ""
+
+
+def _there(name: str, known: list[str]) -> str:
     listed = ", ".join(f"`{one}`" for one in known) or "none"
-    return f"{guess}there is {listed}"
+    return f"{did_you_mean(name, known)}there is {listed}"
 
 
 def _array(

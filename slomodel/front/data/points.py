@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from slomodel.codegen.runtime import is_on_device
 from slomodel.errors import Diagnostic, DomainError, ShapeError
-from slomodel.front.data.bind import Binding
+from slomodel.front.data.bind import Binding, did_you_mean
 from slomodel.front.data.user_arrays import kind_in_words, user_array
 from slomodel.ir.dims import concrete, literal, show_shape
 from slomodel.problem import Problem, Variable
@@ -48,7 +48,9 @@ class VectorLayout:
         """Arrays of some variables by name, checked like those of `pack`."""
         for name in values:
             if name not in self.shapes:
-                raise self._misfit(f"the model has no variable `{name}`")
+                message = f"the model has no variable `{name}`"
+                remedy = did_you_mean(str(name), self.shapes) + self.describe()
+                raise ShapeError(Diagnostic("E605", message, help=remedy))
         arrays = {}
         for name, shape in self.shapes.items():
             if name in values:
