@@ -166,3 +166,22 @@ def test_arrays_are_stored_where_other_loops_read_them(name: str, size: int) -> 
         largest = np.abs(products[1]).max()
         np.testing.assert_allclose(*products, rtol=1e-9, atol=1e-9 * largest)
     assert "const long low = " in model.source("c")
+
+
+SAMPLES = """dim N = 60, K = 2, d = 3
+data y[N, d], S[N, d, d]
+var L[K, d, d]
+let V[k in K] = L[k, :, :] @ L[k, :, :]' + 0.1 * eye(d)
+fn fit(A[d, d], b[d]) = logdet(A) + dot(b, solve(A, b))
+minimize sum(fit(V[k, :, :] + S[i, :, :], y[i, :]) for i in N, k in K)"""
+"""The gradient adds outer products of each sample, which lie with the samples last."""
+
+
+def test_products_are_stored_with_their_batch_last() -> None:
+    rng = np.random.default_rng(3)
+    A, y = rng.normal(size=(60, 3, 3)), rng.normal(size=(60, 3))
+    data = {"S": A @ A.transpose(0, 2, 1) / 6 + 0.1 * np.eye(3), "y": y}
+    model, right = (slomodel.compile(SAMPLES, data=data, backend=one) for one in ("c", "numpy"))
+    for _ in range(2):  # in memory that another call has used
+        x = rng.normal(size=model.n)
+        np.testing.assert_allclose(model.gradient(x), right.gradient(x), rtol=1e-11, atol=1e-9)

@@ -171,7 +171,6 @@ class _Product:
                 step = self.steps[j][label]
                 places[j] += f" + l{label} * {step}" if step else ""
         product = f"a[0{places[0]}] * b[0{places[1]}]"
-        free = elements([self.sizes[k] for k in (*self.node.rows, *self.node.columns)])
         if inner_sums:
             summed = self.node.summed
             lines = [
@@ -181,7 +180,18 @@ class _Product:
             ]
             return self._for(lines, (*self.node.rows, *self.node.columns))
         body = self._for([f"c[0{places[2]}] += {product};"], labels)
-        return [f"slo_fill(c, {free}, 0.0);", *body]
+        return [*self._zeros(places[2]), *body]
+
+    def _zeros(self, place: str) -> list[str]:
+        """The statements that set one matrix of the result to 0."""
+        free = (*self.node.rows, *self.node.columns)
+        size = 1
+        for step, count in sorted((self.steps[2][k], self.sizes[k]) for k in free):
+            if count > 1 and step != size:
+                # The matrices of a batch may lie between one another.
+                return self._for([f"c[0{place}] = 0.0;"], free)
+            size *= count
+        return [f"slo_fill(c, {size}, 0.0);"]
 
     def _for(self, lines: list[str], labels: Sequence[int]) -> list[str]:
         for label in reversed(labels):
