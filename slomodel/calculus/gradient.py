@@ -193,7 +193,7 @@ def _reduced(node: Map, k: int, part: Adjoint) -> Adjoint:
 @contribution.register
 def _(node: Einsum, k: int, adjoint: Adjoint, known: Known) -> Adjoint | None:
     guard = adjoint.guard
-    k = twin(node, k, adjoint.value, known.symmetric)
+    k = twin(node, k, adjoint.clean, known.symmetric)
     # A scalar adjoint stays outside as a factor, where it can be combined with other factors.
     whole = adjoint.value.rank > 0
     operands, inputs = ([adjoint.clean], [node.output]) if whole else ([], [])

@@ -10,9 +10,11 @@ import pytest
 from slomodel import functions as fn
 from slomodel.calculus import Known, gradient
 from slomodel.calculus.symmetry import is_invariant
+from slomodel.functions import where
 from slomodel.ir import build
 from slomodel.ir.dims import named
 from slomodel.ir.expr import Einsum, Expr, Input, Multiset
+from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import postorder
 from slomodel.reference import evaluate
 
@@ -114,6 +116,21 @@ def test_invariance_is_claimed_of_nothing_that_changes() -> None:
     assert not is_invariant(skew, (1, 0), known)
     assert not is_invariant(build.data("A", (D, D)), (1, 0), known)
     assert is_invariant(outer, (1, 0), known)
+
+
+@pytest.mark.parametrize("condition", [fn.lt, fn.le, fn.gt, fn.ne])
+def test_pairs_under_a_condition_are_symmetric_if_the_condition_is(
+    condition: ScalarFunction,
+) -> None:
+    # The derivatives by X_i and by X_j of terms of pairs i < j have different sums.
+    pairs = build.einsum([X, X], [(0, 1), (0, 2)], (1, 2), (M, D, D))
+    index = build.iota(D)
+    chosen = build.apply_along(condition, (index, index), ((0,), (1,)), (D, D))
+    terms = build.apply(where, chosen, fn.sin(pairs), build.const(0.0))
+    found = gradient(build.sum_over(terms, (0, 1)), [X])
+    x = RNG.normal(size=(2, 3))
+    weights = evaluate([chosen], {X: x})[0] * np.cos(x.T @ x)
+    np.testing.assert_allclose(evaluate(found, {X: x})[0], x @ (weights + weights.T), rtol=1e-12)
 
 
 def test_entries_of_sorted_tuples_swap_with_the_axes_of_their_tuples() -> None:
