@@ -3,7 +3,7 @@
     python -m benchmarks.unseen [NAME …] [--quick] [--write]
 
 One row for each model of `unseen_models`, and of the further parts, `unseen_more`,
-`unseen_third`, `unseen_fourth` and `unseen_fifth`: value and gradient, and the product of the
+`unseen_third` to `unseen_seventh`: value and gradient, and the product of the
 Hessian and a vector, at 20 points one after another, on target c, in double precision and on one
 thread. A ratio is the median over pairs of alternating runs,
 peer / slomodel: above 1 slomodel is faster. JAX runs compiled, on one thread; both are checked
@@ -42,6 +42,7 @@ from benchmarks.unseen_fifth import FIFTH
 from benchmarks.unseen_fourth import FOURTH
 from benchmarks.unseen_models import MODELS, Unseen
 from benchmarks.unseen_more import MORE
+from benchmarks.unseen_seventh import SEVENTH
 from benchmarks.unseen_sixth import SIXTH
 from benchmarks.unseen_third import THIRD
 from slomodel import user_cache
@@ -159,7 +160,7 @@ def rows_here(names: Sequence[str], quick: bool) -> list[Row]:
     # The first model of a process also loads the grammar.
     slomodel.compile("var x\nminimize x^2").value_and_gradient(np.ones(1))
     rows = []
-    for one in (*MODELS, *MORE, *THIRD, *FOURTH, *FIFTH, *SIXTH):
+    for one in (*MODELS, *MORE, *THIRD, *FOURTH, *FIFTH, *SIXTH, *SEVENTH):
         if names and one.name not in names:
             continue
         with warnings.catch_warnings(), tempfile.TemporaryDirectory() as cache:
@@ -220,6 +221,7 @@ def summary(rows: Sequence[Row]) -> str:
     lines = []
     parts = {"second part, ": MORE, "third part, ": THIRD}
     parts |= {"fourth part, ": FOURTH, "fifth part, ": FIFTH, "sixth part, ": SIXTH}
+    parts |= {"seventh part, ": SEVENTH}
     part = {one.name: own for own, models in parts.items() for one in models}
     for own in ("", *parts):
         lines += _means([row for row in rows if part.get(row.model, "") == own], own)

@@ -22,6 +22,7 @@ from benchmarks.by_hand import Array, Arrays
 from benchmarks.unseen_fifth_jax import FIFTH_FORMULAS
 from benchmarks.unseen_fourth_jax import FOURTH_FORMULAS
 from benchmarks.unseen_more_jax import MORE_FORMULAS
+from benchmarks.unseen_seventh_jax import SEVENTH_FORMULAS
 from benchmarks.unseen_sixth_jax import SIXTH_FORMULAS
 from benchmarks.unseen_third_jax import THIRD_FORMULAS
 
@@ -216,14 +217,14 @@ FORMULAS: dict[str, Formula] = {
 }
 """The formula of each model, of its data and its variables."""
 EVERY = FORMULAS | MORE_FORMULAS | THIRD_FORMULAS | FOURTH_FORMULAS
-EVERY |= FIFTH_FORMULAS | SIXTH_FORMULAS
+EVERY |= FIFTH_FORMULAS | SIXTH_FORMULAS | SEVENTH_FORMULAS
 """Those of all parts."""
 INDICES = {
     *("a", "b", "winner", "loser", "doc", "word", "node", "head", "relation"),
     *("tail", "wrong", "before", "next", "own", "x", "person", "item", "grade"),
     *("compound", "plate", "route", "link", "trip"),
     *("tag", "letter", "action", "site", "label", "cam", "pt", "neg", "home", "away"),
-    *("nest", "pick", "kind", "firm", "w1", "w2", "w3"),
+    *("nest", "pick", "kind", "firm", "w1", "w2", "w3", "src", "dst", "house", "cx", "cy"),
 }
 """The data by which arrays are indexed."""
 

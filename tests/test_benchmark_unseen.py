@@ -12,12 +12,13 @@ from benchmarks.unseen_fifth import FIFTH
 from benchmarks.unseen_fourth import FOURTH
 from benchmarks.unseen_models import MODELS
 from benchmarks.unseen_more import MORE
+from benchmarks.unseen_seventh import SEVENTH
 from benchmarks.unseen_sixth import SIXTH
 from benchmarks.unseen_third import THIRD
 
 
 def test_names_differ_and_every_model_can_be_bound() -> None:
-    every = (*MODELS, *MORE, *THIRD, *FOURTH, *FIFTH, *SIXTH)
+    every = (*MODELS, *MORE, *THIRD, *FOURTH, *FIFTH, *SIXTH, *SEVENTH)
     names = {one.name for one in every}
     assert len(names) == len(every) >= 20
     short = [one for one in every if one.name in ("pulse_train", "chess_ratings", "pose_graph")]
@@ -50,7 +51,9 @@ def test_lookups_are_counted_in_the_program() -> None:
 def test_every_model_has_a_formula_in_jax() -> None:
     from benchmarks.unseen_jax import EVERY
 
-    assert set(EVERY) == {one.name for one in (*MODELS, *MORE, *THIRD, *FOURTH, *FIFTH, *SIXTH)}
+    assert set(EVERY) == {
+        one.name for one in (*MODELS, *MORE, *THIRD, *FOURTH, *FIFTH, *SIXTH, *SEVENTH)
+    }
 
 
 def test_table_names_what_misses() -> None:
