@@ -31,6 +31,7 @@ if __package__ in (None, ""):  # run as a script
     sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import slomodel
+from benchmarks.bounds import OTHERS
 from benchmarks.by_hand import Array
 from benchmarks.cases import cases
 from benchmarks.machine import description
@@ -60,11 +61,10 @@ def models(only: str | None, backend: str) -> Iterator[tuple[str, slomodel.Model
     for file in sorted([*MODELS.glob("*.slo"), *(MODELS / "practice").glob("*.slo")]):
         if file.stem in done or only not in (None, file.stem):
             continue
+        dims, data = DIMS.get(file.stem), OTHERS.get(file.stem, {})
         try:
-            yield (
-                file.stem,
-                slomodel.compile(file, dims=DIMS.get(file.stem), backend=backend).unconstrained,
-            )
+            model = slomodel.compile(file, data=data, dims=dims, backend=backend)
+            yield file.stem, model.unconstrained
         except SlomodelError as error:
             print(f"{file.stem}: not compiled: {str(error).splitlines()[0]}", file=sys.stderr)
 

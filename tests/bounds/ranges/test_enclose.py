@@ -12,8 +12,8 @@ from strategies import graphs
 
 from slomodel import functions as fn
 from slomodel.bounds.arithmetic import interval_einsum
-from slomodel.bounds.arithmetic.interval import around, point
-from slomodel.bounds.arithmetic.interval_einsum import contract
+from slomodel.bounds.arithmetic.interval import around, from_zero, point
+from slomodel.bounds.arithmetic.interval_einsum import contract, largest_sum
 from slomodel.bounds.ranges.enclose import boxed, enclose
 from slomodel.ir import build
 from slomodel.ir.dims import literal
@@ -72,6 +72,22 @@ def test_a_contraction_that_underflows_is_not_zero(monkeypatch):
     tiny, huge = np.full(3, 1e-200), np.full(3, 1e300)
     result = contract([(point(tiny), (0,)), (point(tiny), (0,)), (point(huge), (0,))], (), (3,))
     assert result.lo <= 3e-100 <= result.hi
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-200, 1e150])
+def test_the_largest_of_sums_of_products_is_not_exceeded(scale):
+    rng = np.random.default_rng(2)
+    for labels, output in (([(0, 1), (1,)], (0,)), ([(0,), (1, 2)], (2,)), ([(1,)], (0, 2))):
+        factors = [(scale * rng.random([(4, 5, 3)[k] for k in own]), own) for own in labels]
+        bound = largest_sum(factors, output, (4, 5, 3))
+        whole = contract([(from_zero(a), own) for a, own in factors], output, (4, 5, 3)).hi.max()
+        total = np.ones((4, 5, 3))
+        for a, own in factors:
+            total = total * a[tuple(slice(None) if k in own else None for k in range(3))]
+        exact = total.sum(axis=tuple(k for k in range(3) if k not in output))
+        assert exact.max() * (1.0 - 1e-14) <= bound <= max(whole, exact.max()) * (1.0 + 1e-13)
+    none = largest_sum([(np.zeros(3), (0,)), (np.full(3, np.inf), (0,))], (), (3,))
+    assert none == 0.0
 
 
 def test_a_sum_of_squares_is_not_negative():

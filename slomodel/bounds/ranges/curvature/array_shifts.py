@@ -23,8 +23,8 @@ from operator import itemgetter
 import numpy as np
 
 import slomodel.functions as table
-from slomodel.bounds.arithmetic.interval import Interval, from_zero, point
-from slomodel.bounds.arithmetic.interval_einsum import contract
+from slomodel.bounds.arithmetic.interval import Interval, point
+from slomodel.bounds.arithmetic.interval_einsum import largest_sum
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul, up_norm, up_sqrt
 from slomodel.bounds.effort import MOST_NUMBERS
 from slomodel.bounds.norms.spectral_norm import spectral_norm
@@ -299,13 +299,13 @@ def _in_turn(factors: Factors, output: Axes, dims: tuple[int, ...]) -> float:
 def _with_moved(factors: Factors, k: int, output: Axes, dims: tuple[int, ...]) -> float:
     """Upper bound on the contraction with Δu_k, one or two arrays by their norms."""
     moved, own = factors[k]
-    sizes = [(from_zero(one.size), axes) for one, axes in factors]
+    sizes = [(one.size, axes) for one, axes in factors]
     others = [*sizes[:k], *sizes[k + 1 :]]
     found = [float(up_mul(moved.shift, _map_norm(others, own, output, dims)))]
     if len(factors) == 2:
         other, axes = factors[1 - k]
         found.append(float(up_mul(moved.shift, _matrix_norm(other.over, axes, own, output))))
-    changed = [*sizes[:k], (from_zero(moved.far), own), *sizes[k + 1 :]]
+    changed = [*sizes[:k], (moved.far, own), *sizes[k + 1 :]]
     for j, (one, axes) in enumerate(factors):
         if j == k:
             continue
@@ -320,13 +320,11 @@ def _with_moved(factors: Factors, k: int, output: Axes, dims: tuple[int, ...]) -
 
 
 def _map_norm(
-    others: Sequence[tuple[Interval, Axes]], own: Axes, output: Axes, dims: tuple[int, ...]
+    others: Sequence[tuple[Array, Axes]], own: Axes, output: Axes, dims: tuple[int, ...]
 ) -> float:
     """Schur's bound on the contraction with the others as a linear map of an array."""
-    rows = contract([*others, (point(np.ones([dims[k] for k in own])), own)], output, dims)
-    columns = contract([*others, (point(np.ones([dims[k] for k in output])), output)], own, dims)
-    most = (float(np.max(a.hi, initial=0.0)) for a in (rows, columns))
-    return float(up_sqrt(up_mul(*most)))
+    rows = largest_sum(others, output, dims)
+    return float(up_sqrt(up_mul(rows, largest_sum(others, own, dims))))
 
 
 def _matrix_norm(a: Interval, axes: Axes, own: Axes, output: Axes) -> float:

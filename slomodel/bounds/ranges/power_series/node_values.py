@@ -81,4 +81,6 @@ def spread_over(value: Value, shape: tuple[int, ...]) -> Value:
     if isinstance(value, Decision):
         over = value.over.broadcast(shape)
         return Decision(over, np.broadcast_to(value.at_centre, shape))
+    if value.c.shape[1:] == value.tail.shape == value.error.shape == shape:
+        return value
     return value.each(lambda array: np.broadcast_to(array, (len(array), *shape)))
