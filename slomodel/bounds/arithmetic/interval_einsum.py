@@ -79,6 +79,8 @@ def largest_sum(
     kept = tuple(label for label in output if label in present)
     absent = prod(dims[k] for k in range(len(dims)) if k not in present and k not in output)
     terms = prod(dims[k] for k in present if k not in output) + len(factors) + 1
+    if not factors:
+        return np.float64(absent)
     arrays = [np.broadcast_to(array, [dims[k] for k in own]) for array, own in factors]
     with np.errstate(all="ignore"):
         sums = _einsum(arrays, [own for _, own in factors], kept, 0) * float(absent)

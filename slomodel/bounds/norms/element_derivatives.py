@@ -14,6 +14,7 @@ import numpy as np
 from slomodel.bounds.arithmetic.interval import Interval
 from slomodel.bounds.arithmetic.midpoint_radius import Bounded, exact
 from slomodel.bounds.arithmetic.rounding import Array, up_add, up_mul
+from slomodel.bounds.effort import DEFAULT, Effort
 from slomodel.bounds.norms.cubic_norm import cubic_norm
 from slomodel.bounds.norms.fourth_powers import attained, cubic_by_fourth_powers, fourth_powers
 from slomodel.bounds.norms.loewner import (
@@ -30,8 +31,8 @@ from slomodel.bounds.norms.loewner import (
 
 _MOST_COLUMNS = 100
 """Variables up to which D³f of the midpoints is stored as one form, of n³ numbers."""
-_MOST_PRODUCTS = 4e9
-"""Multiplications for that form, rows times n³: some seconds."""
+_FLOPS = 0.25
+"""Operations per multiplication for that form, rows times n³, in products of matrices."""
 _NEGLIGIBLE = 1e-4
 """Radii whose contribution relative to the norm of the midpoints is smaller are not refined."""
 
@@ -142,18 +143,21 @@ def one_side(one: Weighted, sign: float) -> dict[Slots, Array]:
 
 
 def third_order(
-    parts: Sequence[Weighted], useless: float = float(np.inf), at_point: bool = False
+    parts: Sequence[Weighted],
+    useless: float = float(np.inf),
+    at_point: bool = False,
+    effort: Effort = DEFAULT,
 ) -> Ends:
     """Two upper bounds on ‖D³f‖: from magnitudes, and from midpoints and radii.
 
-    The midpoints add up to one form. Neither is refined where it is at least `useless`, nor, at a
-    point, where the radii are rounding errors.
+    The midpoints add up to one form, where the effort permits. Neither is refined where it is at
+    least `useless`, nor, at a point, where the radii are rounding errors.
     """
     n = parts[0].columns
     products = n**3 * sum(len(one.rows[0].length) * len(one.rows) ** 3 for one in parts)
     sizes = [size for part in parts for size in part.of_order(3, _magnitude).values()]
     finite = all(np.isfinite(size).all() for size in sizes)
-    if n > _MOST_COLUMNS or products > _MOST_PRODUCTS or not finite:
+    if n > _MOST_COLUMNS or products > effort.count(_FLOPS) or not finite:
         return _absolute(parts, 3, _magnitude, 0.0, useless), float(np.inf)
     middle = cubic_norm(middle_third(parts))
     enough = float(np.inf) if at_point else _NEGLIGIBLE * middle

@@ -86,6 +86,7 @@ def test_the_largest_of_sums_of_products_is_not_exceeded(scale):
             total = total * a[tuple(slice(None) if k in own else None for k in range(3))]
         exact = total.sum(axis=tuple(k for k in range(3) if k not in output))
         assert exact.max() * (1.0 - 1e-14) <= bound <= max(whole, exact.max()) * (1.0 + 1e-13)
+    assert largest_sum([], (0, 1), (4, 5, 3)) == 3.0
     none = largest_sum([(np.zeros(3), (0,)), (np.full(3, np.inf), (0,))], (), (3,))
     assert none == 0.0
 

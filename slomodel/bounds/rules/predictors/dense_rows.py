@@ -72,7 +72,10 @@ def over_ball(part: ObjectivePart, parts: tuple[ElementSum[Rows], ...], radius: 
         return Enclosure(centre_only, centre_only, over.order, over.reason)
     ends = second_order_ends(over.parts)
     first: Mapping[str, float] = {"H elementwise": norm_of(ends)}
-    third = third_order(over.parts) if over.parts[0].columns <= MOST_COLUMNS else None
+    effort = part.effort
+    third = None
+    if over.parts[0].columns <= MOST_COLUMNS:
+        third = third_order(over.parts, effort=effort)
     nearby, fourth, at_centre = float(np.inf), UNKNOWN, DerivativeBounds()
     if over.order > 2:
         known = min(third) if third else third_by_size(over.parts, float(np.inf))
@@ -81,7 +84,7 @@ def over_ball(part: ObjectivePart, parts: tuple[ElementSum[Rows], ...], radius: 
         own = SumOverBall(part, parts, over.parts, centre, radius, ends, known)
         bounds = refine(own, _from_centre(own, first), REFINEMENTS)
         first, nearby, fourth = bounds.first, bounds.second, bounds.fourth
-    by_size, by_middles = third or third_order(over.parts, nearby)
+    by_size, by_middles = third or third_order(over.parts, nearby, effort=effort)
     second = {"sum of |φ‴| elementwise": by_size, "D³f by midpoints and radii": by_middles}
     if over.order > 2:
         second["‖D³f(c)‖ + r sup ‖D⁴f‖"] = nearby
