@@ -34,12 +34,10 @@ from slomodel.functions import (
     sinh,
     softplus,
     sqrt,
-    square,
     sub,
     where,
 )
 from slomodel.ir import build
-from slomodel.ir.dims import Shape
 from slomodel.ir.expr import Const, Einsum, Expr, Map, is_map
 from slomodel.ir.function import ScalarFunction
 from slomodel.ir.walk import postorder, users
@@ -92,6 +90,7 @@ from slomodel.rewrite.stable_forms.merged_powers import (
     without_data_factors,
 )
 from slomodel.rewrite.stable_forms.other_factors import without_other_factors
+from slomodel.rewrite.stable_forms.powers_near_one import PowersNearOne
 from slomodel.rewrite.stable_forms.table import elementwise, merged_constants, summed_entropy
 
 _AT_MOST_AN_EXPONENTIAL = (sigmoid, softplus, normcdf, erfc, expm1, cosh, sinh)
@@ -100,8 +99,6 @@ _POSITIVE = (sigmoid, softplus, normcdf, erfc, cosh)
 _TAILS = (sigmoid, normcdf, erfc)
 _SMALLEST = 1e-290
 """Quotients between this and its reciprocal are accurate, and so are their derivatives."""
-_LARGE_EXPONENT = 600.0
-"""From here on 1 is nothing beside exp(x)."""
 Rule = Callable[[Map], Expr | None]
 
 
@@ -147,7 +144,7 @@ def _replacements(root: Expr, choices: bool) -> tuple[Mapping[Expr, Expr], Scale
             result, better = better, rules.better(better)
         assert result.shape == node.shape
         done[node] = result
-        if result is not written and is_map(written, mul, div) and isinstance(written, Map):
+        if result is not written and is_map(written, mul, div, pow) and isinstance(written, Map):
             known = rules.written if is_map(result, where) else rules.products
             known.setdefault(result, written)
         rules.known.add(result)
@@ -161,7 +158,7 @@ class _Rules:
     """The rules by the function of a node, with what they remember of one graph.
 
     `shared` are the nodes with several users, `known` those that are rewritten; `written` maps
-    choices to the products that they replace, and `products` other forms of products.
+    choices to the products that they replace, and `products` other forms of products and powers.
     """
 
     def __init__(self, shared: Collection[Expr], choices: bool) -> None:
@@ -181,6 +178,7 @@ class _Rules:
         complements = Complements()
         theorems = AdditionTheorems()
         conjugates = Conjugates()
+        powers = PowersNearOne(self._best, self.products)
         sums = (
             merged_signs,
             without_cancelled_terms,
@@ -191,7 +189,7 @@ class _Rules:
             lambda node: divided_difference(node, self.better),
             gammas.of_sum,
             conjugates.of_sum,
-            self._less_power,
+            powers.less_one,
         )
         self._rules: dict[ScalarFunction, tuple[Rule, ...]] = {
             log: (
@@ -215,7 +213,7 @@ class _Rules:
                 complements.of_log1p,
                 elementwise,
                 logarithms.of_one_more,
-                self._log_of_one_more_power,
+                powers.log_of_one_more,
                 scaled_logs.of_mixture,
                 scaled_logs.of_one_more,
             ),
@@ -241,11 +239,11 @@ class _Rules:
             exp: (merged_exponent, elementwise),
             atanh: (elementwise, self._of_atanh),
             neg: (merged_signs, elementwise, cancelled),
-            **self._of_products(roots, conjugates),
+            **self._of_products(roots, conjugates, powers),
         }
 
     def _of_products(
-        self, roots: Roots, conjugates: Conjugates
+        self, roots: Roots, conjugates: Conjugates, powers: PowersNearOne
     ) -> dict[ScalarFunction, tuple[Rule, ...]]:
         scaled_logs, products = self.scaled_logs, self._products
         return {
@@ -264,7 +262,7 @@ class _Rules:
                 self._by_exponential,
                 scaled_logs.of_quotient,
                 self._without_other_factors,
-                self._over_one_more_power,
+                powers.over_one_more,
                 products.of_any,
             ),
             mul: (
@@ -363,41 +361,6 @@ class _Rules:
             return None
         return mul(0.5, sub(self._best(log1p(u)), self._best(log(tail))))
 
-    def _less_power(self, node: Map) -> Expr | None:
-        """1 - F^p, for a probability F whose logarithm is accurate where F is near 1."""
-        left, right = whole(node).parts()
-        if not is_map(node, sub) or Const(1.0) not in (left.node, right.node):
-            return None
-        power = right if left.node is Const(1.0) else left
-        if not isinstance(power.node, Map) or not is_map(power.node, pow, square):
-            return None
-        base, *exponents = (part.along(node.shape) for part in power.parts())
-        logarithm = self._best(log(base))
-        if not _is_probability(base) or logarithm is log(base):
-            return None
-        u = mul(exponents[0] if exponents else 2.0, logarithm)
-        return expm1(u) if power is left else neg(expm1(u))
-
-    def _log_of_one_more_power(self, node: Map) -> Expr | None:
-        """log(1 + z^y), which is y log(z) where z^y overflows."""
-        found = _growing_power(whole(node).parts()[0], node.shape)
-        if found is None:
-            return None
-        is_large, exponent, power = found
-        return where(is_large, exponent, log1p(power))
-
-    def _over_one_more_power(self, node: Map) -> Expr | None:
-        """c/(1 + z^y) for a number c, which is c exp(-y log(z)) where z^y overflows."""
-        above, below = whole(node).parts()
-        others = [] if not is_map(below.node, add) else below.parts()
-        powers = [part for part in others if part.node is not Const(1.0)]
-        found = _growing_power(powers[0], node.shape) if len(others) - len(powers) == 1 else None
-        if found is None or not isinstance(above.node, Const):
-            return None
-        is_large, exponent, power = found
-        near = div(above.node, add(1.0, power))
-        return where(is_large, mul(above.node, exp(neg(exponent))), near)
-
     def _log_of_choice(self, node: Map) -> Expr | None:
         """The logarithm of the branch that is taken, where one of both has a stable form."""
         (inside,) = whole(node).parts()
@@ -470,23 +433,3 @@ def _is_of(node: Expr, kinds: Sequence[ScalarFunction]) -> bool:
     """Whether a factor is one of these functions or a power of one."""
     base = node.operands[0] if exponent_of_power(node) is not None else node
     return is_map(base, *kinds)
-
-
-def _is_probability(node: Expr) -> bool:
-    """Whether a node is a distribution function, or 1 - exp(-x)."""
-    if is_map(node, neg):
-        return is_map(node.operands[0], expm1)
-    core = scaled(whole(node)).core
-    return is_map(node, sigmoid, normcdf) or (core is not None and is_map(core.node, erfc))
-
-
-def _growing_power(part: Part, shape: Shape) -> tuple[Expr, Expr, Expr] | None:
-    """Whether z^y is large, with y log(z), and the power elsewhere, where it is 1 there."""
-    if not is_map(part.node, pow):
-        return None
-    base, y = (one.along(shape) for one in part.parts())
-    if isinstance(base, Const) or isinstance(y, Const):
-        return None
-    exponent = mul(y, log(base))
-    is_large = gt(exponent, _LARGE_EXPONENT)
-    return is_large, exponent, pow(where(is_large, 1.0, base), where(is_large, 1.0, y))
