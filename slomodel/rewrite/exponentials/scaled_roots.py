@@ -8,9 +8,11 @@ what is above such roots are scaled by `scaled_logs.py`, which sees the roots as
 
 from __future__ import annotations
 
-from slomodel.functions import cbrt, exp, mul, pow, sqrt
-from slomodel.ir.expr import Expr, Map, is_map
-from slomodel.ir.walk import postorder
+from collections.abc import Mapping
+
+from slomodel.functions import add, cbrt, div, exp, mul, neg, pow, sqrt, sub
+from slomodel.ir.expr import Einsum, Expr, Gather, Map, is_map
+from slomodel.ir.walk import postorder, users
 from slomodel.rewrite.elementwise.matching import exponent_of_power, scaled, summands, whole
 from slomodel.rewrite.exponentials.growth import exponent_of, growth
 from slomodel.rewrite.exponentials.scaled_logs import ScaledLogarithms
@@ -25,13 +27,14 @@ def with_scaled_roots(root: Expr) -> Expr:
     order = postorder(root)
     if not any(_power(node) is not None for node in order):
         return root
+    above = users(order)
     scales = ScaledLogarithms()
     done: dict[Expr, Expr] = {}
     for node in order:
         operands = tuple(done[operand] for operand in node.operands)
         result = node if operands == node.operands else remade(node, operands)
         p = _power(result)
-        is_sum = p is not None and _is_plain_sum(result.operands[0])
+        is_sum = p is not None and _is_plain_sum(result.operands[0]) and not _divides(node, above)
         found = scales.of_growing(result.operands[0]) if is_sum else None
         if found is not None and p is not None and isinstance(result, Map):
             rest, shift = found
@@ -39,6 +42,24 @@ def with_scaled_roots(root: Expr) -> Expr:
             result = mul(result.function(rest, *others), exp(mul(p, shift)))
         done[node] = result
     return done[root]
+
+
+def _divides(node: Expr, above: Mapping[Expr, list[Expr]]) -> bool:
+    """Whether a node is part of a divisor: the exponents in these are limited."""
+    stack, seen = [node], {node}
+    while stack:
+        one = stack.pop()
+        for user in above[one]:
+            power = exponent_of_power(user)
+            is_divisor = is_map(user, div) and one in user.operands[1:]
+            if is_divisor or (power is not None and power < 0.0):
+                return True
+            if user not in seen and (
+                isinstance(user, Einsum | Gather) or is_map(user, add, sub, mul, neg, div)
+            ):
+                seen.add(user)
+                stack.append(user)
+    return False
 
 
 def _is_plain_sum(node: Expr) -> bool:
@@ -58,4 +79,4 @@ def _power(node: Expr) -> float | None:
     if is_map(node, cbrt):
         return 1.0 / 3.0
     p = exponent_of_power(node) if is_map(node, sqrt, pow) else None
-    return p if p is not None and -1.0 < p < 1.0 and p else None
+    return p if p is not None and 0.0 < p < 1.0 else None

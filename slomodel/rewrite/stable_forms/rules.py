@@ -145,7 +145,8 @@ def _replacements(root: Expr, choices: bool) -> tuple[Mapping[Expr, Expr], Scale
         assert result.shape == node.shape
         done[node] = result
         if result is not written and is_map(written, mul, div, pow) and isinstance(written, Map):
-            known = rules.written if is_map(result, where) else rules.products
+            is_choice = is_map(result, where) and not is_map(written, pow)
+            known = rules.written if is_choice else rules.products
             known.setdefault(result, written)
         rules.known.add(result)
         if len(above[node]) > 1:
