@@ -391,3 +391,10 @@ def test_a_quadratic_that_falls_along_a_valley_is_unbounded(text: str) -> None:
     """Rounding of f stops the steps before f is below any threshold."""
     model = slomodel.compile(text)
     assert model.solve(x0=np.ones(model.n)).status is Status.unbounded
+
+
+def test_short_steps_far_out_do_not_hide_a_descent_without_end() -> None:
+    """At x = 0 the objective falls with z alone, linearly, and by less than it is rounded."""
+    text = "var x >= 0, y <= 3, z minimize x*z - 2*x^2 - 2*y^2 + 2*x - 3*y - 3*z"
+    found = slomodel.compile(text, backend="numpy").solve(x0=[1.33, 2.89, -1.35], max_iter=1000)
+    assert found.status is Status.unbounded

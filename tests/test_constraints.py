@@ -174,12 +174,19 @@ def test_statuses_are_true() -> None:
     assert solved(text, max_nfev=2).status is Status.max_nfev
 
 
+VALLEY = "(3*x[0] - 2*x[1])^2/2"
 # Text, start, and how the problem ends: none of these has a solution.
 WITHOUT_SOLUTION = [
     ("var x[2] minimize x[0] - x[1] subject to x[0] + x[1] >= 1", [0, 0], Status.unbounded),
     ("var x[2] minimize -x[0]^2 subject to x[0] == x[1]", [1, 1], Status.unbounded),
     ("var x[2] minimize -x[0] - x[1] subject to x[0] * x[1] >= 1", [1, 1], Status.unbounded),
     ("var x[2] >= 0 minimize -x[0]^2 - x[1] subject to x[0] >= x[1]", [1, 1], Status.unbounded),
+    (f"var x[2] minimize {VALLEY} - 3*x[0] subject to x[0] - x[1] <= 1", [4, 1], Status.unbounded),
+    (
+        f"var x[2] minimize {VALLEY} - 3*x[0] subject to x[0] - x[1] <= 1, x[0] - x[1] >= 2",
+        [4, 1],
+        Status.infeasible,
+    ),
     ("var x[2] minimize x[0] subject to sum(x) == 1, sum(x) == 2", [1, 1], Status.infeasible),
     ("var x[2] in [0, 1] minimize x[0] subject to sum(x) >= 3", [1, 1], Status.infeasible),
     ("var x minimize x subject to x^2 == -1", [1], Status.infeasible),

@@ -16,7 +16,8 @@ import numpy as np
 
 from slomodel.solve.constrained.checkpoint import STATE, SavedRun, saved_state
 from slomodel.solve.constrained.levels import by_levels
-from slomodel.solve.constrained.newton_steps import LARGEST, LARGEST_QUADRATIC, NewtonSteps
+from slomodel.solve.constrained.newton_steps import AFAR, LARGEST, LARGEST_QUADRATIC, NewtonSteps
+from slomodel.solve.constrained.objective import loosest_for_lengths
 from slomodel.solve.constrained.primal_dual import PrimalDual
 from slomodel.solve.constrained.record import RunRecord, SharedDisplay
 from slomodel.solve.constrained.restoration import INFEASIBLE, Restoration
@@ -24,6 +25,7 @@ from slomodel.solve.constrained.scaled import ScaledConstraints
 from slomodel.solve.entry import Diagnose, solve
 from slomodel.solve.norms import Vector
 from slomodel.solve.run.checkpoint import Saved, Trajectory
+from slomodel.solve.run.parts import BUDGETS
 from slomodel.solve.run.solution import Solution
 from slomodel.solve.run_options import RunOptions
 from slomodel.solve.sets.convex_set import Set
@@ -61,10 +63,6 @@ MOST_RECEDED, RECEDING = 4, 1.05
 FIRST_PIECE = 500
 # Fraction of a descent without end by which f has to fall at points where the constraints hold.
 FALLEN = 0.5
-_BUDGETS = (
-    *(Status.max_iter, Status.max_time, Status.max_nfev),
-    *(Status.user_stopped, Status.interrupted),
-)
 
 
 @dataclass(slots=True)
@@ -206,7 +204,27 @@ class AugmentedLagrangian:
         # Multipliers of nearly dependent gradients have no size that a subproblem could start from.
         if ended is None and self.at.error > before.error:
             self.at = before
+        if ended is None and self.last is None and self.objective.is_quadratic_program:
+            ended = self._along_recession(steps)
         return ended
+
+    def _along_recession(self, steps: NewtonSteps) -> ConstrainedOutcome | None:
+        """The outcome if a quadratic objective falls along a line on which all constraints hold."""
+        d = steps.recession(self.at)
+        if d is None:
+            return None
+        ended = self._restore() if self.at.violation > self.run.ctol else None
+        if ended is not None or self.at.violation > self.run.ctol:
+            return ended
+        x = self.at.x + (AFAR * max(1.0, float(np.abs(self.at.x).max()))) * d
+        if self.within is not None:
+            self.within.project(x, x)
+        self._evaluated(1, 0)
+        far = PrimalDual.of(self.objective, x, self.at.y, self.within)
+        if self._holds_far_out(far) and far.f < self.at.f:
+            self.at = far
+        falls = "From here it falls along a straight line, on all of which the constraints hold."
+        return self._end(Status.unbounded, falls)
 
     @property
     def _has_newton_steps(self) -> bool:
@@ -305,7 +323,7 @@ class AugmentedLagrangian:
         y = np.where(equations, y, np.maximum(y, 0.0))
         y = np.clip(y, -LARGEST_MULTIPLIER, LARGEST_MULTIPLIER)
         self.at = PrimalDual.of(self.objective, run.x, y, self.within)
-        if run.status in _BUDGETS:
+        if run.status in BUDGETS:
             return self._end(run.status)
         gap = np.where(equations, np.abs(c), np.abs(np.maximum(c, -at.y / self.penalty)))
         worst, units = float(np.max(gap, initial=0.0)), self.objective.units
@@ -465,14 +483,14 @@ class AugmentedLagrangian:
             x: Vector, gtol: float, *, leaves: bool = False, most: int | None = None
         ) -> Solution:
             run = self._minimised(x, nothing, 1.0, gtol, weight=0.0, leaves=leaves, most=most)
-            spent = run.status in _BUDGETS and self.record.spent is None
+            spent = run.status in BUDGETS and self.record.spent is None
             return replace(run, status=Status.line_search_stalled) if spent else run
 
-        own = (self.objective, self.within, self.run.ctol, minimise, _BUDGETS)
+        own = (self.objective, self.within, self.run.ctol, minimise, BUDGETS)
         rounding = self._resolution(before)[1]
         result = Restoration(*own).restored(before, rounding)
         if result.status is not None:
-            if result.status not in _BUDGETS:
+            if result.status not in BUDGETS:
                 self.at, self.last = result.at, result.run
             return self._end(result.status)
         if result.at.violation < before.violation:
@@ -480,15 +498,3 @@ class AugmentedLagrangian:
         self.penalised = self.idle = 0
         self.gap = self.best = np.inf
         return None
-
-
-def loosest_for_lengths(options: Mapping[str, object]) -> float:
-    """The largest tolerance √ε that methods accept with given lengths D and d, inf for none.
-
-    They need d ≥ √ε and D ≥ √ε/2 + 2d, and d is D/4 unless it is given.
-    """
-    D, d = (
-        float(given) if isinstance(given := options.get(name), int | float) else np.inf
-        for name in ("D", "d")
-    )
-    return min(d, D / 4.0, 2.0 * (D - 2.0 * d) if d < D / 2.0 < np.inf else np.inf)

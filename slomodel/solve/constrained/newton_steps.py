@@ -22,7 +22,7 @@ from slomodel.solve.constrained.tangents import tangents
 from slomodel.solve.norms import Vector
 from slomodel.solve.quadratics.interior_point import is_convex, quadratic_step
 from slomodel.solve.quadratics.quadratic_program import QuadraticProgram, QuadraticStep
-from slomodel.solve.sets.convex_set import Set
+from slomodel.solve.sets.convex_set import Mask, Set
 
 LARGEST, LARGEST_QUADRATIC = 300, 1000
 """Most unknowns for which the matrices of a step are formed, and those of quadratic programs, for
@@ -38,6 +38,11 @@ SHORT_OF_BOUNDS = 0.9
 step stays in the bounds, so that a shorter one ends inside them, as x log x needs at 0."""
 PATIENCE = 12
 """Most steps in a row that do not halve the residual."""
+NOTHING, STEEP = 1e-9, 1e-5
+"""Changes along a direction count as 0 below this fraction of the largest that they could be, and a
+slope as negative from the second on."""
+AFAR = 1e8
+"""How far the point of an unbounded quadratic program is moved, in units of max(1, |x|)."""
 Evaluated = Callable[[int, int], None]
 """Called with the number of points and of Hessian products that were evaluated."""
 Took = Callable[[PrimalDual, float], bool]
@@ -81,6 +86,21 @@ class NewtonSteps:
         """Whether the Hessian of the Lagrangian is positive semidefinite in all directions."""
         columns = self._columns(at)
         return columns is None or is_convex(columns[0])
+
+    def recession(self, at: PrimalDual) -> Vector | None:
+        """A direction along which a quadratic f falls without end from all feasible points."""
+        polyhedron = None if self.within is None else self.within.polyhedron()
+        columns = self._columns(at)
+        if columns is None or (polyhedron is None and self.within is not None):
+            return None
+        (H, rows), equations, n = columns, self.objective.equations, self.objective.n
+        low, high = np.full(n, -np.inf), np.full(n, np.inf)
+        g = at.g - rows.T @ at.y
+        if polyhedron is not None:
+            low, high = polyhedron.low, polyhedron.high
+            rows = np.concatenate([rows, polyhedron.E])
+            equations = np.concatenate([equations, np.ones(len(polyhedron.E), dtype=bool)])
+        return recession(H, g, rows, equations, low, high)
 
     def _next(self, at: PrimalDual, penalty: float) -> PrimalDual | None:
         """The point of an acceptable step; None if there is none."""
@@ -198,3 +218,35 @@ def _end_at_bounds(within: Set, x: Vector, d: Vector, end: Vector) -> None:
     if polyhedron is not None:
         np.copyto(end, polyhedron.low, where=d <= polyhedron.low - x)
         np.copyto(end, polyhedron.high, where=d >= polyhedron.high - x)
+
+
+def recession(
+    H: Vector, g: Vector, rows: Vector, equations: Mask, low: Vector, high: Vector
+) -> Vector | None:
+    """A direction d (n,) with H d = 0 and ⟨g, d⟩ < 0 along which no constraint is ever violated.
+
+    The constraints have constant gradients, the rows (m, n), and are equations or ≤ 0. The bounds
+    (n,) of x leave free what is infinite. From every point at which all of them hold f then falls
+    without end, since its slope is that of g. d is the projection of −g on the cone of such
+    directions; None if that is 0.
+    """
+    n, steep = len(g), float(np.linalg.norm(g))
+    if steep == 0.0 or not np.isfinite(steep):
+        return None
+    A = np.concatenate([H, rows])
+    sizes = np.linalg.norm(A, axis=1)
+    A = A[sizes > 0.0] / sizes[sizes > 0.0, None]
+    held = np.concatenate([np.ones(n, dtype=bool), equations])[sizes > 0.0]
+    ends = (
+        np.where(np.isfinite(low), 0.0, -np.inf),
+        np.where(np.isfinite(high), 0.0, np.inf),
+    )
+    program = QuadraticProgram(np.eye(n), g / steep, A, np.zeros(len(A)), held, *ends)
+    d = quadratic_step(program, held.copy(), 1.0).d
+    length = float(np.linalg.norm(d))
+    if not 0.0 < length < np.inf:
+        return None
+    d = np.clip(d / length, *ends)
+    changes = A @ d
+    keeps = (np.where(held, np.abs(changes), changes) <= NOTHING).all()
+    return d if keeps and float(g @ d) <= -STEEP * steep else None

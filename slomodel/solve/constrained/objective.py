@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -75,3 +76,15 @@ class ConstrainedObjective(Protocol):
     def augmented(self, y: Vector, penalty: Vector, weight: float = 1.0) -> PenaltySubproblem:
         """For penalties (m,), which are equal in the rows of one constraint."""
         ...
+
+
+def loosest_for_lengths(options: Mapping[str, object]) -> float:
+    """The largest tolerance √ε that methods accept with given lengths D and d, inf for none.
+
+    They need d ≥ √ε and D ≥ √ε/2 + 2d, and d is D/4 unless it is given.
+    """
+    D, d = (
+        float(given) if isinstance(given := options.get(name), int | float) else math.inf
+        for name in ("D", "d")
+    )
+    return min(d, D / 4.0, 2.0 * (D - 2.0 * d) if d < D / 2.0 < math.inf else math.inf)

@@ -48,6 +48,8 @@ ONWARD = 0.25
 FAR_OUT = 1e100
 # A run that ends this far from its start, in units of max(1, ‖x0‖), may be diverging.
 FAR = 100.0
+# Beyond that distance in the same units it is followed on, however short its steps have become.
+LOST = 1e6
 # A run follows a valley without end if it is that far out, and at VALLEY_DOUBLINGS consecutive
 # doublings of its steps f fell by at most BARELY of |f| and of its whole decrease, while in all the
 # distance grew by the factor FARTHER. Towards a minimum it would tend to a constant.
@@ -249,7 +251,9 @@ class Drift:
         self.gone = gone = at.x - self._mark
         before = self._mark - self._start
         np.copyto(self._mark, at.x)
-        if not norm(gone) >= ONWARD * norm(before) > 0.0:
+        onward = norm(gone) >= ONWARD * norm(before) > 0.0
+        # So far out, rounding errors of f may allow none but steps that are short for the way.
+        if not (onward or norm(before) >= LOST * max(1.0, norm(self._start))):
             return None
         return self._look(at, gone, lowest)
 
