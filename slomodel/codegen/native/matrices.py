@@ -72,14 +72,15 @@ static void slo_trsm(void *const *blas, char upper, char turned, char unit, int 
     ((trsm_call *)blas[3])(&right, &upper, &turned, &unit, &m, &n, &one, t, &ld, x, &m);
     slo_end(blas);
 }
-static void slo_triangular(void *const *blas, int lower, int n, int m, const real *a, long rows,
-                           long columns, real *x) {
+static void slo_triangular(void *const *blas, int lower, int unit, int n, int m, const real *a,
+                           long rows, long columns, real *x) {
+    const char diagonal = unit ? 'U' : 'N';
     if (n > SLO_SMALL && columns == 1) {
-        slo_trsm(blas, lower ? 'U' : 'L', 'N', 'N', n, m, a, rows, x);
+        slo_trsm(blas, lower ? 'U' : 'L', 'N', diagonal, n, m, a, rows, x);
         return;
     }
     if (n > SLO_SMALL && rows == 1) {
-        slo_trsm(blas, lower ? 'L' : 'U', 'T', 'N', n, m, a, columns, x);
+        slo_trsm(blas, lower ? 'L' : 'U', 'T', diagonal, n, m, a, columns, x);
         return;
     }
     for (long k = 0; k < n; k++) {
@@ -89,19 +90,19 @@ static void slo_triangular(void *const *blas, int lower, int n, int m, const rea
             const real factor = a[i * rows + j * columns];
             for (long l = 0; l < m; l++) x[i * m + l] -= factor * x[j * m + l];
         }
-        const real pivot = a[i * rows + i * columns];
-        for (long l = 0; l < m; l++) x[i * m + l] /= pivot;
+        const real pivot = unit ? 1 : a[i * rows + i * columns];
+        for (long l = 0; l < m && !unit; l++) x[i * m + l] /= pivot;
     }
 }
 static void slo_matrix_solve_lower(void *const *blas, int n, int m, const real *a, long ar, long ac,
                                    const real *b, long br, long bc, real *x) {
     slo_gather_matrix(n, m, b, br, bc, x);
-    slo_triangular(blas, 1, n, m, a, ar, ac, x);
+    slo_triangular(blas, 1, 0, n, m, a, ar, ac, x);
 }
 static void slo_matrix_solve_upper(void *const *blas, int n, int m, const real *a, long ar, long ac,
                                    const real *b, long br, long bc, real *x) {
     slo_gather_matrix(n, m, b, br, bc, x);
-    slo_triangular(blas, 0, n, m, a, ar, ac, x);
+    slo_triangular(blas, 0, 0, n, m, a, ar, ac, x);
 }
 static void slo_matrix_cholesky(void *const *blas, int n, const real *a, long rows, long columns,
                                 real *c) {
@@ -129,14 +130,36 @@ static void slo_matrix_cholesky(void *const *blas, int n, const real *a, long ro
     if (failed)
         for (long i = 0; i < (long)n * n; i++) c[i] = NAN;
 }
+/* What getrf computes of few rows: each pivot is the largest element that is left of its column. */
+static void slo_small_lu(int n, real *c, int *places) {
+    for (int k = 0; k < n; k++) {
+        int p = k;
+        for (int i = k + 1; i < n; i++)
+            if (__builtin_fabs(c[k * n + i]) > __builtin_fabs(c[k * n + p])) p = i;
+        places[k] = p + 1;
+        for (int j = 0; j < n && p != k; j++) {
+            const real t = c[j * n + k];
+            c[j * n + k] = c[j * n + p], c[j * n + p] = t;
+        }
+        const real pivot = c[k * n + k];
+        if (pivot == 0) continue;
+        for (int i = k + 1; i < n; i++) c[k * n + i] /= pivot;
+        for (int j = k + 1; j < n; j++)
+            for (int i = k + 1; i < n; i++) c[j * n + i] -= c[k * n + i] * c[j * n + k];
+    }
+}
 /* LU of A', column by column, then the row of each exchange. */
 static void slo_matrix_lu(void *const *blas, int n, const real *a, long rows, long columns,
                           real *c) {
     int failed, places[n + 1];
     slo_gather_matrix(n, n, a, rows, columns, c);
-    slo_begin(blas);
-    if (n) ((getrf_call *)blas[6])(&n, &n, c, &n, places, &failed);
-    slo_end(blas);
+    if (n > SLO_SMALL) {
+        slo_begin(blas);
+        ((getrf_call *)blas[6])(&n, &n, c, &n, places, &failed);
+        slo_end(blas);
+    } else {
+        slo_small_lu(n, c, places);
+    }
     for (long i = 0; i < n; i++) c[(long)n * n + i] = places[i] - 1;
 }
 static void slo_exchange(int m, real *x, long i, long j) {
@@ -150,11 +173,11 @@ static void slo_solve_lu(void *const *blas, int turned, int n, int m, const real
     const real *places = f + (long)n * n;
     if (turned) {
         for (long i = 0; i < n; i++) slo_exchange(m, x, i, (long)places[i]);
-        slo_trsm(blas, 'L', 'T', 'U', n, m, f, n, x);
-        slo_trsm(blas, 'U', 'T', 'N', n, m, f, n, x);
+        slo_triangular(blas, 1, 1, n, m, f, 1, n, x);
+        slo_triangular(blas, 0, 0, n, m, f, 1, n, x);
     } else {
-        slo_trsm(blas, 'U', 'N', 'N', n, m, f, n, x);
-        slo_trsm(blas, 'L', 'N', 'U', n, m, f, n, x);
+        slo_triangular(blas, 1, 0, n, m, f, n, 1, x);
+        slo_triangular(blas, 0, 1, n, m, f, n, 1, x);
         for (long i = n; i-- > 0;) slo_exchange(m, x, i, (long)places[i]);
     }
 }
@@ -209,8 +232,8 @@ static void slo_matrix_solve_cholesky(void *const *blas, int n, int m, const rea
         slo_indefinite(blas, n, m, a, ar, ac, x);
         return;
     }
-    slo_triangular(blas, 1, n, m, t, tr, tc, x);
-    slo_triangular(blas, 0, n, m, t, tc, tr, x);
+    slo_triangular(blas, 1, 0, n, m, t, tr, tc, x);
+    slo_triangular(blas, 0, 0, n, m, t, tc, tr, x);
 }
 static void slo_inverse(void *const *blas, int n, const real *t, const real *a, long ar, long ac,
                         real *c) {
