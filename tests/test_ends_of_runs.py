@@ -67,6 +67,38 @@ def test_convergence_to_a_limit_is_said() -> None:
     assert "tends to a limit" in found.message
 
 
+@pytest.mark.parametrize("sign", ["minimize", "maximize -"])
+def test_a_limit_of_a_product_as_one_factor_vanishes_is_said(sign: str) -> None:
+    text = f"""var B[2], a[3]
+        {sign}(sum((a[i]*B[j] - (i + j + 1))^2 for i in 3, j in 2) + 0.1*sumsq(B))"""
+    found = slomodel.compile(text, backend="numpy").solve(x0=[1, 0.5, 0.2, 1, 0.3])
+    # The least sum of squares of a matrix of rank 1, by the singular values of the data.
+    data = np.add.outer(np.arange(3.0), np.arange(2.0)) + 1.0
+    least = np.linalg.svd(data, compute_uv=False)[1] ** 2
+    assert found.status is Status.converged, found.message
+    assert "nearly reached a limit" in found.message
+    assert_allclose(abs(found.fun), least, rtol=1e-9)
+
+
+def test_a_sum_of_squares_that_vanishes_in_a_valley_has_converged() -> None:
+    text = "var a, b\nminimize (exp(a)*b - 2)^2 + 0.1*b^2"
+    found = slomodel.compile(text, backend="numpy").solve(x0=[1.0, 1.0])
+    assert found.status is Status.converged, found.message
+    assert found.fun <= 1e-12
+
+
+def test_precision_far_from_the_start_advises_bounds() -> None:
+    # f tends to a limit as b and exp(a) grow in proportion.
+    text = """dim m
+        data t[m], y[m]
+        var a, b
+        minimize sum((y - b*t/(exp(a) + t))^2)"""
+    t = np.arange(1.0, 4.0)
+    model = slomodel.compile(text, data={"t": t, "y": t + [0.0, 0.1, 0.3]}, backend="numpy")
+    found = model.solve()
+    assert not found.success or "bound the variables" in found.message, found.message
+
+
 def test_a_local_minimum_before_a_limit_is_one() -> None:
     model = slomodel.compile("var x init 1\nminimize 1/x + 0.01*sin(x)/x", backend="numpy")
     found = model.solve()

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from solve.objectives import parabola
+from solve.objectives import Vector, parabola
 
-from slomodel.solve import Status
+from slomodel.solve import Functions, Status
 from slomodel.solve.directions.direction import IDLE_STEPS
 from slomodel.solve.methods.ball import ball_of_a_step
-from slomodel.solve.norms import EPS
+from slomodel.solve.norms import EPS, norm
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.run.driver import minimize
 from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.run.run_state import RunState
 from slomodel.solve.run_options import RunOptions
-from slomodel.solve.stagnation.resolution import Resolution
+from slomodel.solve.stagnation.resolution import Resolution, spread_across
 from slomodel.solve.stagnation.stagnation import LOWERED, SHORT, Stagnation
 from slomodel.solve.subroutine import (
     ConstantsOver,
@@ -43,6 +43,17 @@ def test_best_is_the_least_gradient_among_points_that_f_cannot_distinguish() -> 
     assert resolution.best.x is not last.x
     resolution.record(point(0.4, 3.0))
     assert resolution.best is None
+
+
+def test_noise_of_what_cancels_between_variables_is_seen() -> None:
+    def loss(x: Vector) -> float:
+        return float(np.logaddexp(x[0], x[1]) - x[0])
+
+    x = np.array([1e5, 1e5 - 0.2])
+    at = Iterate(x, loss(x), np.array([-0.45, 0.45]), 0.64)
+    objective = Functions(loss, lambda x: np.zeros(2), 2)
+    evaluate = Evaluator(objective, RunOptions())
+    assert spread_across(evaluate, at) > 0.1 * EPS * norm(x)
 
 
 @pytest.mark.parametrize(

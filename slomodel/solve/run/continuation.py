@@ -57,6 +57,12 @@ def continued(
     )
 
 
+def has_vanished(evaluate: Evaluator, run: RunState) -> bool:
+    """Whether f is a sum of squares that has fallen to a small part of its decrease."""
+    room = run.options.gtol**2 * run.so_far.gained
+    return evaluate.is_bounded_below and abs(run.current.f) <= room
+
+
 def look_beyond(evaluate: Evaluator, run: RunState) -> Beyond | None:
     """A lower point beyond the stationary point at which a run has converged; None if none.
 
@@ -144,6 +150,8 @@ def went_on(evaluate: Evaluator, monitor: Monitor, run: RunState, x0: Vector) ->
     if ALONG not in run.kinds or monitor.k >= run.options.max_iter:
         return False
     if run.status is not Status.converged and run.status not in STALLED:
+        return False
+    if has_vanished(evaluate, run):
         return False
     gone = run.current.x - x0
     least = REACHED * min(abs(run.current.f), run.so_far.gained)

@@ -14,7 +14,7 @@ from slomodel.solve.objective import BudgetSpent, EvaluationLost, Evaluator
 from slomodel.solve.run.blocks import blocks_of
 from slomodel.solve.run.checkpoint import Keeper
 from slomodel.solve.run.continuation import continued
-from slomodel.solve.run.ending import describe_curvature, judge_end
+from slomodel.solve.run.ending import describe_curvature, end_at_zero, judge_end
 from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.run.run_state import RunState
 from slomodel.solve.run.saddle_escape import SaddleWatch
@@ -201,6 +201,10 @@ def extrapolate(
         drifts = drift.in_valley(monitor.k, run.current, run.first_f)
         if run.status is None:
             run.halt(drifts)
+        if run.status is None and run.is_slow:
+            part = run.options.gtol**2
+            run.halt(drift.at_limit(run.current, run.so_far.gained, part))
+            end_at_zero(evaluate, run)
 
 
 def inflated(region: EpochRegion, at: Iterate) -> EpochRegion:

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from slomodel.solve.norms import EPS, Vector, norm
 from slomodel.solve.objective import BudgetSpent, EvaluationLost, Evaluator
-from slomodel.solve.run.continuation import ALONG, BEYOND, STALLED, look_beyond
+from slomodel.solve.run.continuation import ALONG, BEYOND, STALLED, has_vanished, look_beyond
 from slomodel.solve.run.kinks import MOST_UNKNOWNS, falls_at_a_kink, stationary_within
 from slomodel.solve.run.run_state import RunState
 from slomodel.solve.run.saddle_escape import SaddleWatch, saddles_left
@@ -14,18 +14,27 @@ from slomodel.solve.stagnation.pole import PoleWatch, unresolved
 from slomodel.solve.stagnation.unbounded import Drift
 from slomodel.solve.status import Status
 
+TO_A_LIMIT = (
+    "If the objective tends to a limit there, bound the variables, or add a term that grows, such "
+    "as a regulariser."
+)
+
 
 def judge_end(evaluate: Evaluator, run: RunState, drift: Drift, pole: PoleWatch) -> None:
     """Correct the status of a run that has ended at a limit, at a pole or far out."""
     if run.status is Status.converged:
         run.halt(drift.at_end(run.current, run.depth, run.so_far.gained))
     elif run.status in STALLED:
+        end_at_zero(evaluate, run)
+    if run.status in STALLED:
         if run.status is not Status.precision:
             run.halt(drift.where_stalled(run.current, run.depth))
         run.halt(pole.at_end(run.current))
+        if run.status in STALLED:
+            run.halt(drift.at_limit(run.current, run.so_far.gained))
     if run.status is Status.precision and not run.facts.smooth:
         beside_kinks(evaluate, run)
-    if run.status is Status.line_search_stalled and is_flat(run, drift.start):
+    if run.status in STALLED[:2] and is_flat(run, drift.start):
         detail = f"{evaluate.measure} {run.current.gnorm:.3g}.".capitalize()
         run.end(Status.converged, detail, sentence="The point is stationary within rounding.")
     if run.status in (Status.precision, Status.line_search_stalled):
@@ -33,6 +42,23 @@ def judge_end(evaluate: Evaluator, run: RunState, drift: Drift, pole: PoleWatch)
         size = 0.0 if ALONG in run.kinds else abs(run.first_f)
         size = max(size, abs(run.current.f))
         run.halt(unresolved(evaluate, run.current, size))
+    if run.status is Status.precision and drift.may_diverge(run.current):
+        distance = norm(run.current.x - drift.start)
+        run.detail += f" The run has come to a distance of {distance:.3g} from its start."
+        run.remedy = TO_A_LIMIT
+
+
+def end_at_zero(evaluate: Evaluator, run: RunState) -> None:
+    """End a run that is slow or has stalled where a sum of squares has vanished to the tolerance.
+
+    It cannot fall by more than its value.
+    """
+    if has_vanished(evaluate, run):
+        run.end(
+            Status.converged,
+            f"{evaluate.measure} {run.current.gnorm:.3g}.".capitalize(),
+            sentence="The sum of squares has vanished to the tolerance.",
+        )
 
 
 def is_flat(run: RunState, x0: Vector) -> bool:

@@ -18,7 +18,7 @@ from slomodel.solve.objective import BudgetSpent, Evaluator
 from slomodel.solve.run.history import Recorder
 from slomodel.solve.run.run_state import RunState
 from slomodel.solve.stagnation.resolution import ROUNDING, spread_nearby
-from slomodel.solve.stagnation.unbounded import FAR, TENDS
+from slomodel.solve.stagnation.unbounded import FAR, NEARLY, TENDS
 from slomodel.solve.status import Status
 from slomodel.solve.subroutine import Halt, Iterate
 
@@ -163,7 +163,7 @@ def where_ended(
     is_far = norm(at.x - start) >= FAR * max(1.0, norm(start))
     if status is Status.line_search_stalled and shrinks and is_far:
         detail = f"{TENDS} {_still_falls(evaluate, at, start)}"
-        return Halt(Status.converged, detail, sentence="The objective has nearly reached a limit.")
+        return Halt(Status.converged, detail, sentence=NEARLY)
     return None
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from slomodel.solve.compiled.loop import UNCHANGED, LoopState
-from slomodel.solve.norms import EPS
+from slomodel.solve.norms import EPS, Vector
 from slomodel.solve.objective import Evaluator
 from slomodel.solve.stagnation.scaled_descent import in_magnitudes
 from slomodel.solve.subroutine import Iterate
@@ -17,14 +19,32 @@ PROBES = 4
 # Ratio of successive lengths until f changes at all. It is not 2, which would preserve the bits of
 # x, so that rounding might cancel at every length.
 STRETCH = 1.7
+# The fractional parts of its multiples are spread evenly over [0, 1).
+GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 
 
 def spread_nearby(evaluate: Evaluator, at: Iterate) -> float:
     """The largest change of f over a few ulps of x."""
+    return _spread(evaluate, at, np.ones(len(at.x)))
+
+
+def spread_across(evaluate: Evaluator, at: Iterate) -> float:
+    """The same, beyond that by its slope, where the changes of the variables have both signs.
+
+    What cancels in f, as log(exp(x) + exp(y)) − x, is rounded alike where all change alike.
+    """
+    signs = np.where(np.modf(GOLDEN * np.arange(len(at.x)))[0] < 0.5, 1.0, -1.0)
+    return _spread(evaluate, at, signs, at.g)
+
+
+def _spread(evaluate: Evaluator, at: Iterate, signs: Vector, slopes: Vector | None = None) -> float:
     spread = 0.0
     for k in (*range(-PROBES, 0), *range(1, PROBES + 1)):
-        change = abs(evaluate.value(evaluate.inside(at.x * (1.0 + k * evaluate.eps))) - at.f)
-        spread = max(spread, change if math.isfinite(change) else 0.0)
+        x = evaluate.inside(at.x * (1.0 + k * evaluate.eps * signs))
+        change = evaluate.value(x) - at.f
+        if slopes is not None:
+            change -= float(slopes.dot(x - at.x))
+        spread = max(spread, abs(change) if math.isfinite(change) else 0.0)
     return spread
 
 
@@ -57,7 +77,7 @@ class Resolution:
         terms, it is the least change of f along −g in units of the variables' magnitudes.
         """
         before = self.noise(at)
-        spread = spread_nearby(evaluate, at)
+        spread = max(spread_nearby(evaluate, at), spread_across(evaluate, at))
         v, t = in_magnitudes(at, longest), self.eps
         while spread == 0.0 and t < 1.0:
             change = abs(evaluate.value(evaluate.inside(at.x + t * v)) - at.f)

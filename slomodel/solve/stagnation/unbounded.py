@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -68,6 +69,7 @@ REACHED = 1e-5
 
 
 TENDS = "It tends to a limit as the variables grow without end, and has nearly reached it."
+NEARLY = "The objective has nearly reached a limit."
 STATIONARY = "The point found is stationary to the tolerance."
 
 
@@ -130,40 +132,68 @@ def falls_without_end(evaluate: Evaluator, at: Iterate, step: Vector, lowest: fl
     return Halt(Status.unbounded, f"{detail} distance, and no less in those before.")
 
 
-def falls_to_a_limit(evaluate: Evaluator, at: Iterate, gone: Vector, gained: float) -> Halt | None:
-    """A Halt if f only falls along the way from the start, `gone` (n,), and beyond its end.
+Way = Callable[[float], Vector]
+"""The point (n,) at a multiple t of the way so far, beyond the point at t = 0."""
+
+
+def straight(at: Iterate, gone: Vector) -> Way:
+    """The straight way from the start, `gone` (n,), and beyond."""
+    return lambda t: at.x + t * gone
+
+
+def scaled(at: Iterate, start: Vector) -> Way | None:
+    """The way on which variables that have grown far from x0 (n,) grow on, in proportion.
+
+    Those that have vanished vanish on, as in products of both. None if none has grown.
+    """
+    size, first = np.abs(at.x), np.abs(start)
+    powers = 1.0 * (size >= FAR * np.maximum(1.0, first)) - (FAR * size <= first)
+    return (lambda t: at.x * (1.0 + t) ** powers) if powers.max() > 0.0 else None
+
+
+def falls_to_a_limit(
+    evaluate: Evaluator, at: Iterate, way: Way, gained: float, part: float = REACHED
+) -> Halt | None:
+    """A Halt if f only falls along the way from the start, and beyond its end.
 
     It falls at LEAST_FALLS doublings of the distance or more, and then to the end or until it is
     constant up to rounding, and rises nowhere. Where it is constant from the point on, the
-    doublings are those before. `gained` is the decrease so far.
+    doublings are those before. f has reached its limit within `part` of the decrease so far,
+    `gained`.
     """
-    noise = ROUNDINGS * evaluate.eps * abs(at.f)
-    nearer = (evaluate.inside(at.x + 0.5**k * gone) for k in range(1, BARRIERS))
+    least = ROUNDINGS * evaluate.eps * gained  # below it the squares of roundings count as well
+    noise = _noise(evaluate, at.f, least)
+    nearer = (evaluate.inside(way(0.5**k)) for k in range(1, BARRIERS))
     if any(evaluate.value(x) > at.f + noise for x in nearer):
         return None  # a local minimum
     last, factor, falls = at.f, 1.0, 0
-    while factor * norm(gone) < FAR_OUT:
-        f = evaluate.value(evaluate.inside(at.x + factor * gone))
-        if last - f > ROUNDINGS * evaluate.eps * abs(f):
+    while norm(way(factor) - at.x) < FAR_OUT:
+        f = evaluate.value(evaluate.inside(way(factor)))
+        noise = _noise(evaluate, f, least)
+        if last - f > noise:
             last, factor, falls = f, 2.0 * factor, falls + 1
-        elif abs(f - last) <= ROUNDINGS * evaluate.eps * abs(f):
+        elif abs(f - last) <= noise:
             factor *= 2.0**LEAPS
         else:
             return None
-    if falls < LEAST_FALLS and falls + _falls_before(evaluate, at, gone) < LEAST_FALLS:
+    if falls < LEAST_FALLS and falls + _falls_before(evaluate, at, way, least) < LEAST_FALLS:
         return None
-    shown = _shown(evaluate, last, 0.5 * factor * norm(gone))
-    if at.f - last <= REACHED * gained:
+    shown = _shown(evaluate, last, norm(way(0.5 * factor) - at.x))
+    if at.f - last <= part * gained:
         return Halt(Status.converged, f"{TENDS} {shown}")
     return Halt(Status.no_minimum, f"{STATIONARY} {shown}")
 
 
-def _falls_before(evaluate: Evaluator, at: Iterate, gone: Vector) -> int:
-    """At how many doublings of the distance f fell on the segment to x, up to LEAST_FALLS."""
+def _noise(evaluate: Evaluator, f: float, least: float) -> float:
+    return ROUNDINGS * evaluate.eps * max(abs(f), least)
+
+
+def _falls_before(evaluate: Evaluator, at: Iterate, way: Way, least: float) -> int:
+    """At how many doublings of the distance f fell on the way here, up to LEAST_FALLS."""
     after, falls = at.f, 0
     for k in range(1, MOST_HALVINGS):
-        f = evaluate.value(evaluate.inside(at.x - (1.0 - 0.5**k) * gone))
-        noise = ROUNDINGS * evaluate.eps * abs(f)
+        f = evaluate.value(evaluate.inside(way(0.5**k - 1.0)))
+        noise = _noise(evaluate, f, least)
         if not f >= after - noise or falls == LEAST_FALLS:
             break
         falls += f > after + noise
@@ -243,6 +273,13 @@ class Drift:
         """A copy of x0 (n,)."""
         return self._start.copy()
 
+    def may_diverge(self, at: Iterate) -> bool:
+        """Whether a point is far from x0, and no set is in the way."""
+        return not self._is_bounded and self._is_far(at)
+
+    def _is_far(self, at: Iterate) -> bool:
+        return norm(at.x - self._start) >= FAR * max(1.0, norm(self._start))
+
     def after(self, k: int, at: Iterate, lowest: float) -> Halt | None:
         """The halt, if any, after step k, along the displacement since the last test."""
         if k < self.next:
@@ -291,18 +328,28 @@ class Drift:
             return None
         if at.f < lowest:
             return Halt(Status.unbounded, "")
-        gone = at.x - self._start
-        if not norm(gone) >= FAR * max(1.0, norm(self._start)):
-            return None
-        return self._look(at, gone, lowest)
+        return self._look(at, at.x - self._start, lowest) if self._is_far(at) else None
 
     def at_end(self, at: Iterate, lowest: float, gained: float) -> Halt | None:
         """The halt, if any, at a stationary point far from the start, after a decrease."""
         gone = at.x - self._start
-        if self._is_bounded or not norm(gone) >= FAR * max(1.0, norm(self._start)):
+        if not self.may_diverge(at):
             return None
         endless = self._look(at, gone, lowest)
-        return endless or falls_to_a_limit(self._evaluate, at, gone, gained)
+        endless = endless or falls_to_a_limit(self._evaluate, at, straight(at, gone), gained)
+        return endless or self._at_scaled_limit(at, gained)
+
+    def at_limit(self, at: Iterate, gained: float, part: float = REACHED) -> Halt | None:
+        """The halt, if any, at a point far out, from which f falls by a `part` of `gained` at most.
+
+        The point need not be stationary: rounding errors may hide how little f falls beyond.
+        """
+        found = self._at_scaled_limit(at, gained, part) if self.may_diverge(at) else None
+        return found and (replace(found, sentence=NEARLY) if found.status.success else None)
+
+    def _at_scaled_limit(self, at: Iterate, gained: float, part: float = REACHED) -> Halt | None:
+        way = scaled(at, self._start)
+        return way and falls_to_a_limit(self._evaluate, at, way, gained, part)
 
     def border(self, at: Iterate, gained: float) -> Iterate | None:
         """A lower point farther along the way, up to the border of a bounded set; None if none.
@@ -310,7 +357,7 @@ class Drift:
         f has to fall by REACHED of the decrease so far, `gained`. The gradient is not computed.
         """
         gone = at.x - self._start
-        if not self._is_bounded or not norm(gone) >= FAR * max(1.0, norm(self._start)):
+        if not (self._is_bounded and self._is_far(at)):
             return None
         best, factor = at, 1.0
         while factor * norm(gone) < FAR_OUT:
