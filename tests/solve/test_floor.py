@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from solve.objectives import Vector, parabola
 
+import slomodel
 from slomodel.solve import Functions, Status
 from slomodel.solve.directions.direction import IDLE_STEPS
 from slomodel.solve.methods.ball import ball_of_a_step
@@ -54,6 +55,20 @@ def test_noise_of_what_cancels_between_variables_is_seen() -> None:
     objective = Functions(loss, lambda x: np.zeros(2), 2)
     evaluate = Evaluator(objective, RunOptions())
     assert spread_across(evaluate, at) > 0.1 * EPS * norm(x)
+
+
+def test_noise_is_measured_before_long_searches_at_the_floor() -> None:
+    # Watson's function: its residuals are far larger than their sum of squares resolves.
+    text = """dim n = 12
+        let t[i in 29] = (i + 1)/29
+        var x[n]
+        minimize sum((sum(j*x[j]*t[i]^(j-1) for j in range(1, n)) - sum(x[j]*t[i]^j for j in n)^2
+            - 1)^2 for i in 29) + x[0]^2 + (x[1] - x[0]^2 - 1)^2"""
+    model = slomodel.compile(text, backend="numpy")
+    for seed in range(3):
+        found = model.solve(seed=seed, gtol=1e-9)
+        assert found.success, found.message
+        assert found.nfev < 400
 
 
 @pytest.mark.parametrize(

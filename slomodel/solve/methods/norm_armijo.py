@@ -299,6 +299,9 @@ class NormArmijoRun:
         # Steps that were shortened until they underflow leave no direction.
         if accepted is None and vnorm > 0.0:
             accepted = self._searched(current, vnorm, slope, first, longest)
+            small = -0.5 * vnorm * slope <= math.sqrt(EPS) * abs(current.f)
+            if accepted is None and own and small and self._is_noisier(current):
+                accepted = self._searched(current, vnorm, slope, first, longest)
         if accepted is None:
             again = own or first < longest
             vnorm = self._direction.fallback(current, v)
@@ -311,6 +314,10 @@ class NormArmijoRun:
         full_length = accepted.delta >= longest * (1.0 - 4.0 * EPS)
         taken = self._accept(current, accepted, vnorm, full_length, own)
         return replace(taken, in_units=True) if in_units else taken
+
+    def _is_noisier(self, current: Iterate) -> bool:
+        """Measure the noise of f; True if it was underestimated."""
+        return self._stagnation.resolution.measure_nearby(self._evaluate, current)
 
     def _searched(
         self, current: Iterate, vnorm: float, slope: float, first: float, longest: float
