@@ -202,8 +202,6 @@ def extrapolate(
         if run.status is None:
             run.halt(drifts)
         if run.status is None and run.is_slow:
-            part = run.options.gtol**2
-            run.halt(drift.at_limit(run.current, run.so_far.gained, part))
             end_at_zero(evaluate, run)
 
 

@@ -30,7 +30,7 @@ def judge_end(evaluate: Evaluator, run: RunState, drift: Drift, pole: PoleWatch)
         if run.status is not Status.precision:
             run.halt(drift.where_stalled(run.current, run.depth))
         run.halt(pole.at_end(run.current))
-        if run.status in STALLED:
+        if run.status is Status.precision:
             run.halt(drift.at_limit(run.current, run.so_far.gained))
     if run.status is Status.precision and not run.facts.smooth:
         beside_kinks(evaluate, run)

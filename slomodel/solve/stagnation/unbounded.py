@@ -151,15 +151,12 @@ def scaled(at: Iterate, start: Vector) -> Way | None:
     return (lambda t: at.x * (1.0 + t) ** powers) if powers.max() > 0.0 else None
 
 
-def falls_to_a_limit(
-    evaluate: Evaluator, at: Iterate, way: Way, gained: float, part: float = REACHED
-) -> Halt | None:
+def falls_to_a_limit(evaluate: Evaluator, at: Iterate, way: Way, gained: float) -> Halt | None:
     """A Halt if f only falls along the way from the start, and beyond its end.
 
     It falls at LEAST_FALLS doublings of the distance or more, and then to the end or until it is
     constant up to rounding, and rises nowhere. Where it is constant from the point on, the
-    doublings are those before. f has reached its limit within `part` of the decrease so far,
-    `gained`.
+    doublings are those before. `gained` is the decrease so far.
     """
     least = ROUNDINGS * evaluate.eps * gained  # below it the squares of roundings count as well
     noise = _noise(evaluate, at.f, least)
@@ -179,7 +176,7 @@ def falls_to_a_limit(
     if falls < LEAST_FALLS and falls + _falls_before(evaluate, at, way, least) < LEAST_FALLS:
         return None
     shown = _shown(evaluate, last, norm(way(0.5 * factor) - at.x))
-    if at.f - last <= part * gained:
+    if at.f - last <= REACHED * gained:
         return Halt(Status.converged, f"{TENDS} {shown}")
     return Halt(Status.no_minimum, f"{STATIONARY} {shown}")
 
@@ -339,17 +336,17 @@ class Drift:
         endless = endless or falls_to_a_limit(self._evaluate, at, straight(at, gone), gained)
         return endless or self._at_scaled_limit(at, gained)
 
-    def at_limit(self, at: Iterate, gained: float, part: float = REACHED) -> Halt | None:
-        """The halt, if any, at a point far out, from which f falls by a `part` of `gained` at most.
+    def at_limit(self, at: Iterate, gained: float) -> Halt | None:
+        """The halt, if any, at a point far out from which rounding hides that f falls to a limit.
 
-        The point need not be stationary: rounding errors may hide how little f falls beyond.
+        Along other ways it must not fall.
         """
-        found = self._at_scaled_limit(at, gained, part) if self.may_diverge(at) else None
+        found = self._at_scaled_limit(at, gained) if self.may_diverge(at) else None
         return found and (replace(found, sentence=NEARLY) if found.status.success else None)
 
-    def _at_scaled_limit(self, at: Iterate, gained: float, part: float = REACHED) -> Halt | None:
+    def _at_scaled_limit(self, at: Iterate, gained: float) -> Halt | None:
         way = scaled(at, self._start)
-        return way and falls_to_a_limit(self._evaluate, at, way, gained, part)
+        return way and falls_to_a_limit(self._evaluate, at, way, gained)
 
     def border(self, at: Iterate, gained: float) -> Iterate | None:
         """A lower point farther along the way, up to the border of a bounded set; None if none.
