@@ -87,7 +87,7 @@ def test_a_sum_of_squares_that_vanishes_in_a_valley_has_converged() -> None:
     assert found.fun <= 1e-12
 
 
-def test_precision_far_from_the_start_advises_bounds() -> None:
+def test_an_end_far_from_the_start_advises_bounds() -> None:
     # f tends to a limit as b and exp(a) grow in proportion.
     text = """dim m
         data t[m], y[m]
@@ -97,6 +97,11 @@ def test_precision_far_from_the_start_advises_bounds() -> None:
     model = slomodel.compile(text, data={"t": t, "y": [1.0, 2.1, 3.3]}, backend="numpy")
     found = model.solve()
     assert not found.success or "bound the variables" in found.message, found.message
+    stopped = model.solve(max_iter=200)
+    assert stopped.status is Status.max_iter
+    assert "Raise max_iter" in stopped.message
+    assert "limit there, bound the variables" in stopped.message
+    assert "bound the variables" not in model.solve(max_iter=2).message
 
 
 def test_a_local_minimum_before_a_limit_is_one() -> None:

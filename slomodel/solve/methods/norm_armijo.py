@@ -24,7 +24,13 @@ from slomodel.solve.line_search.exact import Ray
 from slomodel.solve.line_search.initial_step import INITIAL_STEPS, WANTS_PAIRS, StepMemory
 from slomodel.solve.line_search.interpolating import InterpolatingSearch
 from slomodel.solve.line_search.proved_values import ProvedValues
-from slomodel.solve.methods.auto import BENDS, LOGARITHMIC_MOVE, SECOND_DESCENT, PredictedDecrease
+from slomodel.solve.methods.auto import (
+    BENDS,
+    LOGARITHMIC_MOVE,
+    REACH,
+    SECOND_DESCENT,
+    PredictedDecrease,
+)
 from slomodel.solve.methods.ball import ball_of_a_step, grown, widened
 from slomodel.solve.norms import EPS, LARGEST, Vector, norm, slope_along
 from slomodel.solve.objective import Evaluator
@@ -161,7 +167,8 @@ class NormArmijoRun:
         self._wants_pairs = self._direction.wants_pairs or method.initial_step in WANTS_PAIRS
         self._restarts = 0
         self._logarithmic = method.logarithmic
-        self._reach = method.delta_bar
+        # A run that goes on from elsewhere may be far from x0.
+        self._reach = max(method.delta_bar, REACH * norm(start.x) if method.grows else 0.0)
         self._test = None if method.gtol is None else PredictedDecrease(start, method.gtol)
         self._ray = None
         if method.degree is not None:
@@ -299,8 +306,9 @@ class NormArmijoRun:
         # Steps that were shortened until they underflow leave no direction.
         if accepted is None and vnorm > 0.0:
             accepted = self._searched(current, vnorm, slope, first, longest)
-            small = -0.5 * vnorm * slope <= math.sqrt(EPS) * abs(current.f)
-            if accepted is None and own and small and self._is_noisier(current):
+            small = own and -0.5 * vnorm * slope <= math.sqrt(EPS) * abs(current.f)
+            noise_at = stagnation.resolution.measure_nearby
+            if accepted is None and small and noise_at(self._evaluate, current):
                 accepted = self._searched(current, vnorm, slope, first, longest)
         if accepted is None:
             again = own or first < longest
@@ -314,10 +322,6 @@ class NormArmijoRun:
         full_length = accepted.delta >= longest * (1.0 - 4.0 * EPS)
         taken = self._accept(current, accepted, vnorm, full_length, own)
         return replace(taken, in_units=True) if in_units else taken
-
-    def _is_noisier(self, current: Iterate) -> bool:
-        """Measure the noise of f; True if it was underestimated."""
-        return self._stagnation.resolution.measure_nearby(self._evaluate, current)
 
     def _searched(
         self, current: Iterate, vnorm: float, slope: float, first: float, longest: float

@@ -64,14 +64,17 @@ def has_vanished(evaluate: Evaluator, run: RunState) -> bool:
 
 
 def look_beyond(evaluate: Evaluator, run: RunState) -> Beyond | None:
-    """A lower point beyond the stationary point at which a run has converged; None if none.
+    """A lower point beyond the stationary point at which a run has ended; None if none.
 
-    A sum of squares that is about 0 is at its minimum. Nothing is found if the budget is exhausted.
+    A sum of squares that is about 0 is at its minimum. Where rounding hides the descent near a
+    saddle, steps along its negative curvature may be long enough. Nothing is found if the budget is
+    exhausted.
     """
     facts = run.facts
     nothing = facts.squares and not facts.signed and abs(run.current.f) <= SMALL * run.so_far.gained
     nothing = nothing and run.so_far.gained > 0.0
-    if run.status is not Status.converged or nothing:
+    hidden = run.status is Status.precision and facts.smooth and evaluate.within is None
+    if nothing or not (run.status is Status.converged or hidden):
         return None
     try:
         if not facts.smooth:

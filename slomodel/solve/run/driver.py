@@ -14,7 +14,12 @@ from slomodel.solve.objective import BudgetSpent, EvaluationLost, Evaluator
 from slomodel.solve.run.blocks import blocks_of
 from slomodel.solve.run.checkpoint import Keeper
 from slomodel.solve.run.continuation import continued
-from slomodel.solve.run.ending import describe_curvature, end_at_zero, judge_end
+from slomodel.solve.run.ending import (
+    describe_curvature,
+    describe_distance,
+    end_at_zero,
+    judge_end,
+)
 from slomodel.solve.run.monitor import Monitor
 from slomodel.solve.run.run_state import RunState
 from slomodel.solve.run.saddle_escape import SaddleWatch
@@ -50,6 +55,7 @@ def minimize(
     saddles.
     Paper: alg:Meta.
     """
+    drift = Drift(evaluate, run.current.x)
     try:
         if keeper is None or keeper.saved is None:
             evaluate_start(evaluate, monitor, run)
@@ -60,7 +66,7 @@ def minimize(
         if run.status is None:
             stepper = subroutine.stepper(evaluate, run.current, run.tolerance)
             constants = lipschitz.start(evaluate, run.options.seed) if lipschitz else None
-            drift, pole = Drift(evaluate, run.current.x), PoleWatch(evaluate)
+            pole = PoleWatch(evaluate)
             parts = {
                 "run": run,
                 "stepper": stepper,
@@ -102,6 +108,7 @@ def minimize(
         evaluate.own_gradient = None
         run.current.gnorm = evaluate.gradient(run.current.x, run.current.g)
     describe_curvature(evaluate, run, watch, monitor.k)
+    describe_distance(run, drift)
 
 
 def evaluate_start(evaluate: Evaluator, monitor: Monitor, run: RunState) -> None:

@@ -14,10 +14,8 @@ from slomodel.solve.stagnation.pole import PoleWatch, unresolved
 from slomodel.solve.stagnation.unbounded import Drift
 from slomodel.solve.status import Status
 
-TO_A_LIMIT = (
-    "If the objective tends to a limit there, bound the variables, or add a term that grows, such "
-    "as a regulariser."
-)
+# Ends that may be on the way to a limit.
+_ON_A_WAY = (Status.precision, Status.max_iter, Status.max_time, Status.max_nfev)
 
 
 def judge_end(evaluate: Evaluator, run: RunState, drift: Drift, pole: PoleWatch) -> None:
@@ -42,10 +40,20 @@ def judge_end(evaluate: Evaluator, run: RunState, drift: Drift, pole: PoleWatch)
         size = 0.0 if ALONG in run.kinds else abs(run.first_f)
         size = max(size, abs(run.current.f))
         run.halt(unresolved(evaluate, run.current, size))
-    if run.status is Status.precision and drift.may_diverge(run.current):
-        distance = norm(run.current.x - drift.start)
-        run.detail += f" The run has come to a distance of {distance:.3g} from its start."
-        run.remedy = TO_A_LIMIT
+
+
+def describe_distance(run: RunState, drift: Drift) -> None:
+    """Report a distance from the start that is large, as on the way to a limit at infinity."""
+    if run.status not in _ON_A_WAY or not drift.may_diverge(run.current):
+        return
+    distance = norm(run.current.x - drift.start)
+    far = f"The run has come to a distance of {distance:.3g} from its start."
+    run.detail = f"{run.detail} {far}".strip()
+    remedy = Status.no_minimum.remedy_of(run.options.sense)
+    remedy = f"If the objective tends to a limit there, {remedy[0].lower()}{remedy[1:]}"
+    if run.status is not Status.precision:
+        remedy = f"{run.remedy or run.status.remedy_of(run.options.sense)} {remedy}"
+    run.remedy = remedy
 
 
 def end_at_zero(evaluate: Evaluator, run: RunState) -> None:

@@ -41,6 +41,9 @@ VANISHED = 1e-10
 # far as the decrease that it causes is resolved.
 REACHES = (1.0, 1.0 / 16.0, 1.0 / 256.0)
 SHORTER = tuple(16.0**-k for k in range(3, 8))
+# Where rounding hides the decrease at all of these, a distance at which a quadratic with that
+# curvature decreases by FARTHER²/2 times what counts.
+FARTHER = 2.0
 # In a set, a bound whose multiplier is below this fraction of the largest may be left.
 SLACK = 1e-6
 # A convex f decreases by at most ‖∇f‖t over a distance t, whatever the tolerance. A decrease of
@@ -120,8 +123,12 @@ def falls_beyond(
     if not ritz.value <= NULL * size:
         return None
     reaches: tuple[float, ...] = REACHES
+    noise = ROUNDING * evaluate.eps * abs(at.f)
+    if ritz.value < -ritz.noise:
+        resolved = FARTHER * math.sqrt(CLEAR * noise / -ritz.value) / scale
+        if resolved < math.inf:
+            reaches = (resolved, *REACHES) if resolved > 1.0 else (*REACHES, resolved)
     if ritz.value < -max(ritz.noise, NULL * size):
-        noise = ROUNDING * evaluate.eps * abs(at.f)
         falls = (-0.5 * ritz.value * (reach * scale) ** 2 for reach in SHORTER)
         reaches += tuple(
             reach for reach, fall in zip(SHORTER, falls, strict=True) if fall > CLEAR * noise

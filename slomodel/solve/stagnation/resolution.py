@@ -77,13 +77,13 @@ class Resolution:
         terms, it is the least change of f along −g in units of the variables' magnitudes.
         """
         before = self.noise(at)
-        spread = max(spread_nearby(evaluate, at), spread_across(evaluate, at))
+        spread = spread_nearby(evaluate, at)
         v, t = in_magnitudes(at, longest), self.eps
         while spread == 0.0 and t < 1.0:
             change = abs(evaluate.value(evaluate.inside(at.x + t * v)) - at.f)
             spread = change if math.isfinite(change) else 0.0
             t *= STRETCH
-        self._assume(at, spread)
+        self._assume(at, max(spread, spread_across(evaluate, at)))
         return self._measured > before
 
     def measure_nearby(self, evaluate: Evaluator, at: Iterate) -> bool:
