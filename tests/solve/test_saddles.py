@@ -197,15 +197,15 @@ def test_stops_come_before_a_saddle_is_left(method: str, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("constant", "term", "x0", "least"),
     [
-        (1e14, "x*y + 1e-4*(x^4 + y^4)", [1e-9, 2e-9], -1250.0),
-        (1e10, "y^2 - x^2 + x^4", [1e-12, 1.0], -0.25),
+        (1e14, "x*y + 1e-4*(x^4 + y^4) + z^2", [1e-9, 2e-9, 1.0], -1250.0),
+        (1e10, "y^2 - x^2 + x^4 + z^2", [1e-12, 1.0, 1.0], -0.25),
     ],
     ids=["longer steps", "shorter steps"],
 )
 def test_a_constant_that_hides_the_descent_near_a_saddle_does_not_end_a_run(
     constant: float, term: str, x0: list[float], least: float
 ) -> None:
-    model = slomodel.compile(f"var x, y\nminimize {constant} + {term}", backend="numpy")
+    model = slomodel.compile(f"var x, y, z\nminimize {constant} + {term}", backend="numpy")
     found = model.solve(x0=x0)
     assert found.success, found.message
     assert found.fun - constant == pytest.approx(least, abs=1e-14 * constant)

@@ -24,13 +24,7 @@ from slomodel.solve.line_search.exact import Ray
 from slomodel.solve.line_search.initial_step import INITIAL_STEPS, WANTS_PAIRS, StepMemory
 from slomodel.solve.line_search.interpolating import InterpolatingSearch
 from slomodel.solve.line_search.proved_values import ProvedValues
-from slomodel.solve.methods.auto import (
-    BENDS,
-    LOGARITHMIC_MOVE,
-    REACH,
-    SECOND_DESCENT,
-    PredictedDecrease,
-)
+from slomodel.solve.methods.auto import BENDS, LOGARITHMIC_MOVE, SECOND_DESCENT, PredictedDecrease
 from slomodel.solve.methods.ball import ball_of_a_step, grown, widened
 from slomodel.solve.norms import EPS, LARGEST, Vector, norm, slope_along
 from slomodel.solve.objective import Evaluator
@@ -167,8 +161,7 @@ class NormArmijoRun:
         self._wants_pairs = self._direction.wants_pairs or method.initial_step in WANTS_PAIRS
         self._restarts = 0
         self._logarithmic = method.logarithmic
-        # A run that goes on from elsewhere may be far from x0.
-        self._reach = max(method.delta_bar, REACH * norm(start.x) if method.grows else 0.0)
+        self._reach = method.delta_bar
         self._test = None if method.gtol is None else PredictedDecrease(start, method.gtol)
         self._ray = None
         if method.degree is not None:

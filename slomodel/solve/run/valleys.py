@@ -161,7 +161,7 @@ def where_ended(
         return Halt(Status.line_search_stalled, _still_falls(evaluate, at, start))
     shrinks = falls[0] > falls[1] > ROUNDING * evaluate.eps * abs(at.f)
     is_far = norm(at.x - start) >= FAR * max(1.0, norm(start))
-    if status is Status.line_search_stalled and shrinks and is_far:
+    if status in (Status.converged, Status.line_search_stalled) and shrinks and is_far:
         detail = f"{TENDS} {_still_falls(evaluate, at, start)}"
         return Halt(Status.converged, detail, sentence=NEARLY)
     return None

@@ -186,7 +186,7 @@ def _noise(evaluate: Evaluator, f: float, least: float) -> float:
 
 
 def _falls_before(evaluate: Evaluator, at: Iterate, way: Way, least: float) -> int:
-    """At how many doublings of the distance f fell on the way here, up to LEAST_FALLS."""
+    """At how many doublings of the distance f fell on the way to x, up to LEAST_FALLS."""
     after, falls = at.f, 0
     for k in range(1, MOST_HALVINGS):
         f = evaluate.value(evaluate.inside(way(0.5**k - 1.0)))
