@@ -120,7 +120,7 @@ def test_a_kink_is_distinguished_from_rounding(name: str) -> None:
     assert re.search(r"Gradient norm [\d.]+", found.message)
     assert re.search(r"rounding error of the objective about [\de.-]+", found.message)
     assert re.search(r"a step of [\de.-]+", found.message)
-    assert "Look for a kink" in found.message
+    assert re.search("Look for a kink|minimum at a kink is likely", found.message)
 
 
 @pytest.mark.sampled(2)
