@@ -5,9 +5,10 @@
 The spellings are those of `tests/rewrite/test_edges.py`, each at its point, and those of
 `test_continued.py`, `test_limited_exponents.py`, `test_addition_theorems.py`,
 `test_cancelling_sums.py` and `test_joint_zeros.py`, each at the point where the text as it stands
-is worst. As it stands means that every operation of the text is computed in double precision,
-without stable forms; its derivative is that of the same graph. The exact value and the norm of the
-exact gradient come from 500 digits. `--write` puts the table in results/spellings.md.
+is worst, and those of `test_logs_of_factors.py`. As it stands means that every operation of the
+text is computed in double precision, without stable forms; its derivative is that of the same
+graph. The exact value and the norm of the exact gradient come from 500 digits.
+`--write` puts the table in results/spellings.md.
 """
 
 from __future__ import annotations
@@ -31,12 +32,14 @@ from benchmarks.evaluate import in_columns
 from slomodel.errors import ModelWarning
 from slomodel.ir.expr import Expr
 from slomodel.ir.walk import postorder
+from tests.rewrite.random_algebra import tree, value
 from tests.rewrite.test_addition_theorems import CASES as NEIGHBOURS
 from tests.rewrite.test_cancelling_sums import CANCELLING
 from tests.rewrite.test_continued import CASES as CONTINUED
 from tests.rewrite.test_edges import ROWS, TAILS, Formula, exact, model_of
 from tests.rewrite.test_joint_zeros import CASES as JOINT_ZEROS
 from tests.rewrite.test_limited_exponents import CASES as LIMITED
+from tests.rewrite.test_logs_of_factors import FORMULAS
 
 RESULT = Path(__file__).parent / "results" / "spellings.md"
 UNDERFLOW = 1e-290
@@ -56,7 +59,8 @@ def unchanged(root: Expr) -> tuple[Mapping[Expr, Expr], bool]:
 
 def as_written() -> AbstractContextManager[object]:
     """Graphs are not rewritten into stable forms meanwhile."""
-    replaced = {name: lambda graph: graph for name in ("continued", "with_limited_exponents")}
+    names = ("continued", "with_limited_exponents", "with_scaled_roots")
+    replaced = {name: lambda graph: graph for name in names}
     forms = {"with_shared_scales": unchanged, **replaced}
     return mock.patch.multiple("slomodel.rewrite.passes", **forms)
 
@@ -87,7 +91,13 @@ def spellings() -> list[Spelling]:
                 key=lambda one: _lost(model, one, formula),
             )
         found.append((variables, "", text, point, formula))
+    for text, point in FORMULAS:
+        found.append(("x, y"[: 3 * len(point) - 2], "", text, point, _formula(text)))
     return found
+
+
+def _formula(text: str) -> Formula:
+    return lambda *at: value(tree(text), dict(zip("xy", at, strict=False)))
 
 
 def _lost(model: slomodel.Model, point: tuple[float, ...], formula: Formula) -> float:

@@ -169,7 +169,7 @@ class _Rules:
         self._choices = choices
         self._shared = shared
         scaled_logs = self.scaled_logs = ScaledLogarithms()
-        self._products = products = ScaledProducts(scaled_logs, self.written)
+        self._products = ScaledProducts(scaled_logs, self.written)
         self._entropies = Entropies(scaled_logs.is_finite)
         self._quotients = ShiftedQuotients()
         self._even = EvenFunctions()
@@ -207,6 +207,7 @@ class _Rules:
                 logarithms.of_scaled_sum,
                 scaled_logs.of_mixture,
                 scaled_logs.of_any,
+                self._log_as_written,
                 self._log_of_choice,
                 lambda node: self._log_of_factors(node, (exp,)),
             ),
@@ -220,6 +221,17 @@ class _Rules:
             ),
             log2: (elementwise, logarithms.to_other_base),
             log10: (elementwise, logarithms.to_other_base),
+            add: sums,
+            sub: sums,
+            exp: (merged_exponent, elementwise),
+            atanh: (elementwise, self._of_atanh),
+            neg: (merged_signs, elementwise, cancelled),
+            **self._of_powers(roots),
+            **self._of_products(roots, conjugates, powers),
+        }
+
+    def _of_powers(self, roots: Roots) -> dict[ScalarFunction, tuple[Rule, ...]]:
+        return {
             sqrt: (
                 elementwise,
                 root_of_exponential,
@@ -227,20 +239,14 @@ class _Rules:
                 self._without_data_factors,
                 roots.square_root,
             ),
-            add: sums,
-            sub: sums,
             pow: (
                 elementwise,
                 power_of_power,
                 self._without_data_factors,
                 exponential_power,
                 roots.power,
-                products.of_power,
+                self._products.of_power,
             ),
-            exp: (merged_exponent, elementwise),
-            atanh: (elementwise, self._of_atanh),
-            neg: (merged_signs, elementwise, cancelled),
-            **self._of_products(roots, conjugates, powers),
         }
 
     def _of_products(
@@ -361,6 +367,17 @@ class _Rules:
         if core is None or not is_map(core.node, exp, *_TAILS):
             return None
         return mul(0.5, sub(self._best(log1p(u)), self._best(log(tail))))
+
+    def _log_as_written(self, node: Map) -> Expr | None:
+        """The logarithm of a product in which others are in scaled form, of these as written."""
+        inside = node.operands[0]
+        if inside.shape != node.shape or not is_map(inside, mul, div):
+            return None
+        operands = tuple(self.products.get(one, one) for one in inside.operands)
+        if operands == inside.operands:
+            return None
+        written = log(remade(inside, operands))
+        return self.scaled_logs.of_any(written) if isinstance(written, Map) else None
 
     def _log_of_choice(self, node: Map) -> Expr | None:
         """The logarithm of the branch that is taken, where one of both has a stable form."""
