@@ -398,3 +398,20 @@ def test_short_steps_far_out_do_not_hide_a_descent_without_end() -> None:
     text = "var x >= 0, y <= 3, z minimize x*z - 2*x^2 - 2*y^2 + 2*x - 3*y - 3*z"
     found = slomodel.compile(text, backend="numpy").solve(x0=[1.33, 2.89, -1.35], max_iter=1000)
     assert found.status is Status.unbounded
+
+
+# Sums of squares with minima along lines, on which rounding errors are left of gradients.
+FLAT = [
+    "(7*x[0] + 7*x[1] + 2*x[2] - 1)^2/2 subject to (2*x[0] + 9*x[1] - 7*x[2])/1000 <= -4, "
+    "4*x[1] + x[2] - 3*x[0] == -2",
+    "(5*x[0] + 2*x[1] + 4*x[2] - 4)^2/2 subject to (6*x[0] - 2*x[1] - 2*x[2])/1000 <= -5, "
+    "9*x[0] - 3*x[1] + 3*x[2] == -3",
+]
+
+
+@pytest.mark.parametrize("text", FLAT)
+def test_minima_along_lines_are_no_descent_without_end(text: str) -> None:
+    model = slomodel.compile(f"var x[3] minimize {text}", backend="numpy")
+    found = model.solve(x0=[0, 0, 0])
+    assert found.success
+    assert abs(found.fun) <= 1e-9

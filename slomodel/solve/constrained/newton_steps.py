@@ -95,7 +95,10 @@ class NewtonSteps:
             return None
         (H, rows), equations, n = columns, self.objective.equations, self.objective.n
         low, high = np.full(n, -np.inf), np.full(n, np.inf)
-        g = at.g - rows.T @ at.y
+        # The slope along d is that of the linear part of f. Near a minimum only rounding errors of
+        # it are left in the gradient, and far out it is lost among them.
+        self.evaluated(1, 0)
+        g = PrimalDual.of(self.objective, np.zeros(n), np.zeros(len(at.y)), self.within).g
         if polyhedron is not None:
             low, high = polyhedron.low, polyhedron.high
             rows = np.concatenate([rows, polyhedron.E])
@@ -225,10 +228,10 @@ def recession(
 ) -> Vector | None:
     """A direction d (n,) with H d = 0 and ⟨g, d⟩ < 0 along which no constraint is ever violated.
 
-    The constraints have constant gradients, the rows (m, n), and are equations or ≤ 0. The bounds
-    (n,) of x leave free what is infinite. From every point at which all of them hold f then falls
-    without end, since its slope is that of g. d is the projection of −g on the cone of such
-    directions; None if that is 0.
+    g (n,) is the gradient of f at x = 0. The constraints have constant gradients, the rows (m, n),
+    and are equations or ≤ 0. The bounds (n,) of x leave free what is infinite. From every point at
+    which all of them hold f then falls without end, since its slope is that of g. d is the
+    projection of −g on the cone of such directions; None if that is 0.
     """
     n, steep = len(g), float(np.linalg.norm(g))
     if steep == 0.0 or not np.isfinite(steep):
