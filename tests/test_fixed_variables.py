@@ -63,6 +63,20 @@ def test_free_undoes_fix() -> None:
     assert own.free().variables == own.variables
 
 
+def test_a_solution_starts_models_with_others_fixed() -> None:
+    own = model()
+    held = own.fix(s=2.0, t=4.0)
+    found = held.solve(x0={"x": [0.1, 0.2, 0.3]}, max_iter=0)
+    freed = held.free("t").solve(x0=found, max_iter=0)
+    assert freed.variables["t"] == 4.0
+    np.testing.assert_allclose(freed.variables["x"], [0.1, 0.2, 0.3])
+    other = own.fix(x=C).solve(x0=freed, max_iter=0)
+    np.testing.assert_allclose(other.variables["t"], 4.0)
+    np.testing.assert_allclose(other.variables["s"], 2.0)
+    with pytest.raises(SlomodelError, match=r"E605(.|\n)*shape"):
+        slomodel.compile("var z[7]\nminimize sumsq(z)").solve(x0=found)
+
+
 def test_elements_of_a_vector_of_numbers() -> None:
     """A long SymPy expression over numbers is one over their vector."""
     x = sp.symbols("x0:20")

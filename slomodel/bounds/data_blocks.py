@@ -8,9 +8,9 @@ numbers whose count does not depend on its data, and which are added with outwar
 - arrays that contain H_b at the centre and over the ball, and D³f_b at the centre: their sums
   contain those of f, whose norms are bounded once, so that nothing is lost at the centre;
 - for sums over elements Σ_i φ_i(a_i·x), Gram matrices of the rows a_i with certified weights:
-  ±H_b <= M in the Loewner order over the ball, |D³f_b[v, v, v]| <= vᵀMv, and ±D⁴f_b[v, v, w, w] is
-  at most the larger of vᵀMv and wᵀMw. They add up, and λ_max(Σ M_b) <= Σ λ_max(M_b). A term of
-  another kind has eI in their place, e its bound as a number.
+  ±H_b <= M in the Loewner order over the ball and, for unit v and w, |D³f_b[v, v, v]| <= vᵀMv and
+  D⁴f_b[v, v, w, w]² <= vᵀMv · wᵀMw. They add up, the last by Cauchy–Schwarz, and λ_max(Σ M_b) <=
+  Σ λ_max(M_b). A term of another kind has eI in their place, e its bound as a number.
 
 Both constants are closed from the least of these bounds on each derivative.
 """

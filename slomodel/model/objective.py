@@ -6,7 +6,9 @@ import math
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,6 +174,8 @@ def start_point(x0: Point | Solution, vectors: VectorLayout, own: Callable[[], V
     Variables that named arrays leave out start as in `own()`, the model's start (n,).
     Raises DomainError or ShapeError, which suggest the call that was probably intended.
     """
+    if isinstance(x0, Solution) and x0.x.shape != vectors.shape:
+        x0 = _by_name(x0, vectors) or x0
     if isinstance(x0, Solution):
         return vectors.vector(x0.x, "x0")
     if isinstance(x0, str | os.PathLike):
@@ -183,6 +187,18 @@ def start_point(x0: Point | Solution, vectors: VectorLayout, own: Callable[[], V
     if isinstance(x0, Mapping) and 0 < len(x0) < len(vectors.shapes):
         return vectors.pack({**vectors.unpack(own()), **x0})
     return vectors.vector(x0, "x0")
+
+
+def _by_name(x0: Solution, vectors: VectorLayout) -> dict[str, Any]:
+    """The values of variables in a solution of the model with others of them fixed or free."""
+    result: dict[str, Any] = {}
+    for name in vectors.shapes:
+        if name in x0.variables:
+            result[name] = x0.variables[name]
+        elif x0.model is not None:
+            with suppress(DomainError):
+                result[name] = x0.model.evaluate(name, x0)
+    return result
 
 
 def _no_start(found: str, remedy: str) -> DomainError:

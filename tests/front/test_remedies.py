@@ -56,6 +56,15 @@ def test_a_star_that_is_meant_as_a_matrix_product(declared: str, wrong: str, rig
         ("param n var x[n] minimize sumsq(x)", "by `data`, unknowns by `var`"),
         ("dim n, m var a let e[i, j] = a minimize sum(e)", "`e[i in I, j in J] = …`"),
         ("dim n var a let e[0] = a minimize sum(e)", "gives all elements at once"),
+        (
+            "dim K var B[K, 2], s[K] > 0 init 1, p[K] in open_simplex minimize sumsq(B)",
+            "write `var B[K, 2]` and `var s[K] > 0` as two statements",
+        ),
+        ("dim K, T var x[T] let e[t in K..T] = x[t] minimize sumsq(e)", "`range(a, b)`"),
+        (
+            "dim T, n var x[n] let u[t in T, i in n] = u[t-1, i] + x[i] minimize sumsq(u)",
+            "`… first u0[i]`",
+        ),
         ("var x[2] // two\nminimize sumsq(x)", "a comment begins with `#`"),
         ("var P[2, 2] in psd() minimize sumsq(P)", "write `in psd`"),
         ("var a init 0,5 minimize a^2", "a decimal point is a dot, as in `0.5`"),

@@ -350,12 +350,15 @@ def _more_values(state: RecurrentState, lag: Dim) -> str:
     if state.rows is not None:
         test = f"{time} == 0" if lag == literal(1) else f"{time} < {lag}"
         return f"give the values there by a condition: `where({test}, {state.name}0, …)`"
+    later = ", ".join(label.name for label in state.later)
+    element = f"[{later}]" if later else ""
     if lag == literal(1):
-        return f"give the first value of `{state.name}`: `… first {state.name}0`"
+        return f"give the first value of `{state.name}`: `… first {state.name}0{element}`"
     if lag.is_literal and lag.const <= 3:
-        names = ", ".join(f"{state.name}{k}" for k in range(lag.const))
+        names = ", ".join(f"{state.name}{k}{element}" for k in range(lag.const))
         return f"give as many first values as the largest lag: `… first {names}`"
-    return f"give {lag} first values: `… first {state.name}0[{time}] for {time} in {lag}`"
+    every = ", ".join(filter(None, (time, later)))
+    return f"give {lag} first values: `… first {state.name}0[{every}] for {time} in {lag}`"
 
 
 def _check(model: Elaboration, dim: Dim, span: Span, fault: str) -> None:

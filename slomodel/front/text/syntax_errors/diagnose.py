@@ -244,9 +244,10 @@ def _slice(f: Failure) -> Diagnostic | None:
 
 
 def _is_range(f: Failure) -> bool:
-    """Whether parsing failed in the domain of a sum: `for i in 0..n`, `i=1..n`."""
+    """Whether parsing failed in the domain of an index: `i in 0..n`, `i=1..n`, `t in K..T`."""
     binds = {"_IN", "EQUAL"} & set(_types(f.level))
-    return bool(binds) and f.previous is not None and str(f.previous).endswith(".")
+    dotted = f.rest_of_line.startswith("..") or str(f.previous).endswith(".")
+    return bool(binds) and f.previous is not None and dotted
 
 
 def _equal(f: Failure) -> Diagnostic | None:

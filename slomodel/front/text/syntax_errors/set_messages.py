@@ -10,15 +10,21 @@ from slomodel.front.text.syntax_errors.messages import shown
 def set_of_one_name(lacks: VarDecl, has: VarDecl) -> Diagnostic:
     """A name without a set that is followed by one with a set: does it hold for both?"""
     assert has.set is not None
-    first, second, clause = lacks.name.text, has.name.text, has.set.text
-    both = f"`{first} {clause}, {second} {clause}`"
+    first, second, clause = _head(lacks), _head(has), has.set.text
+    apart = f"`var {first}` and `var {second} {clause}`"
     return Diagnostic(
         "E128",
-        f"the set applies to `{second}` alone, and `{first}` has none",
+        f"the set applies to `{has.name.text}` alone, and `{lacks.name.text}` has none",
         lacks.name.span,
         (Mark(has.set.span),),
-        help=f"write {both} for both, or `var {second} {clause}, {first}` for one",
+        help=f"write {apart} as two statements, or `{first} {clause}, {second} {clause}` for both",
     )
+
+
+def _head(one: VarDecl) -> str:
+    """The name of a variable with its sizes, as written."""
+    sizes = ", ".join(size.span.text for size in one.shape)
+    return f"{one.name.text}[{sizes}]" if sizes else one.name.text
 
 
 def not_a_set(span: Span) -> Diagnostic:
