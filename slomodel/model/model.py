@@ -471,7 +471,8 @@ class Model(Reporting):
             return self._certificate(self._point(x), effort, modulo)
         known = x.unconstrained if isinstance(x, Solution) else None
         u = self.to_unconstrained(self._point(x)) if known is None else known
-        return in_unconstrained(self.unconstrained._certificate(u, effort, modulo))
+        changed = [one.name for one in self._problem.variables if one.set and one.set.is_open]
+        return in_unconstrained(self.unconstrained._certificate(u, effort, modulo), changed)
 
     def scipy(self) -> dict[str, object]:
         """`fun`, `jac` and `hessp` for `scipy.optimize.minimize(**model.scipy(), x0=…)`.

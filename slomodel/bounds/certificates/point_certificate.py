@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeVar
 
@@ -40,7 +40,8 @@ class PointCertificate:
 
     `held` marks the elements that the proof holds at their values in x: those at active bounds, and
     with `modulo` those that choose one point of each orbit of the `invariances`. `undetermined`
-    says which directions neither the data nor an invariance determine.
+    says which directions neither the data nor an invariance determine. `changed` names the
+    variables whose values are those in `model.unconstrained`, and not the user's.
     """
 
     x: Vector
@@ -63,6 +64,7 @@ class PointCertificate:
     remarks: tuple[str, ...] = ()
     invariances: tuple[str, ...] = ()
     undetermined: tuple[str, ...] = ()
+    changed: frozenset[str] = frozenset()
 
     @property
     def distance(self) -> float:
@@ -153,6 +155,7 @@ class PointCertificate:
         lines = []
         for name, error in self.errors.items():
             own = self._by_variable(self.x)[name]
+            label = f"{name} (unconstrained)" if name in self.changed else name
             if 0 < error.size <= _MOST_LISTED:
                 held = self._by_variable(self.held)[name]
                 each = zip(own.ravel(), error.ravel(), held.ravel(), strict=True)
@@ -160,9 +163,9 @@ class PointCertificate:
                     f"{value:.17g} (held)" if at else f"{value:.12g} ± {_bar(e)}"
                     for value, e, at in each
                 )
-                lines.append(f"{name} = {listed}")
+                lines.append(f"{label} = {listed}")
             elif error.size:
-                lines.append(f"{name} is off by at most {_bar(float(error.max()))} elementwise")
+                lines.append(f"{label} is off by at most {_bar(float(error.max()))} elementwise")
         return lines
 
     def _others(self) -> list[str]:
@@ -197,10 +200,14 @@ class PointCertificate:
         return {name: error.tolist() for name, error in self.errors.items()}
 
 
-def in_unconstrained(certificate: PointCertificate) -> PointCertificate:
-    """The certificate of a point of `model.unconstrained`, with a remark that says so."""
+def in_unconstrained(certificate: PointCertificate, changed: Collection[str]) -> PointCertificate:
+    """The certificate of a point of `model.unconstrained`, with a remark that says so.
+
+    `changed` names the variables that are others there.
+    """
     remark = "All numbers are those of `model.unconstrained`, where no variable has an open set."
-    return replace(certificate, remarks=(remark, *certificate.remarks))
+    remarks = (remark, *certificate.remarks)
+    return replace(certificate, remarks=remarks, changed=frozenset(changed))
 
 
 def _finite(value: float) -> float | None:

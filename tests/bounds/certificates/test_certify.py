@@ -110,7 +110,8 @@ def test_a_certificate_in_unconstrained_variables_says_so() -> None:
     )
     found = model.certify(model.solve())
     summary = found.summary
-    assert summary.index("`model.unconstrained`") < summary.index("c = ")
+    assert summary.index("`model.unconstrained`") < summary.index("c (unconstrained) = ")
+    assert "s (unconstrained) = " in summary
     assert "unconstrained" not in compiled("var s > 0 minimize s - log(s)").certify([1.0]).summary
 
 
