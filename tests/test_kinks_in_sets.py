@@ -375,6 +375,26 @@ def test_no_end_is_claimed_where_norms_are_still_smoothed() -> None:
         assert found.fun <= whole.fun + 1e-6
 
 
+def test_a_stop_at_the_last_step_of_a_part_is_that_of_the_run() -> None:
+    data = {"Q": [[0, -1], [-2, 2], [2, 1], [-2, -2]], "c": [1, 0, -1, -2], "w": [2, 1]}
+    text = "minimize norm2(Q @ x/849 - c) + norm2(x - w)"
+    text = f"dim m, n data Q[m, n], c[m], w[n] var x[n] {text}"
+    model = slomodel.compile(text, data=data, backend="numpy")
+    whole = model.solve(x0=[1, -1])
+    assert "in 5 runs" in whole.message
+    for last in range(whole.nit - 10, whole.nit, 2):
+        seen: list[int] = []
+        model.solve(x0=[1, -1], callback=lambda now, k=last, a=seen: a.append(now.k) or now.k >= k)
+        assert seen == list(range(last + 1))
+
+
+@pytest.mark.parametrize("text", ["x[0] - x[1], -x[0]", "2*x[0] - x[1] + 1, -3*x[0] + 1"])
+def test_kinks_at_which_a_run_stalls_do_not_hide_descent_without_end(text: str) -> None:
+    model = slomodel.compile(f"var x[2] minimize max({text}) + norm1(x)/50", backend="numpy")
+    found = model.solve(x0=[0, 0])
+    assert found.status is Status.unbounded
+
+
 @pytest.mark.parametrize(
     "text",
     [

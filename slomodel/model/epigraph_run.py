@@ -87,7 +87,7 @@ class EpigraphRun:
                 break
             found, reached = run, length
             x0 = point_of(run)[:n]
-            if not run.success:
+            if not run.success or parts.ended in BUDGETS:
                 break
         assert found is not None
         if self.norms and found.success and lengths.index(reached) + 1 < FEWEST:
@@ -155,7 +155,7 @@ class EpigraphRun:
         if parts.spent(wanted=2) is not None:
             return earlier
         found = self.solution(point_of(earlier), options, parts, kept=1)
-        if found is not None and found.success:
+        if found is not None and (found.success or found.status is Status.unbounded):
             first = f"a run of {earlier.nit:,} iterations that stalled at kinks"
             message = f"{found.message} It began at the end of {first}."
             return replace(found, message=message, model=earlier.model)

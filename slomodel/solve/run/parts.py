@@ -38,6 +38,7 @@ class RunParts:
         self._counts: dict[str, Any] = dict.fromkeys(COUNTS, 0)
         self._history: History | None = None
         self._seconds = 0.0
+        self._asked = False
         self.last: Solution | None = None
         self.ended: Status | None = None
 
@@ -54,6 +55,8 @@ class RunParts:
             options |= {"callback": self._reporting(away), "resume": None}
             # A run that is resumed takes the parts after its end again.
             options["checkpoint"] = None if start is None else options.get("checkpoint")
+        if callable(options.get("callback")):
+            options["callback"] = self._noting(options["callback"])
         began = perf_counter()
         found = part(options)
         self._seconds += perf_counter() - began
@@ -64,12 +67,15 @@ class RunParts:
         else:
             self._counts["nit"] += away is not None
             self._history = self._history.followed_by(found.history, away)
-        self.last, self.ended = found, found.status
+        # A part may come to its end at the step at which its callback asks to stop.
+        self.last, self.ended = found, Status.user_stopped if self._asked else found.status
         return found
 
     def spent(self, wanted: int = 1) -> Status | None:
         """The budget that leaves no further part with so many iterations; None if there is none."""
         options, counts = self._options, self._counts
+        if self._asked:
+            return Status.user_stopped
         most = options.get("max_iter")
         if most is not None and counts["nit"] + wanted > most:
             return Status.max_iter
@@ -116,6 +122,13 @@ class RunParts:
         if options.get("max_nfev") is not None:
             left["max_nfev"] = max(1, options["max_nfev"] - counts["nfev"])
         return left
+
+    def _noting(self, callback: Callback) -> Callback:
+        def report(now: State) -> bool:
+            self._asked = wants_stop(callback, now)
+            return self._asked
+
+        return report
 
     def _reporting(self, returned: float | None) -> Callback | None:
         callback: Callback | None = self._options.get("callback")
