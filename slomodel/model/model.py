@@ -416,7 +416,9 @@ class Model(Reporting):
         if x0 is None and not drawn:
             return None
         own = partial(self.x0, seed)
-        first = own() if x0 is None else start_point(x0, self._vectors, own)
+        before = x0.model if isinstance(x0, Solution) else None
+        related = isinstance(before, Model) and before._recipe.source == self._recipe.source
+        first = own() if x0 is None else start_point(x0, self._vectors, own, related)
         if self._coordinates is None:
             return first
         if isinstance(x0, Solution) and x0.unconstrained is not None:

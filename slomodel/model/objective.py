@@ -168,13 +168,16 @@ class _OfThread(threading.local):
         self.kernels: dict[EntryName, Evaluate] = {}
 
 
-def start_point(x0: Point | Solution, vectors: VectorLayout, own: Callable[[], Vector]) -> Vector:
+def start_point(
+    x0: Point | Solution, vectors: VectorLayout, own: Callable[[], Vector], related: bool
+) -> Vector:
     """The start (n,) given as a vector, as named arrays or as the point of a Solution.
 
-    Variables that named arrays leave out start as in `own()`, the model's start (n,).
+    Variables that named arrays leave out start as in `own()`, the model's start (n,). `related`
+    tells that a Solution is of this model, perhaps with others of its variables fixed.
     Raises DomainError or ShapeError, which suggest the call that was probably intended.
     """
-    if isinstance(x0, Solution) and x0.x.shape != vectors.shape:
+    if isinstance(x0, Solution) and related and x0.x.shape != vectors.shape:
         x0 = _by_name(x0, vectors) or x0
     if isinstance(x0, Solution):
         return vectors.vector(x0.x, "x0")
