@@ -31,6 +31,10 @@ FORMULAS: list[tuple[str, tuple[float, ...]]] = [
     ("1 - sigmoid(x)^y", (40.0, 3.0)),
     ("log(1 - (1 - exp(-x))^y)", (40.0, 3.0)),
     ("log(1 - normcdf(x)^y)", (10.0, 3.0)),
+    ("log(1 - normcdf(x)^3)", (10.0,)),
+    ("log(1 - sigmoid(x)^4)", (40.0,)),
+    ("1 - sqrt(sigmoid(x))", (40.0,)),
+    ("1 - (1 - exp(x))^5", (1.0,)),
     ("1 - 1 / (1 + exp(-x))^y", (40.0, 3.0)),
     ("1 / (1 + exp(-x))^(1 / y) - 1", (40.0, 3.0)),
     ("log(1 + (x / 2)^y)", (1e6, 80.0)),
@@ -64,12 +68,26 @@ def test_logs_of_choices(term: str) -> None:
 
 @pytest.mark.parametrize(
     ("inverse", "wanted"),
-    [("sigmoid(x)", 20.346573590279973), ("1 - exp(-x)", 20.346573590279973)],
+    [
+        ("sigmoid(x)", 20.346573590279973),
+        ("1 - exp(-x)", 20.346573590279973),
+        ("1 - 2 * sigmoid(-x)", 20.0),
+        ("-tanh(-x / 2)", 20.0),
+    ],
 )
 def test_atanh_of_what_is_close_to_1(inverse: str, wanted: float) -> None:
     model = slomodel.compile(f"var x\nminimize atanh({inverse})", backend="numpy")
     assert model.value([40.0]) == pytest.approx(wanted, rel=1e-15)
     assert model.gradient([40.0])[0] == pytest.approx(0.5, rel=1e-15)
+
+
+def test_powers_of_what_is_a_probability_on_one_side_only() -> None:
+    text = "dim n\ndata p[n]\nvar x[n]\nminimize sum((1 - exp(-x)).^p - 1)"
+    model = slomodel.compile(text, data={"p": [3.0, 3.0, 2.0]}, backend="numpy")
+    x, p = np.array([-1.0, 1.0, -2.0]), np.array([3.0, 3.0, 2.0])
+    assert model.value(x) == pytest.approx(((1.0 - np.exp(-x)) ** p - 1.0).sum(), rel=1e-14)
+    slopes = p * (1.0 - np.exp(-x)) ** (p - 1.0) * np.exp(-x)
+    np.testing.assert_allclose(model.gradient(x), slopes, rtol=1e-14)
 
 
 def test_one_less_a_product_of_tails() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from slomodel.calculus.signs import is_nonnegative
 from slomodel.functions import (
     add,
     div,
@@ -23,6 +24,7 @@ from slomodel.functions import (
     normcdf,
     pow,
     sigmoid,
+    sqrt,
     square,
     sub,
     where,
@@ -55,12 +57,11 @@ class PowersNearOne:
         power = Part(self._written.get(power.node, power.node), power.axes)
         if is_map(power.node, div) and power.parts()[0].node is Const(1.0):
             power, sign = power.parts()[1], -1.0
-        node_of_power = self._written.get(power.node, power.node)
-        if not isinstance(node_of_power, Map) or not is_map(node_of_power, pow, square):
+        power = Part(self._written.get(power.node, power.node), power.axes)
+        found = _base_and_exponent(power.along(node.shape))
+        if found is None:
             return None
-        power = Part(node_of_power, power.axes)
-        base, *exponents = (part.along(node.shape) for part in power.parts())
-        p = exponents[0] if exponents else Const(2.0)
+        base, p = found
         is_negative = is_map(p, neg) or (isinstance(p, Const) and p.value < 0.0)
         is_probability = sign > 0.0 and _is_probability(base)
         if not is_probability and not (_is_odds(base) and is_negative == (sign > 0.0)):
@@ -69,7 +70,14 @@ class PowersNearOne:
         if logarithm is log(base):
             return None
         u = mul(mul(sign, p), logarithm)
-        return neg(expm1(u)) if left.node is Const(1.0) else expm1(u)
+        result = neg(expm1(u)) if left.node is Const(1.0) else expm1(u)
+        if is_nonnegative(base) or (isinstance(p, Const) and not p.value.is_integer()):
+            return result
+        # 1 - exp(-x) is negative for x < 0, where powers by whole numbers are finite.
+        is_positive = gt(base, 0.0)
+        power_below = pow(where(is_positive, 1.0, base), p)
+        below = sub(1.0, power_below) if left.node is Const(1.0) else sub(power_below, 1.0)
+        return where(is_positive, result, below)
 
     def log_of_one_more(self, node: Map) -> Expr | None:
         """log(1 + z^y), which is y log(z) where z^y overflows."""
@@ -96,8 +104,9 @@ def _is_probability(node: Expr) -> bool:
     """Whether a node is a distribution function, or 1 - exp(-x)."""
     if is_map(node, neg):
         return is_map(node.operands[0], expm1)
-    core = scaled(whole(node)).core
-    return is_map(node, sigmoid, normcdf) or (core is not None and is_map(core.node, erfc))
+    own = scaled(whole(node))
+    is_tail = own.core is not None and is_map(own.core.node, erfc) and own.coefficient > 0.0
+    return is_map(node, sigmoid, normcdf) or is_tail
 
 
 def _is_odds(node: Expr) -> bool:
@@ -119,3 +128,23 @@ def _growing_power(part: Part, shape: Shape) -> tuple[Expr, Expr, Expr] | None:
     exponent = mul(y, log(base))
     is_large = gt(exponent, _LARGE_EXPONENT)
     return is_large, exponent, pow(where(is_large, 1.0, base), where(is_large, 1.0, y))
+
+
+def _base_and_exponent(node: Expr) -> tuple[Expr, Expr] | None:
+    """u and p of a power u^p, which may be written as a root or as products of squares."""
+    if not isinstance(node, Map) or not is_map(node, pow, sqrt, square, mul):
+        return None
+    base, *others = (part.along(node.shape) for part in whole(node).parts())
+    if is_map(node, pow):
+        return base, others[0]
+    if is_map(node, sqrt):
+        return base, Const(0.5)
+    one, other = (_base_and_whole_exponent(k) for k in (base, *(others or [base])))
+    return (one[0], Const(one[1] + other[1])) if one[0] is other[0] else None
+
+
+def _base_and_whole_exponent(node: Expr) -> tuple[Expr, float]:
+    found = _base_and_exponent(node)
+    if found is None or not isinstance(found[1], Const) or not found[1].value.is_integer():
+        return node, 1.0
+    return found[0], found[1].value

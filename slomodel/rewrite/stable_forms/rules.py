@@ -224,7 +224,7 @@ class _Rules:
             add: sums,
             sub: sums,
             exp: (merged_exponent, elementwise),
-            atanh: (elementwise, self._of_atanh),
+            atanh: (elementwise, self._of_negative_atanh, self._of_atanh),
             neg: (merged_signs, elementwise, cancelled),
             **self._of_powers(roots),
             **self._of_products(roots, conjugates, powers),
@@ -367,6 +367,12 @@ class _Rules:
         if core is None or not is_map(core.node, exp, *_TAILS):
             return None
         return mul(0.5, sub(self._best(log1p(u)), self._best(log(tail))))
+
+    def _of_negative_atanh(self, node: Map) -> Expr | None:
+        """atanh(-u) as -atanh(u) where that has a stable form, as u = tanh(x) has."""
+        negative = of_negative(node)
+        better = None if negative is None else self.better(negative.operands[0])
+        return None if better is None else neg(better)
 
     def _log_as_written(self, node: Map) -> Expr | None:
         """The logarithm of a product in which others are in scaled form, of these as written."""
