@@ -28,7 +28,7 @@ MODELS = {
     ),
     "determinant": (
         "dim N, d\ndata A[N, d], y[N]\nvar x[d] init normal(0, 1)\n"
-        "minimize det(A' @ A + diag(exp(x))) + 0*sum(y)"
+        "minimize det(A[:5] @ A[:5]' + diag(exp(A[:5] @ x))) + 0*sum(y)"
     ),
 }
 
