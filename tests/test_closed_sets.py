@@ -16,6 +16,7 @@ from benchmarks.set_cases import CASES, Case
 from slomodel.cli import main
 from slomodel.errors import DomainError, ShapeError, StartWarning
 from slomodel.solve import Status
+from slomodel.solve.constrained.newton_steps import recession
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -415,3 +416,12 @@ def test_minima_along_lines_are_no_descent_without_end(text: str) -> None:
     found = model.solve(x0=[0, 0, 0])
     assert found.success
     assert abs(found.fun) <= 1e-9
+
+
+@pytest.mark.parametrize(("least", "endless"), [(1e-11, False), (0.0, True)])
+def test_small_curvature_ends_a_descent(least: float, endless: bool) -> None:
+    V = np.array([[0.8, 0.6], [-0.6, 0.8]])
+    H = V @ np.diag([1.0, least]) @ V.T
+    nothing, free = np.zeros((0, 2)), np.full(2, np.inf)
+    d = recession(1e5 * H, -V[:, 1], nothing, np.zeros(0, dtype=bool), -free, free)
+    assert (d is not None) == endless

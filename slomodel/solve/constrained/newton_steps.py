@@ -252,4 +252,6 @@ def recession(
     d = np.clip(d / length, *ends)
     changes = A @ d
     keeps = (np.where(held, np.abs(changes), changes) <= NOTHING).all()
-    return d if keeps and float(g @ d) <= -STEEP * steep else None
+    # H d = 0 up to NOTHING: what curvature is left must not raise f again that far out.
+    curved = 0.5 * AFAR * float(d @ H @ d)
+    return d if keeps and float(g @ d) <= -max(STEEP * steep, curved) else None
