@@ -108,7 +108,7 @@ CASES = [
     ("minimize x ¦>= 0", "E112", "subject to"),
     ("minimize x¦, x >= 0", "E112", "subject to"),
     ("var x\n¦0 <= x", "E112", "subject to"),
-    ("var ¦x, y > 0", "E128", "write `x > 0, y > 0` for both, or `var y > 0, x` for one"),
+    ("var ¦x, y > 0", "E128", "write `var x` and `var y > 0` as two statements"),
     ("var x in (0, 1¦] minimize x", "E128", "write `in (lo, hi)`"),
     ("var x in ¦]0, 1[ minimize x", "E128", "write `in (lo, hi)`"),
     ("var ¦0 <= x <= 1", "E128", "var x in [0, 1]"),
