@@ -41,6 +41,8 @@ SUMS = {
     "dim N, p data A[N, p], y[N], c[p] = 0.5 var w[p] let Q = A' @ (A .* y[:, None]) "
     "minimize w @ Q @ w - dot(c, w) + exp(w[0]) * mean(A @ w) "
     "+ sum(w[j]^4 for i in N, j in p)": "Ay",
+    "dim N, p, H = N*p, M = N*N - N data A[N, p], y[N] var w[p], v[H], u[M] init 0.5 "
+    "minimize sumsq(y - A @ w) / N + sumsq(v - 1) / H + sumsq(u)": "Ay",
     "dim N, p data A[N, p], y[N] var w[p] "
     "maximize -sum(where(y[i] > 0, max(A[i, j] * w[j] for j in p), w[1]^2) for i in N)": "Ay",
 }

@@ -162,6 +162,11 @@ def test_minibatches_of_an_epoch_average_to_the_objective() -> None:
         np.testing.assert_allclose(mean, model.gradient(x), rtol=1e-12)
     assert batches.value(x, 2) == slomodel.minibatches(model, 8, seed=3).value(x, 2)
     assert batches.value(x, 2) != batches.value(x, 7)
+    sizes = MEAN.replace("lam = 0.1", "lam = 0.1 dim H = N*p data z[H]") + " + sumsq(z) * w[0]"
+    data = {"A": A, "y": Y, "g": groups, "z": np.ones(N * P)}
+    model_of_sizes = slomodel.compile(sizes, data=data, backend="numpy")
+    found = [slomodel.minibatches(model_of_sizes, 8, dim="N").value(x, k) for k in range(5)]
+    assert np.mean(found) == pytest.approx(model_of_sizes.value(x), rel=1e-13)
     whole = slomodel.minibatches(model, N)
     assert whole.value(x, 0) == pytest.approx(model.value(x), rel=1e-14)
 

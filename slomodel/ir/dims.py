@@ -117,6 +117,13 @@ class SizePolynomial:
         factors = (factor * prod(sizes[name] for name in names) for names, factor in self.terms)
         return sum(factors, Fraction())
 
+    def at(self, name: str, size: int) -> SizePolynomial:
+        """The polynomial in the other sizes once one is known."""
+        return self._of(
+            (tuple(one for one in names if one != name), factor * size ** names.count(name))
+            for names, factor in self.terms
+        )
+
 
 Shape = tuple[Dim, ...]
 

@@ -19,7 +19,12 @@ from slomodel.model.blocks.compressed import compressed
 from slomodel.model.blocks.data import Partition, axes_of, blocks_of, candidates
 from slomodel.model.blocks.evaluate import BlockKernels, Executor, NumberedBlock, Streamed, reading
 from slomodel.model.blocks.objective import BlockConstraints, BlockObjective, BlockProver
-from slomodel.model.blocks.samples import SampleSum, checks_of_samples, is_sum_over
+from slomodel.model.blocks.samples import (
+    SampleSum,
+    checks_of_samples,
+    is_sum_over,
+    with_whole_size,
+)
 from slomodel.model.model import Model
 from slomodel.model.multistart import Starts, from_starts
 from slomodel.model.waiting import waiting
@@ -86,6 +91,7 @@ class BlockModel:
         if total != self._partition.total:
             message = f"dim `{self._partition.dim}` is {self._partition.total} in the blocks"
             raise DomainError(Diagnostic("E311", f"{message}, but {total} was given"))
+        problem = with_whole_size(problem, self._partition.dim, total)
         # A model of the first block: it knows the variables, their sets and starts.
         known_checks = checks_of_samples(problem, self._partition.dim)
         with reading(self._blocks()[0]):

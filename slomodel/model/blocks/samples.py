@@ -23,6 +23,17 @@ def number_of_samples(dim: str) -> Input:
     return build.data(f"size[{dim}]", ())
 
 
+def with_whole_size(problem: Problem, dim: str, total: int) -> Problem:
+    """The problem whose formulas of sizes hold for all samples, though a block has fewer."""
+    dims = [
+        replace(one, formula=None if one.name == dim else one.formula.at(dim, total))
+        if one.formula is not None
+        else one
+        for one in problem.dims
+    ]
+    return replace(problem, dims=tuple(dims))
+
+
 class SampleSum:
     """The parts of an objective that is a sum over the samples along a dim.
 
@@ -40,6 +51,7 @@ class SampleSum:
         names: Collection[str],
         sizes: Mapping[str, int],
     ) -> None:
+        problem = with_whole_size(problem, dim, total)
         number = number_of_samples(dim)
         result = block_sum(problem.objective, dim, number, entries_along(problem, dim))
         if isinstance(result, NoBlockSum):
