@@ -153,3 +153,15 @@ def test_printed_in_a_few_lines() -> None:
     assert shown["       status"] == "converged"
     assert float(shown["          fun"]) == pytest.approx(found.fun, rel=1e-11)
     assert shown["            x"] == "[0.25 0.25 0.25 ... 0.25 0.25 0.25]"
+
+
+def test_names_of_other_libraries_lead_to_the_fields(found: Solution) -> None:
+    assert found.time == found.history.time[-1]
+    for name, better in (
+        ("objective", r"solution\.fun"),
+        ("gradient", r"solution\.jac"),
+        ("W", r'solution\["W"\]'),
+    ):
+        with pytest.raises(AttributeError, match=f"{name}.*; it is `{better}`"):
+            getattr(found, name)
+    assert not hasattr(found, "nothing")

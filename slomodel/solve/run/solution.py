@@ -28,6 +28,17 @@ if TYPE_CHECKING:
 
 FORMAT = "slomodel solution 1"
 _COUNTS = ("nit", "nfev", "njev", "nhev", "rounding_steps", "violations")
+_ELSEWHERE = {
+    **dict.fromkeys(("f", "value", "objective", "objective_value", "loss"), "fun"),
+    **dict.fromkeys(("gradient", "grad", "g"), "jac"),
+    **dict.fromkeys(("iterations", "niter", "n_iter"), "nit"),
+    **dict.fromkeys(("converged", "is_success"), "success"),
+    **dict.fromkeys(("params", "vars", "values"), "variables"),
+    **dict.fromkeys(("duals", "lagrange_multipliers", "dual"), "multipliers"),
+    **dict.fromkeys(("hess", "hess_inv", "covariance", "std"), "uncertainty()"),
+    **dict.fromkeys(("runtime", "elapsed", "wall_time"), "time"),
+}
+"""Names that other libraries give to what a solution has under another."""
 _SCALARS = ("fun", "gradient_norm", "violation", *_COUNTS, "seed")
 
 
@@ -124,6 +135,23 @@ class Solution:
     @property
     def success(self) -> bool:
         return self.status.success
+
+    @property
+    def time(self) -> float:
+        """Seconds from the start of the run to its last iterate."""
+        return float(self.history.time[-1]) if len(self.history.time) else 0.0
+
+    if not TYPE_CHECKING:  # a type checker would accept every name
+
+        def __getattr__(self, name: str) -> object:
+            """Refuse a name of another library or of a variable, and say how to read it."""
+            message = f"'Solution' object has no attribute {name!r}"
+            if name in _ELSEWHERE:
+                message += f"; it is `solution.{_ELSEWHERE[name]}`"
+            elif name not in self.__slots__ and name in (*self.variables, *self.multipliers):
+                owner = "" if name in self.variables else ".multipliers"
+                message += f'; it is `solution{owner}["{name}"]`'
+            raise AttributeError(message)
 
     def __repr__(self) -> str:
         """A few lines, with abbreviated arrays and without the history."""
